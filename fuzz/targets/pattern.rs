@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Grouping, Limits, Machine};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+use formalm_automata::{Automaton, Expression, CaptureFinder, AutomatonLimits, Machine};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that what would run away is stopped within a run.
-const LIMITS: Limits = Limits { states: 2_000, bytes: 32 << 20 };
+const LIMITS: AutomatonLimits = AutomatonLimits { states: 2_000, bytes: 32 << 20 };
 
 /// Steps that finding groups may take.
 const STEPS: u64 = 1 << 20;
 
 fuzz_target!(|input: (u8, &str, &[u8])| {
     let (bits, pattern, text) = input;
-    let dialect = if bits & 1 == 0 { Dialect::Python } else { Dialect::Ecma };
-    let flags = Flags {
+    let dialect = if bits & 1 == 0 { PatternDialect::Python } else { PatternDialect::Ecma };
+    let flags = PatternFlags {
         ignore_case: bits & 2 != 0,
         multi_line: bits & 4 != 0,
         dot_all: bits & 8 != 0,
@@ -35,12 +35,12 @@ fuzz_target!(|input: (u8, &str, &[u8])| {
         }
     }
     // A state that was reached is viable, so it has a completion, and that one is accepting.
-    if let Ok(rest) = automaton.shortest(state) {
+    if let Ok(rest) = automaton.shortest_completion(state) {
         if let Ok(Ok(end)) = automaton.walk(state, &rest) {
             assert!(automaton.is_accepting(end), "the shortest completion is not accepted");
             let member = [text, &rest].concat();
-            let Ok(grouping) = Grouping::new(&language, automaton, LIMITS) else { return };
-            if let Ok(captured) = grouping.captured(&member, STEPS) {
+            let Ok(grouping) = CaptureFinder::new(&language, automaton, LIMITS) else { return };
+            if let Ok(captured) = grouping.find_captures(&member, STEPS) {
                 assert!(captured.is_some(), "a member has no captures");
             }
         }

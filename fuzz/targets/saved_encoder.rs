@@ -6,11 +6,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Limits, Viability};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+use formalm_automata::{Automaton, Expression, AutomatonLimits, RegularMaskClasses};
 use formalm_constraint::{Constraint, Matcher};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_128;
 
@@ -29,7 +29,7 @@ static SAVED: LazyLock<Vec<Saved>> = LazyLock::new(|| {
     let made = [byte_level(), byte_fallback()].map(|file| {
         let file = file.as_bytes();
         let vocabulary = Vocabulary::from_tokenizer_json(file, None).expect("a vocabulary");
-        let encoder = Encoder::from_tokenizer_json(file).expect("an encoder");
+        let encoder = BpeEncoder::from_tokenizer_json(file).expect("an encoder");
         let data = encoder.save(&vocabulary, NAME);
         let chosen = START + 8 + vocabulary.fingerprint().len() + 8 + 16;
         Saved { vocabulary: Arc::new(vocabulary), data, chosen }
@@ -109,37 +109,37 @@ fuzz_target!(|input: &[u8]| {
     let checksum = XxHash3_128::oneshot(&data[START..]).to_le_bytes();
     data[28..START].copy_from_slice(&checksum);
     let vocabulary = &saved.vocabulary;
-    let Ok(encoder) = Encoder::from_saved(&data, vocabulary, NAME) else { return };
+    let Ok(encoder) = BpeEncoder::from_saved(&data, vocabulary, NAME) else { return };
     ask(&encoder, vocabulary);
     let again = encoder.save(vocabulary, NAME);
-    let again = Encoder::from_saved(&again, vocabulary, NAME).expect("what we saved can be read");
+    let again = BpeEncoder::from_saved(&again, vocabulary, NAME).expect("what we saved can be read");
     for text in TEXTS {
         assert_eq!(again.encode(text), encoder.encode(text), "it is saved differently");
     }
     masks(encoder, vocabulary);
 });
 
-fn ask(encoder: &Encoder, vocabulary: &Vocabulary) {
-    let _ = (encoder.check(vocabulary), encoder.added_texts(), encoder.early_count());
+fn ask(encoder: &BpeEncoder, vocabulary: &Vocabulary) {
+    let _ = (encoder.check(vocabulary), encoder.added_token_strings(), encoder.early_count());
     for text in TEXTS {
         encoder.encode(text);
-        encoder.splitter().pieces(text.as_bytes());
+        encoder.splitter().pretokens(text.as_bytes());
         encoder.merge(text.as_bytes(), &mut Vec::new());
     }
     let size = vocabulary.len() as u32;
     for token in (0..size).chain([u32::MAX]) {
-        encoder.not_after(token, |_| {});
-        encoder.not_before(token, |_| {});
-        let _ = (encoder.kind(token), encoder.may_follow(token, size / 2));
-        let _ = encoder.crossing(size / 2, token);
+        encoder.forbidden_after(token, |_| {});
+        encoder.forbidden_before(token, |_| {});
+        let _ = (encoder.origin(token), encoder.may_follow(token, size / 2));
+        let _ = encoder.crossing_merge(size / 2, token);
     }
 }
 
-fn masks(encoder: Encoder, vocabulary: &Arc<Vocabulary>) {
-    let pattern = parse("(the|then| a|\u{e9})*[0-9]", Dialect::Python, Flags::default());
+fn masks(encoder: BpeEncoder, vocabulary: &Arc<Vocabulary>) {
+    let pattern = parse("(the|then| a|\u{e9})*[0-9]", PatternDialect::Python, PatternFlags::default());
     let expression = Expression::pattern(pattern.expect("a pattern"));
-    let machine = Arc::new(Automaton::new(&expression, Limits::default()).expect("a machine"));
-    let keys = Viability::new(machine, vocabulary.longest_token_bytes());
+    let machine = Arc::new(Automaton::new(&expression, AutomatonLimits::default()).expect("a machine"));
+    let keys = RegularMaskClasses::new(machine, vocabulary.longest_token_bytes());
     let (vocabulary, encoder) = (Arc::clone(vocabulary), Arc::new(encoder));
     let Ok(made) = Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, true) else {
         return;

@@ -7,10 +7,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use formalm_automata::spelling::Escapes;
-use formalm_automata::{Keys, Machine, StateId};
+use formalm_automata::json_escapes::EscapePolicy;
+use formalm_automata::{MaskClasses, Machine, StateId};
 use formalm_constraint::{Constraint, Matcher, reference};
-use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton, SchemaKeys};
+use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton, SchemaKeys};
 use formalm_vocabulary::Vocabulary;
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
@@ -25,9 +25,9 @@ const SCHEMAS: [(&str, &str); 3] = [
 static MACHINES: LazyLock<Vec<Arc<SchemaAutomaton>>> = LazyLock::new(|| {
     let made = SCHEMAS.iter().flat_map(|(schema, _)| {
         let document = Document::read(schema).expect("a schema");
-        [Order::Schema, Order::Any].map(|order| {
-            let options = Options { order, ..Options::default() };
-            let made = SchemaAutomaton::new(&document, &[], options, Limits::default());
+        [PropertyOrder::Schema, PropertyOrder::Any].map(|order| {
+            let options = JsonSchemaOptions { property_order: order, ..JsonSchemaOptions::default() };
+            let made = SchemaAutomaton::new(&document, &[], options, JsonSchemaLimits::default());
             Arc::new(made.expect("a machine"))
         })
     });
@@ -54,18 +54,18 @@ fn check_tables(vocabulary: &Arc<Vocabulary>) {
     let size = vocabulary.len() as u32;
     let are_ids = |ids: &[u32]| assert!(ids.iter().all(|&id| id < size), "ids beyond the last");
     are_ids(vocabulary.end_token_ids());
-    are_ids(vocabulary.joins_items());
-    are_ids(vocabulary.whole_items());
+    are_ids(vocabulary.item_joining_tokens());
+    are_ids(vocabulary.whole_item_tokens());
     are_ids(vocabulary.trie().order());
-    for escapes in [Escapes::Minimal, Escapes::Ascii, Escapes::Any] {
-        let _ = (vocabulary.strings(escapes), vocabulary.opened(escapes));
+    for escapes in [EscapePolicy::Minimal, EscapePolicy::Ascii, EscapePolicy::Any] {
+        let _ = (vocabulary.json_string_tokens(escapes), vocabulary.string_opening_tokens(escapes));
     }
-    let _ = (vocabulary.classes(), vocabulary.longest_token_characters());
+    let _ = (vocabulary.class_masks(), vocabulary.longest_token_characters());
     for (at, machine) in MACHINES.iter().enumerate() {
         let keys = SchemaKeys::new(
             Arc::clone(machine),
             vocabulary.longest_token_bytes(),
-            Arc::clone(vocabulary.names()),
+            Arc::clone(vocabulary.token_names()),
         );
         let constraint = Arc::new(Constraint::over(keys, Arc::clone(vocabulary), 1 << 20));
         let text = SCHEMAS[at / 2].1.as_bytes();
@@ -83,14 +83,14 @@ fn check_tables(vocabulary: &Arc<Vocabulary>) {
 }
 
 /// A matcher after a text, and the machine's state there.
-fn after<K: Keys<Machine = SchemaAutomaton>>(
+fn after<K: MaskClasses<Machine = SchemaAutomaton>>(
     constraint: &Arc<Constraint<K>>,
     machine: &SchemaAutomaton,
     text: &[u8],
 ) -> (Matcher<K>, StateId) {
     let mut matcher = Matcher::new(Arc::clone(constraint));
     let mut ask = || true;
-    let mut poll = formalm_automata::explicit::Poll::new(&mut ask);
+    let mut poll = formalm_automata::materialized::InterruptCheck::new(&mut ask);
     matcher.advance_bytes(text, &mut poll).expect("it is viable");
     (matcher, machine.walk(machine.start(), text).expect("within limits").expect("viable"))
 }

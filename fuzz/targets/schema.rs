@@ -3,7 +3,7 @@
 #![no_main]
 
 use formalm_automata::Machine;
-use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton};
 use libfuzzer_sys::fuzz_target;
 
 // A byte of options, the schema, a NUL, a text.
@@ -13,15 +13,15 @@ fuzz_target!(|data: &[u8]| {
     let (schema, input) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let Ok(schema) = std::str::from_utf8(schema) else { return };
     let Ok(schema) = Document::read(schema) else { return };
-    let options = Options {
-        order: if bits & 1 == 0 { Order::Schema } else { Order::Any },
-        blanks: bits >> 1 & 1,
-        takes_more: bits & 4 == 0,
-        approximate: bits & 8 != 0,
-        depth: if bits & 16 == 0 { u32::MAX } else { 3 },
-        ..Options::default()
+    let options = JsonSchemaOptions {
+        property_order: if bits & 1 == 0 { PropertyOrder::Schema } else { PropertyOrder::Any },
+        max_whitespace: bits >> 1 & 1,
+        allow_additional: bits & 4 == 0,
+        allow_approximate: bits & 8 != 0,
+        max_free_depth: if bits & 16 == 0 { u32::MAX } else { 3 },
+        ..JsonSchemaOptions::default()
     };
-    let limits = Limits { states: 2_000, steps: 20_000, ..Limits::default() };
+    let limits = JsonSchemaLimits { states: 2_000, steps: 20_000, ..JsonSchemaLimits::default() };
     let Ok(machine) = SchemaAutomaton::new(&schema, &[], options, limits) else { return };
     let mut state = machine.start();
     for &byte in input {
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
             Ok(None) | Err(_) => break,
         }
     }
-    if let Ok(rest) = machine.shortest(state) {
+    if let Ok(rest) = machine.shortest_completion(state) {
         if let Ok(Ok(end)) = machine.walk(state, &rest) {
             assert!(machine.is_accepting(end), "the shortest completion is not accepted");
         }

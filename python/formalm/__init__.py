@@ -14,13 +14,19 @@ from formalm._core import __version__
 
 if TYPE_CHECKING:
     from formalm import automata as automata
+    from formalm import compat as compat
+    from formalm import constraint as constraint
     from formalm import constraint_cache as constraint_cache
     from formalm import continuations as continuations
     from formalm import cost as cost
+    from formalm import errors as errors
     from formalm import generation as generation
     from formalm import grammars as grammars
     from formalm import integrations as integrations
+    from formalm import languages as languages
+    from formalm import models as models
     from formalm import probability as probability
+    from formalm import query as query
     from formalm import records as records
     from formalm import reports as reports
     from formalm import sampling as sampling
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from formalm import stats as stats
     from formalm import suites as suites
     from formalm import testing as testing
+    from formalm import vocabulary as vocabulary
     from formalm.constraint import Constraint as Constraint
     from formalm.constraint import Matcher as Matcher
     from formalm.constraint import apply_bitmask as apply_bitmask

@@ -99,3 +99,32 @@ def test_a_day_of_requests_leaves_memory_flat(
     for one in tenths:
         assert one.counted_bytes - one.pinned_bytes <= 2 * limit
         assert one.resident_bytes <= limit + one.pinned_bytes + 256 * MB
+
+
+#: The growth of resident memory that accounting is judged by.
+GROWN = 200 * MB
+
+
+@needs_limits
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("kind", "tokenization"), CASES)
+def test_a_constraint_counts_what_the_process_grows_by(
+    kind: Kind, tokenization: str, tokenizer: str
+) -> None:
+    source = """
+    import json, sys
+    from tests.support.soak import Soak, grow
+    print(json.dumps(grow(Soak(**json.loads(sys.argv[1])), int(sys.argv[2]))))
+    """
+    soak = Soak(kind.name, 0, tokenizer, tokenization, memory_limit_bytes=1 << 40, seconds=120)
+    # What is freed goes back at once, so that resident memory is what the process holds.
+    ended = run_python(
+        source, json.dumps(vars(soak)), str(GROWN), timeout=600, env={"MIMALLOC_PURGE_DELAY": "0"}
+    )
+    resident, counted = json.loads(ended.check().stdout)
+    if resident < GROWN / 10:
+        # A kind that does not grow: it counts no growth either.
+        assert counted < GROWN / 10
+    else:
+        assert 0.75 <= counted / resident <= 1.25

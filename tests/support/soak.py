@@ -22,7 +22,7 @@ import numpy as np
 from formalm import Constraint, Vocabulary, new_bitmask
 from tests.support.kinds import BY_NAME
 
-__all__ = ["Soak", "Tenth", "resident_bytes", "run"]
+__all__ = ["Soak", "Tenth", "grow", "resident_bytes", "run"]
 
 TENTHS = 10
 
@@ -96,6 +96,7 @@ class Tenth:
 
 @dataclass
 class _Work:
+    requests: int = 0
     tokens: int = 0
     slowest: float = 0.0
     failures: list[BaseException] = field(default_factory=list)
@@ -113,11 +114,18 @@ def vocabulary_of(path: str) -> Vocabulary:
     return Vocabulary.from_tokenizer_json(gzip.decompress(data) if path.endswith(".gz") else data)
 
 
-def serve(constraint: Constraint, soak: Soak, numbers: range, work: _Work) -> None:
-    """Serve requests: read the tokens of each, with a mask before every one and at the end."""
+def serve(
+    constraint: Constraint, soak: Soak, numbers: range, work: _Work, deadline: float = float("inf")
+) -> None:
+    """Serve requests: read the tokens of each, with a mask before every one and at the end.
+
+    None begins after ``deadline``, in seconds of the monotonic clock.
+    """
     try:
         bitmask = new_bitmask(1, constraint.width)
         for number in numbers:
+            if time.monotonic() > deadline:
+                return
             text = BY_NAME[soak.kind].draw(random.Random(f"{soak.seed} {number}"))
             matcher = constraint.matcher()
             for token in constraint.vocabulary.encode(text):
@@ -129,6 +137,7 @@ def serve(constraint: Constraint, soak: Soak, numbers: range, work: _Work) -> No
                 matcher.advance(token)
                 work.tokens += 1
             assert matcher.is_accepting, f"{text!r} is not accepted"
+            work.requests += 1
     except BaseException as error:
         work.failures.append(error)
 
@@ -158,7 +167,8 @@ def run(soak: Soak) -> list[Tenth]:
         works = [_Work() for _ in range(soak.threads)]
         threads = [
             threading.Thread(
-                target=serve, args=(constraint, soak, numbers[at :: soak.threads], one)
+                target=serve,
+                args=(constraint, soak, numbers[at :: soak.threads], one, started + soak.seconds),
             )
             for at, one in enumerate(works)
         ]
@@ -172,7 +182,7 @@ def run(soak: Soak) -> list[Tenth]:
         tokens = sum(work.tokens for work in works)
         stats = constraint.stats()
         tenth = Tenth(
-            requests=numbers[-1] + 1,
+            requests=done + sum(work.requests for work in works),
             resident_bytes=resident_bytes() - before,
             counted_bytes=stats.total_bytes,
             pinned_bytes=stats.pinned_bytes,
@@ -182,13 +192,35 @@ def run(soak: Soak) -> list[Tenth]:
             slowest=float(np.max([work.slowest for work in works])),
         )
         tenths.append(tenth)
-        done = tenth.requests
+        done = numbers[-1] + 1
         line = json.dumps(asdict(tenth))
         print(line, flush=True)
         if kept is not None:
             with kept.open("a") as out:
                 out.write(f"{line}\n")
     return tenths
+
+
+def grow(soak: Soak, resident: int) -> tuple[int, int]:
+    """Serve requests until resident memory grew by a number of bytes, or time is up.
+
+    Returns the growth of resident memory and of what the constraint counts, in bytes.
+    """
+    constraint = Constraint(
+        BY_NAME[soak.kind].make(),
+        vocabulary_of(soak.tokenizer),
+        tokenization=soak.tokenization,
+        memory_limit_bytes=soak.memory_limit_bytes,
+    )
+    serve(constraint, soak, range(-20, 0), work := _Work())
+    before, counted = resident_bytes(), constraint.memory_bytes
+    deadline, done = time.monotonic() + soak.seconds, 0
+    while resident_bytes() - before < resident and time.monotonic() < deadline:
+        serve(constraint, soak, range(done, done + 20), work)
+        done += 20
+    if work.failures:
+        raise work.failures[0]
+    return resident_bytes() - before, constraint.memory_bytes - counted
 
 
 if __name__ == "__main__":

@@ -394,8 +394,8 @@ def test_help_names_values_in_words_and_groups_options() -> None:
         assert f"─ {panel} " in text
     for choices in (
         "[python|python-3.11|python-3.14|ecma|",
-        "[prefix|complete]",
-        "[merge|show]",
+        "[token_prefix|complete]",
+        "[strings|tokens]",
     ):
         assert choices in text
 
@@ -478,7 +478,7 @@ def test_progress_never_shares_a_line_with_a_result() -> None:
         ["search", "-r"],
         ["generate", "-r"],
         ["generate", "-n", "2", "-r"],
-        ["sample", "-r"],
+        ["sample", "--event", "complete", "-r"],
     ],
     ids=" ".join,
 )

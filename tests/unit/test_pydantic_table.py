@@ -81,29 +81,17 @@ def written(name: str, adapter: Any, draw: Draw, count: int) -> list[bytes]:
 
 @pytest.mark.parametrize(("name", "type_", "draw", "effects"), TABLE, ids=[row[0] for row in TABLE])
 def test_what_is_said_of_a_type_is_so(name: str, type_: Any, draw: Draw, effects: set[str]) -> None:
-    check(name, type_, draw, effects, 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "type_", "draw", "effects"), TABLE, ids=[row[0] for row in TABLE])
-def test_what_is_said_of_a_type_is_so_of_more_members(
-    name: str, type_: Any, draw: Draw, effects: set[str]
-) -> None:
-    check(name, type_, draw, effects, COUNT)
-
-
-def check(name: str, type_: Any, draw: Draw, effects: set[str], most: int) -> None:
     """One row: its notes, members that are validated, and texts that are members."""
     language = PythonType(type_)
     adapter: Any = pydantic.TypeAdapter(type_)
     told = {note.effect for note in language.notes if note.effect != "exact"}
     assert told == effects, language.notes
-    count = min(most, FEWER_MEMBERS.get(name, COUNT))
+    count = FEWER_MEMBERS.get(name, COUNT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         members = [str(text) for text in (language.sample(count, seed=1) if count else [])]
         refused = [text for text in members if not read(adapter, text.encode())[0]]
-        texts = written(name, adapter, draw, most)
+        texts = written(name, adapter, draw, COUNT)
         missing = [text for text in texts if not language.matches(text)]
     if "more" not in told:
         assert not refused, (refused[:5], len(refused))

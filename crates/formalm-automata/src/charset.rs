@@ -1,28 +1,30 @@
-//! Sets of characters (Unicode scalar values).
+//! Sets of Unicode scalar values ([`CharSet`]), and how much of four coarse parts of Unicode they
+//! cover.
 
 use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use crate::set_once::SetOnce;
+use crate::runtime::SetOnce;
 
-/// How much of a part of the characters a set has.
+/// The extent to which a set covers a part of Unicode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Cover {
-    /// Nothing.
+pub enum ClassCover {
+    /// No character.
     #[default]
     None,
-    /// Some.
+    /// Some characters.
     Partial,
-    /// All.
+    /// All characters.
     Full,
 }
 
-/// The number of parts into which characters beyond ASCII are divided.
+/// Number of parts into which the non-ASCII characters are divided, see [`wide_parts`].
 pub const WIDE_PARTS: usize = 4;
 
-/// The characters beyond ASCII in four disjoint parts: letters and numbers but no decimal digits;
-/// decimal digits; white space; everything else. Common classes have all or nothing of each part.
+/// Returns the non-ASCII characters in four disjoint parts: letters and numbers without decimal
+/// digits; decimal digits; whitespace; everything else. Common classes cover all or nothing of
+/// each.
 pub fn wide_parts() -> &'static [CharSet; WIDE_PARTS] {
     static PARTS: SetOnce<[CharSet; WIDE_PARTS]> = SetOnce::new();
     PARTS.get_or_init(|| {
@@ -36,7 +38,7 @@ pub fn wide_parts() -> &'static [CharSet; WIDE_PARTS] {
     })
 }
 
-/// A class written in the syntax of `regex-syntax`; the patterns here are known to be valid.
+/// Parses a class in the syntax of `regex-syntax`. The patterns used here are valid.
 fn property(pattern: &str) -> CharSet {
     match regex_syntax::parse(pattern).map(regex_syntax::hir::Hir::into_kind) {
         Ok(HirKind::Class(Class::Unicode(class))) => class.into(),
@@ -52,112 +54,112 @@ pub struct CharSet {
 }
 
 impl CharSet {
-    /// The empty set.
+    /// Returns the empty set.
     pub fn empty() -> CharSet {
         CharSet::default()
     }
 
-    /// Every character.
+    /// Returns the set of all characters.
     pub fn all() -> CharSet {
         CharSet { ranges: [('\0', char::MAX)].into() }
     }
 
-    /// One character.
+    /// Returns the set of one character.
     pub fn single(character: char) -> CharSet {
         CharSet { ranges: [(character, character)].into() }
     }
 
-    /// The union of the given inclusive ranges, in any order.
+    /// Returns the union of inclusive ranges, given in any order.
     pub fn from_ranges(ranges: impl IntoIterator<Item = (char, char)>) -> CharSet {
         CharSet::from(ClassUnicode::new(
             ranges.into_iter().map(|(low, high)| ClassUnicodeRange::new(low, high)),
         ))
     }
 
-    /// The inclusive ranges, sorted.
+    /// Returns the inclusive ranges, sorted.
     pub fn ranges(&self) -> &[(char, char)] {
         &self.ranges
     }
 
-    /// Whether no character is in the set.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether it has a character from `first` to `last`.
-    pub fn meets(&self, first: char, last: char) -> bool {
+    /// Returns `true` if the set has a character in `first..=last`.
+    pub fn intersects_range(&self, first: char, last: char) -> bool {
         let at = self.ranges.partition_point(|range| range.1 < first);
         self.ranges.get(at).is_some_and(|range| range.0 <= last)
     }
 
-    /// Whether `character` is in the set.
+    /// Returns `true` if `character` is in the set.
     pub fn contains(&self, character: char) -> bool {
         let after = self.ranges.partition_point(|&(low, _)| low <= character);
         after > 0 && character <= self.ranges[after - 1].1
     }
 
-    /// Characters in either set.
+    /// Returns the characters in either set.
     pub fn union(&self, other: &CharSet) -> CharSet {
         let mut class = self.class();
         class.union(&other.class());
         class.into()
     }
 
-    /// Characters in both sets.
+    /// Returns the characters in both sets.
     pub fn intersection(&self, other: &CharSet) -> CharSet {
         let mut class = self.class();
         class.intersect(&other.class());
         class.into()
     }
 
-    /// Characters in this set only.
+    /// Returns the characters in this set only.
     pub fn difference(&self, other: &CharSet) -> CharSet {
         let mut class = self.class();
         class.difference(&other.class());
         class.into()
     }
 
-    /// Characters outside the set.
+    /// Returns the characters outside the set.
     pub fn complement(&self) -> CharSet {
         let mut class = self.class();
         class.negate();
         class.into()
     }
 
-    /// How much of each of the [`wide_parts`] is in the set.
-    pub fn wide_cover(&self) -> [Cover; WIDE_PARTS] {
+    /// Returns the cover of each of the [`wide_parts`].
+    pub fn wide_cover(&self) -> [ClassCover; WIDE_PARTS] {
         match self.ranges.last() {
             Some(&(low, high)) if low <= '\u{80}' && high == char::MAX => {
-                return [Cover::Full; WIDE_PARTS];
+                return [ClassCover::Full; WIDE_PARTS];
             }
             Some(&(_, high)) if high >= '\u{80}' => {}
-            _ => return [Cover::None; WIDE_PARTS],
+            _ => return [ClassCover::None; WIDE_PARTS],
         }
         std::array::from_fn(|part| self.cover(&wide_parts()[part]))
     }
 
-    /// How much of `part` is in the set.
-    fn cover(&self, part: &CharSet) -> Cover {
+    /// Returns the cover of `part`.
+    fn cover(&self, part: &CharSet) -> ClassCover {
         let (mut common, mut missing) = (false, false);
         let mut rest = &*part.ranges;
         for &(from, to) in &*self.ranges {
             let before = rest.partition_point(|one| one.1 < from);
             missing |= before > 0;
             rest = &rest[before..];
-            // Ranges are not adjacent, so one range of the set must hold the whole range.
+            // Ranges are not adjacent, so a single range of the set must contain the whole range.
             while let Some(&(low, high)) = rest.first().filter(|one| one.0 <= to) {
                 common = true;
                 missing |= from > low || to < high;
                 if missing {
-                    return Cover::Partial;
+                    return ClassCover::Partial;
                 }
                 rest = &rest[1..];
             }
         }
         match (common, missing || !rest.is_empty()) {
-            (true, true) => Cover::Partial,
-            (true, false) => Cover::Full,
-            (false, _) => Cover::None,
+            (true, true) => ClassCover::Partial,
+            (true, false) => ClassCover::Full,
+            (false, _) => ClassCover::None,
         }
     }
 
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complement_has_what_the_set_has_not() {
+    fn a_set_and_its_complement_partition_the_characters() {
         let around = CharSet::from_ranges([('\0', '\u{D7FF}'), ('\u{E000}', 'ﬀ')]);
         let rest = around.complement();
         for character in ['\u{D7FF}', '\u{E000}', 'ﬀ', 'ﬁ', char::MAX] {
@@ -198,12 +200,15 @@ mod tests {
     }
 
     #[test]
-    fn covers_tell_all_some_and_nothing() {
-        assert_eq!(CharSet::single('\n').complement().wide_cover(), [Cover::Full; WIDE_PARTS]);
-        assert_eq!(CharSet::single('a').wide_cover(), [Cover::None; WIDE_PARTS]);
+    fn wide_cover_distinguishes_all_some_and_no_characters() {
+        assert_eq!(CharSet::single('\n').complement().wide_cover(), [ClassCover::Full; WIDE_PARTS]);
+        assert_eq!(CharSet::single('a').wide_cover(), [ClassCover::None; WIDE_PARTS]);
         let some = CharSet::from_ranges([('à', 'ü')]).wide_cover();
-        assert_eq!(some, [Cover::Partial, Cover::None, Cover::None, Cover::Partial]);
+        assert_eq!(
+            some,
+            [ClassCover::Partial, ClassCover::None, ClassCover::None, ClassCover::Partial]
+        );
         let word = wide_parts()[0].union(&wide_parts()[1]).wide_cover();
-        assert_eq!(word, [Cover::Full, Cover::Full, Cover::None, Cover::None]);
+        assert_eq!(word, [ClassCover::Full, ClassCover::Full, ClassCover::None, ClassCover::None]);
     }
 }

@@ -1,27 +1,27 @@
-//! What can go wrong when a language is read or its machine is built.
+//! The errors of reading a language or building its machine.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A range of the source text, in characters (not bytes): `start..end`.
+/// A range of the source, in characters (not bytes): `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct SourceSpan {
     /// First character.
     pub start: usize,
     /// One past the last character.
     pub end: usize,
 }
 
-/// The resource that ran out.
+/// A limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// States of a machine, explored or kept.
     States,
     /// Terms, the building blocks of states.
     Terms,
-    /// Steps of derivation: bounds time where states are large.
+    /// Steps of derivation. They bound time where states are large.
     Steps,
     /// Bytes of memory.
     Bytes,
@@ -35,18 +35,18 @@ pub enum Resource {
     Tokens,
     /// Edits of a text.
     Edits,
-    /// Edges of a machine that is written out.
+    /// Edges of a materialized automaton.
     Edges,
     /// Digits of a number.
     Digits,
-    /// Ways to read a text as lexemes, in search of one that can be completed.
+    /// Parse configurations of an input, in search of one that can be completed.
     Readings,
-    /// Bytes of a text that is written out.
+    /// Bytes of a string that is written out.
     Text,
 }
 
 impl Resource {
-    /// The name used in messages, plural where it is counted.
+    /// Returns the name used in messages, plural where it is counted.
     pub fn name(self) -> &'static str {
         match self {
             Resource::States => "states",
@@ -66,77 +66,79 @@ impl Resource {
     }
 }
 
-/// What a program that a machine runs has raised; only whoever runs it knows what it is.
+/// An error raised by a user's program that a machine runs; only the caller that runs it knows its
+/// type.
 #[derive(Clone)]
-pub struct Raised {
-    /// What was raised.
+pub struct CallbackError {
+    /// The error.
     pub what: Arc<dyn Any + Send + Sync>,
-    /// Whether it says that a limit was reached.
+    /// `true` if the error reports a limit.
     pub is_limit: bool,
 }
 
-impl PartialEq for Raised {
-    fn eq(&self, other: &Raised) -> bool {
+impl PartialEq for CallbackError {
+    fn eq(&self, other: &CallbackError) -> bool {
         Arc::ptr_eq(&self.what, &other.what)
     }
 }
 
-impl Eq for Raised {}
+impl Eq for CallbackError {}
 
-impl fmt::Debug for Raised {
+impl fmt::Debug for CallbackError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Raised")
     }
 }
 
-/// Why a language was refused. Errors are data: the binding turns them into typed exceptions.
+/// The reason why a language was refused. Errors are data: the binding turns them into typed
+/// exceptions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The source text is not a language we can read, or it is one that has no member.
+    /// The source is not in a language that is read here, or the language is empty.
     Language {
-        /// One sentence, no full stop.
+        /// One sentence without a full stop.
         message: String,
-        /// Where in the source.
-        span: Option<Span>,
-        /// What to write instead.
+        /// The place in the source.
+        span: Option<SourceSpan>,
+        /// A suggestion what to write instead.
         hint: Option<String>,
     },
-    /// A limit was reached.
+    /// A limit was exceeded.
     Limit {
         /// Which resource.
         resource: Resource,
-        /// How much was needed; a lower bound where work stopped early.
+        /// The amount needed; a lower bound where work stopped early.
         needed: u64,
-        /// How much was allowed.
+        /// The amount allowed.
         allowed: u64,
     },
-    /// Whoever asked for the work does not want it any more.
+    /// The caller canceled the work.
     Interrupted,
     /// The time for a task is up; see [`crate::deadline`].
     Deadline {
-        /// Name of the task: a verb.
+        /// The name of the task: a verb.
         task: &'static str,
-        /// Time that has passed.
+        /// The time that has passed.
         taken: Duration,
-        /// Time that was allowed.
+        /// The time that was allowed.
         allowed: Duration,
     },
-    /// A program that the machine runs failed.
-    Raised(Raised),
+    /// A user's program that the machine runs failed.
+    Callback(CallbackError),
 }
 
 impl Error {
-    /// Whether a limit was reached, by the machine or by a program that it runs.
+    /// Returns `true` if a limit was exceeded, by the machine or by a program that it runs.
     pub fn is_limit(&self) -> bool {
         match self {
             Error::Limit { .. } => true,
-            Error::Raised(raised) => raised.is_limit,
+            Error::Callback(raised) => raised.is_limit,
             Error::Language { .. } | Error::Interrupted | Error::Deadline { .. } => false,
         }
     }
 
-    /// A refusal at a place of the source.
-    pub fn at(message: impl Into<String>, span: Span, hint: Option<&str>) -> Error {
+    /// Creates a refusal at a place of the source.
+    pub fn at(message: impl Into<String>, span: SourceSpan, hint: Option<&str>) -> Error {
         Error::Language { message: message.into(), span: Some(span), hint: hint.map(str::to_owned) }
     }
 }
@@ -155,7 +157,7 @@ impl fmt::Display for Error {
                 write!(out, "{task} took longer than {allowed:?}: {taken:?} so far")
             }
             Error::Interrupted => out.write_str("interrupted"),
-            Error::Raised(_) => out.write_str("a program failed"),
+            Error::Callback(_) => out.write_str("a program failed"),
         }
     }
 }

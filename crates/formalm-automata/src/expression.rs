@@ -1,345 +1,369 @@
-//! Languages as expressions: what the user wrote, before any machine.
+//! Regular languages as expression graphs: set algebra, edits and rewrites, before any automaton is
+//! built.
 
 use std::sync::Arc;
 
 use crate::automaton::check;
 use crate::charset::CharSet;
-use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
-use crate::lower;
-use crate::recognized::Recognizer;
-use crate::syntax::{self, Group, Pattern};
-use crate::term::{TermId, Terms, UNBOUNDED};
-use crate::transduce::Edits;
+use crate::syntax::{self, CaptureGroup, Pattern};
+use crate::terms::custom_language::CharRecognizer;
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::pattern_lowering;
+use crate::terms::{TermArena, TermId, UNBOUNDED};
+use crate::transduce::EditRules;
 
-/// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
-const NESTING: u32 = 200;
+/// Maximum nesting depth of expressions; unions and concatenations of any length are flat. Chosen,
+/// not measured.
+const MAX_NESTING: u32 = 200;
 
-/// Groups of one expression; operands that are used twice have theirs twice.
-const GROUPS: u64 = 1 << 20;
+/// Maximum number of groups of one expression; operands used twice count twice.
+const MAX_GROUPS: u64 = 1 << 20;
 
-/// The byte that stands where a lexeme ends in [`Expression::lexeme`]; no character has it.
-pub const EDGE: u8 = 0xff;
+/// The byte that marks the end of a lexeme in [`Expression::lexeme`]. UTF-8 has no such byte.
+pub const LEXEME_END: u8 = 0xff;
 
 /// A regular language, immutable and cheap to clone. Set algebra is relative to valid UTF-8.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    node: Arc<Node>,
+    node: Arc<ExpressionNode>,
     depth: u32,
-    /// Every member is certainly valid UTF-8.
-    text: bool,
-    /// Groups of its patterns, those of a part that stands at several places counted at each.
+    /// Every member is known to be valid UTF-8.
+    utf8: bool,
+    /// Number of groups of its patterns, counted once per occurrence.
     groups: u64,
 }
 
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum ExpressionNode {
     Pattern(Pattern),
     Lexeme(Pattern),
-    Texts(Vec<Vec<u8>>),
-    Recognized(Arc<dyn Recognizer>),
+    Literals(Vec<Vec<u8>>),
+    Custom(Arc<dyn CharRecognizer>),
     Union(Vec<Expression>),
     Concat(Vec<Expression>),
     Repeat(Expression, u32, u32),
     Intersection(Vec<Expression>),
     Difference(Expression, Expression),
     Complement(Expression),
-    Edits(Expression, Edits),
+    Edits(Expression, EditRules),
     Rewrite { original: Expression, rules: Vec<(String, Expression)>, optional: bool },
 }
 
 impl Expression {
-    /// The language of a parsed pattern, matched against whole texts.
+    /// Returns the language of a parsed pattern that must match whole strings.
     pub fn pattern(pattern: Pattern) -> Expression {
-        Expression::leaf(Node::Pattern(pattern))
+        Expression::leaf(ExpressionNode::Pattern(pattern))
     }
 
-    /// What a pattern reads at the beginning of a longer text, and that text: members are a match,
-    /// [`EDGE`], and what follows it, which holds no `EDGE`. Look-ahead and the end of the text see what
-    /// follows the match; look-behind and the start of the text see the match alone.
+    /// Returns the language of a pattern matched at the beginning of a longer input, together with
+    /// that input. Members are a match, [`LEXEME_END`], and what follows it, without another
+    /// `LEXEME_END`. Lookahead and the end of the input see what follows the match; lookbehind
+    /// and the start of the input see only the match.
     pub fn lexeme(pattern: Pattern) -> Expression {
-        Expression::leaf(Node::Lexeme(pattern))
+        Expression::leaf(ExpressionNode::Lexeme(pattern))
     }
 
-    /// Whether this is an [`Expression::lexeme`].
+    /// Returns `true` if this is an [`Expression::lexeme`].
     pub fn is_lexeme(&self) -> bool {
-        matches!(&*self.node, Node::Lexeme(_))
+        matches!(&*self.node, ExpressionNode::Lexeme(_))
     }
 
-    /// The texts that are listed, if that is how the language is given.
-    pub(crate) fn listed_texts(&self) -> Option<&[Vec<u8>]> {
+    /// Returns the listed strings if the language is given by a list.
+    pub(crate) fn as_literals(&self) -> Option<&[Vec<u8>]> {
         match &*self.node {
-            Node::Texts(texts) => Some(texts),
+            ExpressionNode::Literals(texts) => Some(texts),
             _ => None,
         }
     }
 
-    /// The sets that the characters of all members are of, one by one, if it is a pattern that
-    /// says no more.
-    pub(crate) fn characters(&self) -> Option<Vec<&CharSet>> {
-        let Node::Pattern(pattern) = &*self.node else { return None };
+    /// Returns the character set of each position if the language is a pattern that is a plain
+    /// sequence of sets.
+    pub(crate) fn as_class_sequence(&self) -> Option<Vec<&CharSet>> {
+        let ExpressionNode::Pattern(pattern) = &*self.node else { return None };
         let mut sets = Vec::new();
         let mut open = vec![&pattern.root];
         while let Some(node) = open.pop() {
             match node {
-                syntax::Node::Empty => {}
-                syntax::Node::Class(set) => sets.push(set),
-                syntax::Node::Concat(list) => open.extend(list.iter().rev()),
-                syntax::Node::Group { node, .. } => open.push(node),
+                syntax::PatternNode::Empty => {}
+                syntax::PatternNode::Class(set) => sets.push(set),
+                syntax::PatternNode::Concat(list) => open.extend(list.iter().rev()),
+                syntax::PatternNode::Group { node, .. } => open.push(node),
                 _ => return None,
             }
         }
         Some(sets)
     }
 
-    /// The given texts and no others; any bytes are allowed.
-    pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
-        Expression::leaf(Node::Texts(texts))
+    /// Returns the language of the given strings, which may be any bytes.
+    pub fn literals(texts: Vec<Vec<u8>>) -> Expression {
+        Expression::leaf(ExpressionNode::Literals(texts))
     }
 
-    /// The texts that a recognizer accepts; there has to be one.
-    pub fn recognized(recognizer: Arc<dyn Recognizer>) -> Expression {
-        Expression::leaf(Node::Recognized(recognizer))
+    /// Returns the language of a recognizer, which must be nonempty.
+    pub fn custom(recognizer: Arc<dyn CharRecognizer>) -> Expression {
+        Expression::leaf(ExpressionNode::Custom(recognizer))
     }
 
-    /// Members of any of the languages.
+    /// Returns the union of the languages.
     ///
     /// # Errors
     ///
-    /// As every combinator: [`Error::Limit`] when expressions are nested too deeply.
+    /// [`Error::Limit`] when expressions are nested too deeply, as for every combinator.
     pub fn union(list: Vec<Expression>) -> Result<Expression, Error> {
         let flat = flatten(list, |node| match node {
-            Node::Union(list) => Some(list),
+            ExpressionNode::Union(list) => Some(list),
             _ => None,
         });
-        let mut list = joined(flat);
+        let mut list = join_literals(flat);
         match list.pop() {
             Some(only) if list.is_empty() => Ok(only),
             last => {
                 list.extend(last);
-                Expression::over(Node::Union(list))
+                Expression::combine(ExpressionNode::Union(list))
             }
         }
     }
 
-    /// Texts that are one member of each, one after the other.
+    /// Returns the concatenation of the languages.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] when expressions are nested too deeply.
     pub fn concat(list: Vec<Expression>) -> Result<Expression, Error> {
         let flat = flatten(list, |node| match node {
-            Node::Concat(list) => Some(list),
+            ExpressionNode::Concat(list) => Some(list),
             _ => None,
         });
-        Expression::over(Node::Concat(flat))
+        Expression::combine(ExpressionNode::Concat(flat))
     }
 
-    /// Texts that are `min` to `max` members in a row; `None` is without bound.
+    /// Returns `min` to `max` repetitions; `None` is unbounded.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] when expressions are nested too deeply.
     pub fn repeat(self, min: u32, max: Option<u32>) -> Result<Expression, Error> {
-        Expression::over(Node::Repeat(self, min, max.unwrap_or(UNBOUNDED)))
+        Expression::combine(ExpressionNode::Repeat(self, min, max.unwrap_or(UNBOUNDED)))
     }
 
-    /// Members of all of the languages.
+    /// Returns the intersection of the languages.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] when expressions are nested too deeply.
     pub fn intersection(list: Vec<Expression>) -> Result<Expression, Error> {
         let flat = flatten(list, |node| match node {
-            Node::Intersection(list) => Some(list),
+            ExpressionNode::Intersection(list) => Some(list),
             _ => None,
         });
-        Expression::over(Node::Intersection(flat))
+        Expression::combine(ExpressionNode::Intersection(flat))
     }
 
-    /// Members of this language that are not members of the other.
+    /// Returns the members of this language that are not members of the other.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] when expressions are nested too deeply.
     pub fn difference(self, other: Expression) -> Result<Expression, Error> {
-        Expression::over(Node::Difference(self, other))
+        Expression::combine(ExpressionNode::Difference(self, other))
     }
 
-    /// Valid UTF-8 texts that are not members.
+    /// Returns the valid UTF-8 strings that are not members.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] when expressions are nested too deeply.
     pub fn complement(self) -> Result<Expression, Error> {
-        Expression::over(Node::Complement(self))
+        Expression::combine(ExpressionNode::Complement(self))
     }
 
-    /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
-    pub fn is_text(&self) -> bool {
-        self.text
+    /// Returns `true` if every member is valid UTF-8; `false` may also mean that this is unknown.
+    pub fn is_utf8(&self) -> bool {
+        self.utf8
     }
 
-    fn leaf(node: Node) -> Expression {
-        let (text, groups) = (node.is_text(), node.groups());
-        Expression { node: Arc::new(node), depth: 1, text, groups }
+    fn leaf(node: ExpressionNode) -> Expression {
+        let (text, groups) = (node.is_utf8(), node.groups());
+        Expression { node: Arc::new(node), depth: 1, utf8: text, groups }
     }
 
-    /// The characters of a language whose members are single characters, written as such.
+    /// Returns the characters of a language whose members are single characters, if it is written
+    /// as such.
     pub fn as_class(&self) -> Option<CharSet> {
         let only = |text: &Vec<u8>| {
             let mut characters = std::str::from_utf8(text).ok()?.chars();
             characters.next().filter(|_| characters.next().is_none())
         };
         match &*self.node {
-            Node::Pattern(pattern) => syntax::class_of(&pattern.root),
-            Node::Texts(list) => {
+            ExpressionNode::Pattern(pattern) => syntax::class_of(&pattern.root),
+            ExpressionNode::Literals(list) => {
                 let characters: Option<Vec<char>> = list.iter().map(only).collect();
                 Some(CharSet::from_ranges(characters?.into_iter().map(|one| (one, one))))
             }
-            Node::Union(list) => list
+            ExpressionNode::Union(list) => list
                 .iter()
                 .try_fold(CharSet::empty(), |joined, one| Some(joined.union(&one.as_class()?))),
             _ => None,
         }
     }
 
-    /// The pattern, if the expression is one.
+    /// Returns the pattern if the expression is one.
     pub fn as_pattern(&self) -> Option<&Pattern> {
         match &*self.node {
-            Node::Pattern(pattern) => Some(pattern),
+            ExpressionNode::Pattern(pattern) => Some(pattern),
             _ => None,
         }
     }
 
-    /// The groups of all its patterns, in the order written; none of what is subtracted,
-    /// complemented, edited or rewritten, since a member matches no pattern there.
-    pub fn groups(&self) -> Vec<&Group> {
+    /// Returns the groups of all its patterns in the order written. Patterns that are subtracted,
+    /// complemented, edited or rewritten have none, since no member matches them.
+    pub fn groups(&self) -> Vec<&CaptureGroup> {
         let mut groups = Vec::new();
         self.add_groups(&mut groups);
         groups
     }
 
-    /// Whether there are any [`Expression::groups`].
+    /// Returns `true` if there are any [`Expression::groups`].
     pub(crate) fn has_groups(&self) -> bool {
         self.groups > 0
     }
 
-    fn add_groups<'a>(&'a self, groups: &mut Vec<&'a Group>) {
+    fn add_groups<'a>(&'a self, groups: &mut Vec<&'a CaptureGroup>) {
         if !self.has_groups() {
             return;
         }
         match &*self.node {
-            Node::Pattern(pattern) => groups.extend(&pattern.groups),
-            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+            ExpressionNode::Pattern(pattern) => groups.extend(&pattern.groups),
+            ExpressionNode::Union(list)
+            | ExpressionNode::Concat(list)
+            | ExpressionNode::Intersection(list) => {
                 list.iter().for_each(|one| one.add_groups(groups));
             }
-            Node::Repeat(one, ..) | Node::Difference(one, _) => one.add_groups(groups),
-            Node::Lexeme(_)
-            | Node::Texts(_)
-            | Node::Recognized(_)
-            | Node::Complement(_)
-            | Node::Edits(..)
-            | Node::Rewrite { .. } => {}
+            ExpressionNode::Repeat(one, ..) | ExpressionNode::Difference(one, _) => {
+                one.add_groups(groups)
+            }
+            ExpressionNode::Lexeme(_)
+            | ExpressionNode::Literals(_)
+            | ExpressionNode::Custom(_)
+            | ExpressionNode::Complement(_)
+            | ExpressionNode::Edits(..)
+            | ExpressionNode::Rewrite { .. } => {}
         }
     }
 
-    pub(crate) fn node(&self) -> &Node {
+    pub(crate) fn node(&self) -> &ExpressionNode {
         &self.node
     }
 
-    pub(crate) fn over(node: Node) -> Result<Expression, Error> {
+    pub(crate) fn combine(node: ExpressionNode) -> Result<Expression, Error> {
         let below = match &node {
-            Node::Pattern(_) | Node::Lexeme(_) | Node::Texts(_) | Node::Recognized(_) => 0,
-            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+            ExpressionNode::Pattern(_)
+            | ExpressionNode::Lexeme(_)
+            | ExpressionNode::Literals(_)
+            | ExpressionNode::Custom(_) => 0,
+            ExpressionNode::Union(list)
+            | ExpressionNode::Concat(list)
+            | ExpressionNode::Intersection(list) => {
                 list.iter().map(|one| one.depth).max().unwrap_or(0)
             }
-            Node::Repeat(one, ..) | Node::Complement(one) => one.depth,
-            Node::Difference(left, right) => left.depth.max(right.depth),
-            Node::Edits(one, edits) => {
+            ExpressionNode::Repeat(one, ..) | ExpressionNode::Complement(one) => one.depth,
+            ExpressionNode::Difference(left, right) => left.depth.max(right.depth),
+            ExpressionNode::Edits(one, edits) => {
                 let regions = [&edits.after, &edits.before].into_iter().flatten();
                 regions.map(|region| region.depth).max().unwrap_or(0).max(one.depth)
             }
-            Node::Rewrite { original, rules, .. } => {
+            ExpressionNode::Rewrite { original, rules, .. } => {
                 let targets = rules.iter().map(|(_, target)| target.depth);
                 targets.max().unwrap_or(0).max(original.depth)
             }
         };
-        if below >= NESTING {
+        if below >= MAX_NESTING {
             return Err(Error::Limit {
                 resource: Resource::Nesting,
                 needed: u64::from(below) + 1,
-                allowed: u64::from(NESTING),
+                allowed: u64::from(MAX_NESTING),
             });
         }
-        let (text, groups) = (node.is_text(), node.groups());
-        check(Resource::Terms, groups, GROUPS)?;
-        Ok(Expression { node: Arc::new(node), depth: below + 1, text, groups })
+        let (text, groups) = (node.is_utf8(), node.groups());
+        check(Resource::Terms, groups, MAX_GROUPS)?;
+        Ok(Expression { node: Arc::new(node), depth: below + 1, utf8: text, groups })
     }
 
-    /// The term of the expression. Parts that stand at several places are lowered once: an
-    /// expression is a graph, whose tree may be exponentially larger.
-    pub(crate) fn lower(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
+    /// Lowers the expression to a term. Shared parts are lowered once: an expression is a graph,
+    /// whose tree may be exponentially larger.
+    pub(crate) fn lower(
+        &self,
+        terms: &mut TermArena,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         if self.depth == 1 || Arc::strong_count(&self.node) == 1 {
             return self.lower_node(terms, work);
         }
         let address = Arc::as_ptr(&self.node).addr();
-        if let Some((_, term)) = terms.lowered.get(&address) {
+        if let Some((_, term)) = terms.lowered_expressions.get(&address) {
             return Ok(*term);
         }
         let term = self.lower_node(terms, work)?;
-        // It is kept alive, so that no other node gets its address.
-        terms.lowered.insert(address, (self.clone(), term));
+        // Keeps the expression alive, so that no other node gets its address.
+        terms.lowered_expressions.insert(address, (self.clone(), term));
         Ok(term)
     }
 
-    fn lower_node(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
+    fn lower_node(
+        &self,
+        terms: &mut TermArena,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         work.step()?;
         Ok(match &*self.node {
-            Node::Pattern(pattern) => lower::pattern(terms, pattern),
-            Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
-            Node::Texts(list) => lower::many_texts(terms, list.clone())?,
-            Node::Recognized(recognizer) => {
-                // Beside what it reads, every text is no condition.
-                lower::any_text(terms);
-                terms.recognized(recognizer)
+            ExpressionNode::Pattern(pattern) => pattern_lowering::pattern(terms, pattern),
+            ExpressionNode::Lexeme(pattern) => pattern_lowering::lexeme(terms, pattern),
+            ExpressionNode::Literals(list) => {
+                pattern_lowering::checked_literals(terms, list.clone())?
             }
-            Node::Union(list) => {
+            ExpressionNode::Custom(recognizer) => {
+                // Intersected with a recognizer's language, the language of all strings is no
+                // condition.
+                pattern_lowering::any_string(terms);
+                terms.custom(recognizer)
+            }
+            ExpressionNode::Union(list) => {
                 let list = lower_all(list, terms, work)?;
                 terms.alt(list)
             }
-            Node::Concat(list) => {
+            ExpressionNode::Concat(list) => {
                 let list = lower_all(list, terms, work)?;
                 list.into_iter()
                     .rev()
-                    .fold(crate::term::EPSILON, |tail, head| terms.cat(head, tail))
+                    .fold(crate::terms::EPSILON, |tail, head| terms.cat(head, tail))
             }
-            Node::Repeat(one, min, max) => {
+            ExpressionNode::Repeat(one, min, max) => {
                 let body = one.lower(terms, work)?;
-                lower::repeat(terms, body, *min, *max)
+                pattern_lowering::repeat(terms, body, *min, *max)
             }
-            Node::Intersection(list) => {
-                lower::any_text(terms);
+            ExpressionNode::Intersection(list) => {
+                pattern_lowering::any_string(terms);
                 let list = lower_all(list, terms, work)?;
                 terms.and(list)
             }
-            Node::Difference(left, right) => {
+            ExpressionNode::Difference(left, right) => {
                 let (left, right) = (left.lower(terms, work)?, right.lower(terms, work)?);
                 let outside = terms.not(right);
                 terms.and(vec![left, outside])
             }
-            Node::Complement(one) => {
+            ExpressionNode::Complement(one) => {
                 let inside = one.lower(terms, work)?;
-                let (any, outside) = (lower::any_text(terms), terms.not(inside));
+                let (any, outside) = (pattern_lowering::any_string(terms), terms.not(inside));
                 terms.and(vec![any, outside])
             }
-            Node::Edits(one, edits) => {
+            ExpressionNode::Edits(one, edits) => {
                 let plan = edits.lower(terms, work)?;
                 let plan = terms.edit_plan(plan);
                 one.lower_edited(edits, plan, terms, work)?
             }
-            Node::Rewrite { original, rules, optional } => {
-                let rules = lower::rules(terms, rules, *optional, work)?;
+            ExpressionNode::Rewrite { original, rules, optional } => {
+                let rules = pattern_lowering::rules(terms, rules, *optional, work)?;
                 let rest = original.lower(terms, work)?;
                 terms.rewritten(rest, rules, work)?
             }
@@ -347,35 +371,45 @@ impl Expression {
     }
 }
 
-impl Node {
-    /// Number of groups, as is known of the parts.
+impl ExpressionNode {
+    /// Returns the number of groups, from that of the parts.
     fn groups(&self) -> u64 {
         match self {
-            Node::Pattern(pattern) => pattern.groups.len() as u64,
-            Node::Union(list) | Node::Concat(list) | Node::Intersection(list) => {
+            ExpressionNode::Pattern(pattern) => pattern.groups.len() as u64,
+            ExpressionNode::Union(list)
+            | ExpressionNode::Concat(list)
+            | ExpressionNode::Intersection(list) => {
                 list.iter().fold(0, |all, one| all.saturating_add(one.groups))
             }
-            Node::Repeat(one, ..) | Node::Difference(one, _) => one.groups,
-            Node::Lexeme(_)
-            | Node::Texts(_)
-            | Node::Recognized(_)
-            | Node::Complement(_)
-            | Node::Edits(..)
-            | Node::Rewrite { .. } => 0,
+            ExpressionNode::Repeat(one, ..) | ExpressionNode::Difference(one, _) => one.groups,
+            ExpressionNode::Lexeme(_)
+            | ExpressionNode::Literals(_)
+            | ExpressionNode::Custom(_)
+            | ExpressionNode::Complement(_)
+            | ExpressionNode::Edits(..)
+            | ExpressionNode::Rewrite { .. } => 0,
         }
     }
 
-    /// Whether every member is certainly valid UTF-8, as is known of the parts.
-    fn is_text(&self) -> bool {
+    /// Returns `true` if every member is known to be valid UTF-8, from what is known of the parts.
+    fn is_utf8(&self) -> bool {
         match self {
-            Node::Pattern(_) | Node::Recognized(_) | Node::Complement(_) => true,
-            Node::Lexeme(_) => false,
-            Node::Texts(list) => list.iter().all(|text| std::str::from_utf8(text).is_ok()),
-            Node::Union(list) | Node::Concat(list) => list.iter().all(Expression::is_text),
-            Node::Intersection(list) => list.iter().any(Expression::is_text),
-            Node::Repeat(one, ..) | Node::Difference(one, _) | Node::Edits(one, _) => one.is_text(),
-            Node::Rewrite { original, rules, .. } => {
-                original.is_text() && rules.iter().all(|(_, target)| target.is_text())
+            ExpressionNode::Pattern(_)
+            | ExpressionNode::Custom(_)
+            | ExpressionNode::Complement(_) => true,
+            ExpressionNode::Lexeme(_) => false,
+            ExpressionNode::Literals(list) => {
+                list.iter().all(|text| std::str::from_utf8(text).is_ok())
+            }
+            ExpressionNode::Union(list) | ExpressionNode::Concat(list) => {
+                list.iter().all(Expression::is_utf8)
+            }
+            ExpressionNode::Intersection(list) => list.iter().any(Expression::is_utf8),
+            ExpressionNode::Repeat(one, ..)
+            | ExpressionNode::Difference(one, _)
+            | ExpressionNode::Edits(one, _) => one.is_utf8(),
+            ExpressionNode::Rewrite { original, rules, .. } => {
+                original.is_utf8() && rules.iter().all(|(_, target)| target.is_utf8())
             }
         }
     }
@@ -383,36 +417,42 @@ impl Node {
 
 fn lower_all(
     list: &[Expression],
-    terms: &mut Terms,
-    work: &mut Work,
-) -> Result<Vec<TermId>, Exhausted> {
+    terms: &mut TermArena,
+    work: &mut StepMeter,
+) -> Result<Vec<TermId>, BudgetExhausted> {
     list.iter().map(|one| one.lower(terms, work)).collect()
 }
 
-/// Listed texts that stand beside each other as one list, which is read in one step a byte.
-fn joined(list: Vec<Expression>) -> Vec<Expression> {
+/// Merges adjacent lists of strings into one list, which is read in one step per byte.
+fn join_literals(list: Vec<Expression>) -> Vec<Expression> {
     let mut kept: Vec<Expression> = Vec::with_capacity(list.len());
     let mut texts: Vec<&Vec<u8>> = Vec::new();
     let mut at = 0;
     while at < list.len() {
-        let run = list[at..].iter().take_while(|one| matches!(&*one.node, Node::Texts(_))).count();
+        let run = list[at..]
+            .iter()
+            .take_while(|one| matches!(&*one.node, ExpressionNode::Literals(_)))
+            .count();
         if run < 2 {
             kept.push(list[at].clone());
             at += 1;
             continue;
         }
         for one in &list[at..at + run] {
-            if let Node::Texts(some) = &*one.node {
+            if let ExpressionNode::Literals(some) = &*one.node {
                 texts.extend(some);
             }
         }
-        kept.push(Expression::texts(texts.drain(..).cloned().collect()));
+        kept.push(Expression::literals(texts.drain(..).cloned().collect()));
         at += run;
     }
     kept
 }
 
-fn flatten(list: Vec<Expression>, inner: fn(&Node) -> Option<&Vec<Expression>>) -> Vec<Expression> {
+fn flatten(
+    list: Vec<Expression>,
+    inner: fn(&ExpressionNode) -> Option<&Vec<Expression>>,
+) -> Vec<Expression> {
     let mut flat = Vec::with_capacity(list.len());
     for one in list {
         match inner(&one.node) {

@@ -1,91 +1,86 @@
-//! Bytes and states: patterns, regular languages and their lazy machines.
+//! Regular languages over bytes, their lazy automata, and the traits every machine implements.
 //!
-//! Nothing here knows of tokens. A pattern is parsed ([`syntax`]) into a tree, the tree becomes
-//! a term, and terms are determinised lazily into a machine over bytes.
+//! ```text
+//! pattern ──parse──► PatternNode ──lower──► TermNode ──derive──► Automaton ──┐
+//! (syntax/)          (tree)                 (terms/)   by bytes  (automaton/)├─► dyn Machine
+//! grammars, schemas (other crates), combined/ ───────────────────────────────┘       │
+//!                                                             MaskClasses, MaskAutomaton
+//! ```
+//!
+//! A pattern is parsed into a syntax tree ([`syntax`]). The tree is lowered to a hash-consed
+//! *term*. Byte derivatives of terms are the states of an [`Automaton`], which is determinized
+//! lazily. Everything downstream talks to the trait [`Machine`]: `start`, `step`, `is_accepting`,
+//! plus optional knowledge that makes masks fast.
+//!
+//! ```
+//! use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+//! use formalm_automata::{Automaton, AutomatonLimits, Expression, Machine};
+//!
+//! let pattern = parse("[0-9]{4}-Q[1-4]", PatternDialect::Python, PatternFlags::default())?;
+//! let automaton = Automaton::new(&Expression::pattern(pattern), AutomatonLimits::default())?;
+//! let state = automaton.walk(automaton.start(), b"2024-")?.expect("a viable prefix");
+//! assert!(!automaton.is_accepting(state));
+//! assert_eq!(automaton.shortest_completion(state)?, b"Q1");
+//! # Ok::<(), formalm_automata::Error>(())
+//! ```
 
-mod alternatives;
-mod atomic;
 mod automaton;
-mod bytes;
-mod characters;
+mod byte_set;
+mod captures;
+mod char_partition;
 pub mod charset;
-mod chunks;
 mod combined;
-mod dag;
-pub mod deadline;
-mod decided;
-mod derive;
-mod drawing;
 pub mod error;
-pub mod explicit;
 mod expression;
-mod facts;
-pub mod fork;
-mod grouping;
-mod in_text;
-pub mod interrupt;
-mod lasting;
-mod lexemes;
-mod liveness;
-mod lock;
-mod loops;
-mod lower;
+pub mod json_escapes;
+mod json_name_tokens;
+mod json_string_state;
 mod machine;
-mod near;
-mod partition;
-mod patience;
-pub mod pool;
-mod prefixed;
-mod recent;
-mod recognized;
-mod set_once;
-mod shortest;
-mod spans;
-mod special;
-pub mod spelling;
-mod steps;
+pub mod materialized;
+mod non_ascii;
+mod runtime;
+mod special_tokens;
 pub mod syntax;
-mod table;
-mod term;
-mod token_names;
+mod terms;
 mod transduce;
-mod union;
-mod viability;
-mod words;
 
-pub use automaton::{Automaton, Limits, StateId};
-pub use bytes::ByteSet;
-pub use characters::every_character;
-pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
-pub use chunks::Chunks;
+pub use automaton::{
+    Automaton, AutomatonLimits, CharRepetition, LiteralAutomaton, MaskClassId, RegularMaskClasses,
+    Saturated, StateId, literal_automata,
+};
+pub use byte_set::ByteSet;
+pub use captures::{CaptureFinder, MemberCaptures, split_among};
+pub use char_partition::{CharPartition, Utf8Step};
+pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
 pub use combined::{
-    AHEAD_BYTES, Ahead, Composed, Filtered, Letter, Lookahead, Plainly, StateKeys, StepsAhead,
+    IdentityClasses, Intersection, Position, PositionAutomaton, Prefix, PrefixedMachine,
+    PrefixedMaskClasses, SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton,
+    StatesAsClasses,
 };
-pub use drawing::random_member;
-pub use error::{Error, Raised, Resource, Span};
-pub use expression::{EDGE, Expression};
-pub use grouping::{Captured, Grouping, divided};
-pub use in_text::{InText, spell};
-pub use lexemes::{BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan};
-pub use lock::{Lock, Survey};
-pub use loops::loops_of;
+pub use error::{CallbackError, Error, Resource, SourceSpan};
+pub use expression::{Expression, LEXEME_END};
+pub use json_name_tokens::NameTokens;
+pub use json_string_state::{JsonStringState, step_json_string};
 pub use machine::{
-    Aside, Beside, Completion, Doubts, EndPurpose, EndSteps, Keys, Look, Machine, Purpose,
-    Remembered, alike, exact_only, part,
+    AcceptingMaskAutomaton, AcceptingVisitor, ClassVisitor, CompletionLength, LexemeEnd,
+    LexemeStep, LexerContextId, LexerStateId, LexicalMachine, LiteralList, Machine, MaskAutomaton,
+    MaskClasses, NEEDS_DEEPER_STACK, NoLexicalMachine, OpaqueCache, ParserStateId, Precision,
+    ProductCache, RecheckPredicate, ScratchPosition, StackPrefixId, ValueEnd, group_by_successor,
+    into_dyn_machine, random_member, require_exact, self_loop_repetition,
 };
-pub use near::Near;
-pub use partition::{Partition, Reading};
-pub use patience::{Patience, note_steps, steps_taken};
-pub use prefixed::{Front, Prefixed, PrefixedKeys};
-pub use recent::Recent;
-pub use recognized::{Like, Recognizer, Resemblance};
-pub use set_once::{Segment, SetOnce};
-pub use special::{SPECIAL, outside_special, special_bytes};
-pub use steps::{Ended, Steps, Texts};
-pub use token_names::TokenNames;
-pub use transduce::{Edits, Operations, Script};
-pub use viability::{KeyId, Repetition, Viability};
-pub use words::{Word, words};
+pub use non_ascii::reads_all_non_ascii;
+pub use runtime::{
+    AppendVec, ForkCheck, ForkSafeMutex, LruCache, OnceSlice, SetOnce, StepBudget, deadline, fork,
+    interrupt, pool, record_steps, steps_taken,
+};
+pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};
+pub use terms::custom_language::{CharRecognizer, RepresentativeState, SharedRepresentative};
+pub use transduce::{EditOperations, EditRules, EditScript};
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
 
 #[cfg(test)]
 mod tests;

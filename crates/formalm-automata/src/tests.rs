@@ -1,16 +1,16 @@
-//! Whole-crate tests: patterns against texts.
+//! Crate-level tests: patterns against strings.
 
 use proptest::prelude::*;
 
-use crate::syntax::{Dialect, Flags, parse, reference};
-use crate::{Automaton, Error, Expression, Limits, Machine};
+use crate::syntax::{PatternDialect, PatternFlags, parse, reference_matcher};
+use crate::{Automaton, AutomatonLimits, Error, Expression, Machine};
 
 fn expression(pattern: &str) -> Expression {
-    Expression::pattern(parse(pattern, Dialect::Python, Flags::default()).unwrap())
+    Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())
 }
 
 fn automaton(pattern: &str) -> Automaton {
-    Automaton::new(&expression(pattern), Limits::default()).unwrap()
+    Automaton::new(&expression(pattern), AutomatonLimits::default()).unwrap()
 }
 
 fn matches(automaton: &Automaton, text: &str) -> bool {
@@ -30,7 +30,7 @@ fn check(pattern: &str, members: &[&str], others: &[&str]) {
 }
 
 #[test]
-fn plain_patterns() {
+fn patterns_without_lookaround_match_their_members() {
     check("", &[""], &["a"]);
     check("a(b|c)*d", &["ad", "abcbd"], &["abc", "d"]);
     check("(foo|foobar|f)(bar)?", &["foobar", "foobarbar", "f", "fbar"], &["fo", "barbar"]);
@@ -40,7 +40,7 @@ fn plain_patterns() {
 }
 
 #[test]
-fn look_around() {
+fn lookaround_sees_the_whole_input() {
     check(r"(?=.*[A-Z])(?=.*\d).{4,6}", &["aB1c", "1A2345"], &["abcd", "AB1", "ABCDEFG1"]);
     check(r"(?:(?!ab).)*", &["", "ba", "aab".split_at(1).0], &["ab", "xxabx"]);
     check(r"a(?=b)|ab", &["ab"], &["a"]);
@@ -54,7 +54,7 @@ fn look_around() {
 }
 
 #[test]
-fn atomic_groups() {
+fn atomic_groups_never_give_back_a_match() {
     check("(?>a|ab)c", &["ac"], &["abc"]);
     check("(?>ab|a)c", &["ac", "abc"], &["ab"]);
     check("(?>a+?)b", &["ab"], &["aab"]);
@@ -68,30 +68,30 @@ fn atomic_groups() {
     check("(?>(?:a?)+?)", &["a"], &["aaa"]);
     check("(?>(?:a|ab)(?:c|bcd))d?", &["acd", "ac", "abcd", "abcdd"], &["abcddd"]);
     assert!(matches!(
-        Automaton::new(&expression("a*+a"), Limits::default()),
+        Automaton::new(&expression("a*+a"), AutomatonLimits::default()),
         Err(Error::Language { .. })
     ));
 }
 
 #[test]
-fn algebra() {
+fn intersections_differences_and_complements_have_the_expected_members() {
     let (words, long) = (expression("[a-z]+"), expression(".{3}"));
     let both = Expression::intersection(vec![words.clone(), long.clone()]).unwrap();
-    let machine = Automaton::new(&both, Limits::default()).unwrap();
+    let machine = Automaton::new(&both, AutomatonLimits::default()).unwrap();
     assert!(matches(&machine, "abc") && !matches(&machine, "ab") && !matches(&machine, "ABC"));
     let only = words.clone().difference(long).unwrap();
-    let machine = Automaton::new(&only, Limits::default()).unwrap();
+    let machine = Automaton::new(&only, AutomatonLimits::default()).unwrap();
     assert!(!matches(&machine, "abc") && matches(&machine, "ab"));
     let none = words.clone().difference(words.clone()).unwrap();
-    assert!(Automaton::new(&none, Limits::default()).is_err());
+    assert!(Automaton::new(&none, AutomatonLimits::default()).is_err());
     let rest = words.complement().unwrap();
-    let machine = Automaton::new(&rest, Limits::default()).unwrap();
+    let machine = Automaton::new(&rest, AutomatonLimits::default()).unwrap();
     assert!(matches(&machine, "") && matches(&machine, "a1") && !matches(&machine, "a"));
     assert!(machine.walk(machine.start(), b"\xff").unwrap().is_err());
 }
 
 #[test]
-fn heavy_patterns_neither_hang_nor_grow() {
+fn nested_counters_stay_within_memory_or_hit_a_limit() {
     for pattern in [
         "(a|b)*a(a|b){40}",
         "((a{0,100}){0,100}){0,100}",
@@ -102,7 +102,7 @@ fn heavy_patterns_neither_hang_nor_grow() {
         "(a*)*b",
     ] {
         let text = "ab".repeat(200);
-        let outcome = Automaton::new(&expression(pattern), Limits::default())
+        let outcome = Automaton::new(&expression(pattern), AutomatonLimits::default())
             .and_then(|machine| machine.walk(machine.start(), text.as_bytes()).map(|_| machine));
         match outcome {
             Ok(machine) => assert!(machine.memory_bytes() < 64 << 20, "{pattern}"),
@@ -112,14 +112,14 @@ fn heavy_patterns_neither_hang_nor_grow() {
 }
 
 #[test]
-fn viable_means_that_a_member_follows() {
+fn a_viable_prefix_can_be_completed_to_a_member() {
     let machine = automaton(r"(?!.*xyz)[x-z]{5}");
     let viable = |text: &str| machine.walk(machine.start(), text.as_bytes()).unwrap().is_ok();
     assert!(viable("xy") && viable("zxyy") && !viable("xyz") && !viable("zzxyz"));
-    assert_eq!(machine.shortest(machine.start()).unwrap(), b"xxxxx");
+    assert_eq!(machine.shortest_completion(machine.start()).unwrap(), b"xxxxx");
 }
 
-/// Patterns with everything that looks around or prefers.
+/// Generates patterns with every lookaround and preference.
 fn random_pattern() -> impl Strategy<Value = String> {
     let atoms =
         vec!["a", "b", "ab", "[ab]", ".", "é", r"\w", "[^a]", r"\b", r"\B", "^", "$", r"\s"];
@@ -142,15 +142,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn the_machine_matches_what_trying_everything_matches(pattern in random_pattern()) {
-        let Ok(parsed) = parse(&pattern, Dialect::Python, Flags::default()) else { return Ok(()) };
-        let machine = Automaton::new(&Expression::pattern(parsed.clone()), Limits::default());
+    fn the_automaton_agrees_with_the_reference_matcher(pattern in random_pattern()) {
+        let Ok(parsed) = parse(&pattern, PatternDialect::Python, PatternFlags::default()) else { return Ok(()) };
+        let machine = Automaton::new(&Expression::pattern(parsed.clone()), AutomatonLimits::default());
         for text in ["", "a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "é", "aé", "a\n", " a"] {
-            let expected = reference::matches(&parsed, text);
+            let expected = reference_matcher::matches(&parsed, text);
             match &machine {
                 Ok(machine) => prop_assert_eq!(matches(machine, text), expected, "{} on {:?}", pattern, text),
                 Err(Error::Language { .. }) => prop_assert!(!expected, "{} on {:?}", pattern, text),
-                Err(Error::Limit { .. } | Error::Interrupted | Error::Deadline { .. } | Error::Raised(_)) => {}
+                Err(Error::Limit { .. } | Error::Interrupted | Error::Deadline { .. } | Error::Callback(_)) => {}
             }
         }
     }

@@ -1,69 +1,74 @@
-//! A language over a vocabulary that serves requests forever, in bounded memory.
+//! A language over a vocabulary that serves requests forever in bounded memory.
 //!
-//! All that is interned while texts are read lives in a [`StateEpoch`]. What texts leave behind in it
-//! depends on them (names of properties, items, stacks), so one that outgrows its budget is replaced:
-//! new matchers begin in the next one, and the old one is freed with its last matcher. A matcher is
-//! carried over by reading its own tokens again. Rejected alternatives: to clear tables in place,
-//! which readers without a lock do not allow; to count references of states, which every table would
-//! have to do at each step.
+//! Everything interned while reading lives in a [`StateEpoch`]. It depends on the inputs (property
+//! names, items, stacks), so an epoch that outgrows its budget is replaced: new matchers begin in
+//! the next one, and the old one is freed with its last matcher. A matcher moves by reading its own
+//! tokens again.
+//!
+//! Rejected alternatives: clearing tables in place, which lock-free readers do not allow;
+//! reference-counting states, which every table would have to do at each step.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
-use formalm_automata::explicit::{Graph, Poll, Size};
-use formalm_automata::{Automaton, Error, Keys, Lock, Viability, fork};
+use formalm_automata::materialized::{DfaSizeLimits, InterruptCheck, MaterializedDfa};
+use formalm_automata::{Automaton, Error, ForkSafeMutex, MaskClasses, RegularMaskClasses, fork};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 
-use crate::epoch::{Open, Sizes, StateEpoch};
+use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};
 
-/// How the memory of a constraint is split: of so many parts, masks get [`MASK_PARTS`]; the state of
-/// an epoch gets one before it is replaced, and another one before its matchers have to leave.
-const PARTS: usize = 4;
-const MASK_PARTS: usize = 2;
+/// Split of a constraint's memory into equal parts. Masks get [`MASK_SHARES`]. The state of an
+/// epoch gets one part before it is replaced, and another one before its matchers have to leave.
+const MEMORY_SHARES: usize = 4;
+const MASK_SHARES: usize = 2;
 
-/// Tokens that making a matcher counts for where growth is measured. Chosen, not measured.
+/// Work that creating a matcher counts as, in tokens, when growth is measured. Chosen, not
+/// measured.
 const TOKENS_PER_MATCHER: u32 = 16;
 
 /// Masks and steps of one language over one vocabulary, for any number of requests and threads.
 #[derive(Debug)]
-pub struct Constraint<K: Keys = Viability> {
+pub struct Constraint<K: MaskClasses = RegularMaskClasses> {
     current: ArcSwap<StateEpoch<K>>,
-    recipe: Recipe,
-    /// 1 + the number of forks of the process in which somebody makes the next epoch; 0 if nobody does.
+    recipe: EpochRecipe,
+    /// 1 + the number of process forks in which a thread is making the next epoch; 0 if no thread
+    /// is.
     renewing: AtomicU64,
     replacements: AtomicUsize,
     /// All epochs but the first, and some that are gone.
-    others: Lock<Vec<Weak<StateEpoch<K>>>>,
+    others: ForkSafeMutex<Vec<Weak<StateEpoch<K>>>>,
 }
 
-/// What an epoch is made with, its keys aside.
+/// Everything an epoch is made from, except its mask classes.
 #[derive(Debug)]
-struct Recipe {
+struct EpochRecipe {
     vocabulary: Arc<Vocabulary>,
-    encoder: Option<Arc<Encoder>>,
-    /// Whether members need canonical tokens of their own, see [`StateEpoch::canonical_over`].
+    encoder: Option<Arc<BpeEncoder>>,
+    /// `true` if a string must have canonical tokens of its own, see
+    /// [`StateEpoch::canonical_over`].
     begins: bool,
     memory_limit_bytes: usize,
-    /// Questions that epochs which are gone left open.
-    open: Arc<Open>,
-    /// Epochs are replaced each so many steps of a matcher, whatever they take; 0 is never. For tests.
+    /// Counts of undecided queries of epochs that are gone.
+    open: Arc<UndecidedCounts>,
+    /// Testing aid: replace epochs after this many steps of a matcher, whatever their size; 0 is
+    /// never.
     replace_every: u32,
 }
 
-/// The memory of a constraint, and what became of its epochs.
+/// Memory of a constraint, and statistics of its epochs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct ConstraintStats {
     /// Memory of the current epoch.
-    pub current: Sizes,
+    pub current: MemorySizes,
     /// Memory of other epochs, which matchers keep alive, in bytes.
     pub pinned: usize,
-    /// How many of these there are.
+    /// Number of such epochs.
     pub pinned_epochs: usize,
-    /// How often an epoch was replaced.
+    /// Number of times an epoch was replaced.
     pub replacements: usize,
-    /// The limit of it all, what matchers keep alive aside.
+    /// Memory limit in bytes, without what matchers keep alive.
     pub limit: usize,
 }
 
@@ -74,65 +79,66 @@ impl Constraint {
         vocabulary: Arc<Vocabulary>,
         memory_limit_bytes: usize,
     ) -> Constraint {
-        let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
+        let keys = RegularMaskClasses::new(automaton, vocabulary.longest_token_bytes());
         Constraint::over(keys, vocabulary, memory_limit_bytes)
     }
 
-    /// The same for canonical tokens only: sequences that extend to what the tokenizer makes of a
-    /// member.
+    /// Lifts an automaton to a vocabulary and allows canonical tokens only: sequences that extend
+    /// to the tokenizer's own encoding of a string in the language.
     ///
     /// # Errors
     ///
-    /// No member has canonical tokens; [`Error::Limit`].
+    /// No string in the language has canonical tokens; [`Error::Limit`].
     pub fn canonical(
         automaton: Arc<Automaton>,
         vocabulary: Arc<Vocabulary>,
-        encoder: Arc<Encoder>,
+        encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
     ) -> Result<Constraint, Error> {
-        let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
+        let keys = RegularMaskClasses::new(automaton, vocabulary.longest_token_bytes());
         Constraint::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, true)
     }
 }
 
-impl<K: Keys> Constraint<K> {
-    /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
+impl<K: MaskClasses> Constraint<K> {
+    /// Lifts any machine to a vocabulary. `keys` are its mask classes for inputs as long as the
+    /// longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
-        let recipe = Recipe::new(vocabulary, None, true, memory_limit_bytes);
+        let recipe = EpochRecipe::new(vocabulary, None, true, memory_limit_bytes);
         let epoch = recipe.plain(keys);
         Constraint::of(recipe, epoch)
     }
 
-    /// The same for canonical tokens only. Where `begins` is false, members may lack canonical tokens
-    /// of their own: the text begins after tokens.
+    /// Lifts any machine and allows canonical tokens only. With `begins` false, strings may lack
+    /// canonical tokens of their own, because the text begins after given tokens.
     ///
     /// # Errors
     ///
-    /// `begins`, and no member has canonical tokens; [`Error::Limit`].
+    /// `begins`, and no string in the language has canonical tokens; [`Error::Limit`].
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
-        encoder: Arc<Encoder>,
+        encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
         begins: bool,
     ) -> Result<Constraint<K>, Error> {
-        let recipe = Recipe::new(vocabulary, Some(encoder), begins, memory_limit_bytes);
+        let recipe = EpochRecipe::new(vocabulary, Some(encoder), begins, memory_limit_bytes);
         let epoch = recipe.epoch(keys)?;
         Ok(Constraint::of(recipe, epoch))
     }
 
-    fn of(recipe: Recipe, epoch: StateEpoch<K>) -> Constraint<K> {
+    fn of(recipe: EpochRecipe, epoch: StateEpoch<K>) -> Constraint<K> {
         Constraint {
             current: ArcSwap::from_pointee(epoch),
             recipe,
             renewing: AtomicU64::new(0),
             replacements: AtomicUsize::new(0),
-            others: Lock::default(),
+            others: ForkSafeMutex::default(),
         }
     }
 
-    /// Replaces epochs after each `steps` steps of a matcher, whatever they take: for tests, in which
-    /// a matcher moves in the midst of everything.
+    /// Replaces epochs after each `steps` steps of a matcher, whatever their size. For tests, so
+    /// that a matcher moves at any point.
     #[must_use]
     pub fn replacing_every(mut self, steps: u32) -> Constraint<K> {
         self.recipe.replace_every = steps;
@@ -144,17 +150,17 @@ impl<K: Keys> Constraint<K> {
         self.recipe.replace_every
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.recipe.vocabulary
     }
 
-    /// Number of words that a bitmask over the vocabulary needs.
+    /// Returns the number of words of a bitmask over the vocabulary.
     pub fn words(&self) -> usize {
         self.vocabulary().len().div_ceil(32)
     }
 
-    /// The epoch in which new matchers begin.
+    /// Returns the epoch in which new matchers begin.
     pub fn current(&self) -> Arc<StateEpoch<K>> {
         let now = self.here();
         now.note(TOKENS_PER_MATCHER);
@@ -164,16 +170,16 @@ impl<K: Keys> Constraint<K> {
         self.replace(now)
     }
 
-    /// The current epoch, or the next one in a child of a fork that cannot have it.
+    /// Returns the current epoch, or the next one in a forked child that cannot use it.
     fn here(&self) -> Arc<StateEpoch<K>> {
         let now = self.current.load_full();
         if now.is_abandoned() { self.replace(now) } else { now }
     }
 
-    /// The epoch after one that is retired: one thread makes it, and the others go on meanwhile.
+    /// Returns the epoch after a retired one. One thread makes it; the others continue meanwhile.
     #[cold]
     fn replace(&self, retired: Arc<StateEpoch<K>>) -> Arc<StateEpoch<K>> {
-        // A thread of the parent process does not come back from what it began.
+        // A thread of the parent process never finishes what it began.
         let (here, before) = (1 + u64::from(fork::epoch()), self.renewing.load(Ordering::Acquire));
         let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
         let mine =
@@ -193,7 +199,7 @@ impl<K: Keys> Constraint<K> {
                 }
                 next
             }
-            // Another thread was quicker, or this one cannot be made again.
+            // Another thread was faster, or this epoch cannot be made again.
             Ok(None) | Err(_) => {
                 if Arc::ptr_eq(&now, &retired) && !now.is_abandoned() {
                     now.keep_on();
@@ -205,16 +211,16 @@ impl<K: Keys> Constraint<K> {
         next
     }
 
-    /// Makes the current epoch one that nothing was read in, see [`Constraint::replacing_every`].
+    /// Replaces the current epoch by a fresh one, see [`Constraint::replacing_every`].
     pub(crate) fn replace_now(&self) -> Arc<StateEpoch<K>> {
         let now = self.here();
         now.retire();
         self.replace(now)
     }
 
-    /// An epoch like another one in which nothing was read; none if the machine cannot be made again.
+    /// Returns a fresh epoch like another one; `None` if the machine cannot be made again.
     pub(crate) fn alone(&self, epoch: &StateEpoch<K>) -> Result<Option<Arc<StateEpoch<K>>>, Error> {
-        match epoch.keys().renewed()? {
+        match epoch.keys().fresh_copy()? {
             Some(keys) => {
                 let made = Arc::new(self.recipe.epoch(keys)?);
                 self.remember(&made);
@@ -230,12 +236,17 @@ impl<K: Keys> Constraint<K> {
         others.push(Arc::downgrade(epoch));
     }
 
-    /// The minimal graph of all token sequences that spell a member, see [`StateEpoch::graph`].
+    /// Returns the minimal graph of all token sequences that spell a string in the language, see
+    /// [`StateEpoch::graph`].
     ///
     /// # Errors
     ///
-    /// As there.
-    pub fn graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+    /// As [`StateEpoch::graph`].
+    pub fn graph(
+        &self,
+        size: DfaSizeLimits,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, Error> {
         let epoch = self.current();
         match epoch.graph(size, poll) {
             Err(error) if error.is_limit() => match self.alone(&epoch)? {
@@ -246,11 +257,11 @@ impl<K: Keys> Constraint<K> {
         }
     }
 
-    /// Memory in use by part, and what became of the epochs.
-    pub fn stats(&self) -> Stats {
+    /// Returns the memory in use by part, and statistics of the epochs.
+    pub fn stats(&self) -> ConstraintStats {
         let current = self.here();
         let pinned = self.pinned();
-        Stats {
+        ConstraintStats {
             current: current.sizes(),
             pinned: pinned.iter().map(|one| one.sizes().total()).sum(),
             pinned_epochs: pinned.len(),
@@ -259,7 +270,7 @@ impl<K: Keys> Constraint<K> {
         }
     }
 
-    /// Epochs beside the current one that matchers keep alive.
+    /// Returns the epochs other than the current one that matchers keep alive.
     fn pinned(&self) -> Vec<Arc<StateEpoch<K>>> {
         let current = self.current.load();
         let others = self.others.lock();
@@ -267,14 +278,14 @@ impl<K: Keys> Constraint<K> {
         alive.filter(|one| !Arc::ptr_eq(one, &current) && !one.is_abandoned()).collect()
     }
 
-    /// Number of questions that masks have left open, and answered by yes: whether a member can be
-    /// completed in canonical tokens. None for machines with finitely many states.
+    /// Returns the number of queries that masks left undecided and answered with yes: whether
+    /// canonical tokens can be completed. It is 0 for machines with finitely many states.
     pub fn undecided_count(&self) -> usize {
         self.recipe.open.undecided() + self.sum(StateEpoch::undecided_count)
     }
 
-    /// Number of states that tokens were left out for leading to where a text has to end within a
-    /// budget, since no text that completes them was found in time.
+    /// Returns the number of states whose completion search gave up. With a budget (`finish=True`),
+    /// tokens that lead to them are masked out.
     pub fn given_up_count(&self) -> usize {
         self.recipe.open.given_up() + self.sum(StateEpoch::given_up_count)
     }
@@ -284,18 +295,18 @@ impl<K: Keys> Constraint<K> {
     }
 }
 
-impl Recipe {
+impl EpochRecipe {
     fn new(
         vocabulary: Arc<Vocabulary>,
-        encoder: Option<Arc<Encoder>>,
+        encoder: Option<Arc<BpeEncoder>>,
         begins: bool,
         memory_limit_bytes: usize,
-    ) -> Recipe {
+    ) -> EpochRecipe {
         let open = Arc::default();
-        Recipe { vocabulary, encoder, begins, memory_limit_bytes, open, replace_every: 0 }
+        EpochRecipe { vocabulary, encoder, begins, memory_limit_bytes, open, replace_every: 0 }
     }
 
-    fn epoch<K: Keys>(&self, keys: K) -> Result<StateEpoch<K>, Error> {
+    fn epoch<K: MaskClasses>(&self, keys: K) -> Result<StateEpoch<K>, Error> {
         let Some(encoder) = &self.encoder else { return Ok(self.plain(keys)) };
         let (vocabulary, encoder) = (Arc::clone(&self.vocabulary), Arc::clone(encoder));
         let epoch =
@@ -303,18 +314,18 @@ impl Recipe {
         Ok(self.limited(epoch))
     }
 
-    fn plain<K: Keys>(&self, keys: K) -> StateEpoch<K> {
+    fn plain<K: MaskClasses>(&self, keys: K) -> StateEpoch<K> {
         let epoch = StateEpoch::over(keys, Arc::clone(&self.vocabulary), self.mask_bytes());
         self.limited(epoch)
     }
 
-    fn limited<K: Keys>(&self, mut epoch: StateEpoch<K>) -> StateEpoch<K> {
+    fn limited<K: MaskClasses>(&self, mut epoch: StateEpoch<K>) -> StateEpoch<K> {
         epoch.leave_open_to(&self.open);
-        epoch.limit_growth(self.memory_limit_bytes / PARTS);
+        epoch.limit_growth(self.memory_limit_bytes / MEMORY_SHARES);
         epoch
     }
 
     fn mask_bytes(&self) -> usize {
-        self.memory_limit_bytes / PARTS * MASK_PARTS
+        self.memory_limit_bytes / MEMORY_SHARES * MASK_SHARES
     }
 }

@@ -1,36 +1,30 @@
-//! Machines over bytes lifted to vocabularies: masks, steps and cursors.
-//!
-//! A token is allowed iff some member of the language starts with the text followed by the
-//! token's bytes; an end token is allowed iff the text is a member. Everything here is a fast way
-//! to that definition, which [`reference`] spells out.
+#![doc = include_str!("../README.md")]
 
 mod canonical;
-mod completions;
-mod composed;
-mod compute;
 mod constraint;
-mod endless;
 mod epoch;
-mod explained;
-mod explicit;
-mod form;
+mod explain;
+mod finish;
+mod json_string;
+mod json_value;
 mod lexical;
 mod mask;
+mod mask_builder;
+mod mask_cache;
+mod mask_identity;
 mod matcher;
-mod memo;
-mod ordered;
+mod position_automaton_masks;
+mod prefix_sharing;
 pub mod reference;
 mod repetition;
-mod strings;
-mod values;
-mod walk;
-mod within;
-mod words;
+mod token_graph;
+mod trie_strings;
+mod trie_walk;
 
-pub use composed::ComposedKeys;
-pub use constraint::{Constraint, Stats};
-pub use epoch::{Position, Sizes, StateEpoch, Unfollowed};
-pub use explained::Explanation;
-pub use form::Form;
-pub use mask::{Mask, Words};
-pub use matcher::{Matcher, Read, Refusal};
+pub use constraint::{Constraint, ConstraintStats};
+pub use epoch::{ConstraintState, MemorySizes, NoContinuation, StateEpoch};
+pub use explain::TokenExplanation;
+pub use mask::{Mask, MaskWords};
+pub use mask_identity::MaskIdentity;
+pub use matcher::{AdvanceError, Matcher, StepInput};
+pub use position_automaton_masks::PositionMaskClasses;

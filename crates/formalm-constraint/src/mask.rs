@@ -1,30 +1,32 @@
-//! Stored masks: small, and quick to copy out.
+//! Token masks in their stored forms: id list, bitmask, or patched shared bitmask.
 
 use std::sync::Arc;
 
-/// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
-pub type Words = [u32];
+/// Words of a bitmask: bit `id & 31` of word `id >> 5`; 1 = allowed.
+pub type MaskWords = [u32];
 
-/// Above this many tokens a list of ids is slower to write than a bitmask is to copy.
-pub(crate) const SPARSE: usize = 384;
+/// Number of tokens up to which a list of ids is stored: writing more is slower than copying a
+/// bitmask. Chosen, not measured.
+pub(crate) const MAX_SPARSE_TOKENS: usize = 384;
 
-/// Above this many changes a bitmask of its own is quicker to write than a patched base.
-const PATCH: usize = 192;
+/// Number of changes up to which a patch is stored: writing more is slower than copying an own
+/// bitmask. Chosen, not measured.
+const MAX_PATCH_TOKENS: usize = 192;
 
-/// Bytes of a line of the cache.
-const LINE: usize = 64;
+/// Size of a cache line, in bytes.
+const CACHE_LINE_BYTES: usize = 64;
 
-/// The allowed tokens of one key, end tokens aside.
+/// The allowed tokens of one mask class, without end tokens.
 #[derive(Clone, Debug)]
 pub enum Mask {
     /// Few tokens, ascending.
     Sparse(Box<[u32]>),
-    /// A bitmask of its own.
-    Dense(Box<Words>),
-    /// A bitmask that others share, and what is different.
+    /// An own bitmask.
+    Dense(Box<MaskWords>),
+    /// A shared bitmask with changes.
     Patched {
         /// The shared bitmask.
-        base: Arc<Words>,
+        base: Arc<MaskWords>,
         /// Tokens to add.
         add: Box<[u32]>,
         /// Tokens to remove.
@@ -33,9 +35,9 @@ pub enum Mask {
 }
 
 impl Mask {
-    /// The smallest form of `base` with changes.
-    pub(crate) fn patched(base: &Arc<Words>, add: Vec<u32>, remove: Vec<u32>) -> Mask {
-        if add.len() + remove.len() <= PATCH {
+    /// Returns the smallest form of `base` with changes.
+    pub(crate) fn patched(base: &Arc<MaskWords>, add: Vec<u32>, remove: Vec<u32>) -> Mask {
+        if add.len() + remove.len() <= MAX_PATCH_TOKENS {
             return Mask::Patched {
                 base: Arc::clone(base),
                 add: add.into_boxed_slice(),
@@ -47,7 +49,7 @@ impl Mask {
         Mask::from_words(words)
     }
 
-    /// The mask and tokens that it does not have.
+    /// Adds tokens that the mask does not have.
     pub(crate) fn with(self, more: Vec<u32>) -> Mask {
         match self {
             Mask::Patched { base, add, remove } => {
@@ -66,13 +68,13 @@ impl Mask {
         }
     }
 
-    /// Words as changes of a base, if these are few.
-    pub(crate) fn near(base: &Arc<Words>, words: &Words) -> Option<Mask> {
+    /// Returns `words` as a patch of `base`, if they differ in few tokens.
+    pub(crate) fn as_patch_of(base: &Arc<MaskWords>, words: &MaskWords) -> Option<Mask> {
         let mut differing = 0;
         for (old, new) in base.chunks(64).zip(words.chunks(64)) {
             differing +=
                 old.iter().zip(new).map(|(old, new)| (old ^ new).count_ones()).sum::<u32>();
-            if differing > PATCH as u32 {
+            if differing > MAX_PATCH_TOKENS as u32 {
                 return None;
             }
         }
@@ -90,13 +92,13 @@ impl Mask {
         Some(Mask::patched(base, add, remove))
     }
 
-    /// The smallest form of a bitmask.
+    /// Returns the smallest form of a bitmask.
     pub(crate) fn from_words(words: Vec<u32>) -> Mask {
         let mut ids = Vec::new();
         for (at, &word) in words.iter().enumerate() {
             let mut rest = word;
             while rest != 0 {
-                if ids.len() == SPARSE {
+                if ids.len() == MAX_SPARSE_TOKENS {
                     return Mask::Dense(words.into_boxed_slice());
                 }
                 ids.push(at as u32 * 32 + rest.trailing_zeros());
@@ -106,9 +108,9 @@ impl Mask {
         Mask::Sparse(ids.into_boxed_slice())
     }
 
-    /// The smallest form of a list of ids, in any order, without repetition.
+    /// Returns the smallest form of a list of distinct ids in any order.
     pub(crate) fn from_ids(ids: &[u32], words: usize) -> Mask {
-        if ids.len() <= SPARSE {
+        if ids.len() <= MAX_SPARSE_TOKENS {
             let mut ids: Box<[u32]> = ids.into();
             ids.sort_unstable();
             return Mask::Sparse(ids);
@@ -118,9 +120,9 @@ impl Mask {
         Mask::Dense(dense.into_boxed_slice())
     }
 
-    /// Writes the mask over `out`, whose words beyond the mask become zero.
+    /// Overwrites `out` with the mask; words beyond the mask become zero.
     #[inline]
-    pub fn fill(&self, out: &mut Words) {
+    pub fn fill(&self, out: &mut MaskWords) {
         match self {
             Mask::Sparse(ids) => {
                 copy(&[], out);
@@ -135,7 +137,7 @@ impl Mask {
     }
 
     /// Adds the mask to `out`.
-    pub(crate) fn join(&self, out: &mut Words) {
+    pub(crate) fn join(&self, out: &mut MaskWords) {
         match self {
             Mask::Sparse(ids) => patch(out, ids, &[]),
             Mask::Dense(words) => {
@@ -153,7 +155,7 @@ impl Mask {
         }
     }
 
-    /// Whether a token is allowed.
+    /// Returns `true` if a token is allowed.
     pub fn contains(&self, token_id: u32) -> bool {
         match self {
             Mask::Sparse(ids) => ids.binary_search(&token_id).is_ok(),
@@ -164,7 +166,7 @@ impl Mask {
         }
     }
 
-    /// Memory of its own, in bytes; a shared base belongs to whoever shares it.
+    /// Returns the memory in use, in bytes, without a shared base.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Mask>()
             + 4 * match self {
@@ -175,13 +177,13 @@ impl Mask {
     }
 }
 
-/// Copies a mask and writes zeros beyond it, with the widest registers there are: it is most of
-/// what a stored mask costs.
+/// Copies a mask and writes zeros beyond it, with the widest registers available: this is most of
+/// the cost of a cached mask.
 #[inline]
-fn copy(from: &Words, out: &mut Words) {
+fn copy(from: &MaskWords, out: &mut MaskWords) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the processor has the features that the function is compiled for.
         return unsafe { copy_wide(from, out) };
     }
     copy_words(from, out);
@@ -189,15 +191,15 @@ fn copy(from: &Words, out: &mut Words) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn copy_wide(from: &Words, out: &mut Words) {
+fn copy_wide(from: &MaskWords, out: &mut MaskWords) {
     copy_words(from, out);
 }
 
-/// Copies word by word. The library's `memcpy` can be twenty times slower for these sizes when
-/// the two places lie unluckily within their pages; a value the compiler does not know keeps it
-/// from putting `memcpy` or `memset` here.
+/// Copies word by word. The library's `memcpy` can be twenty times slower for these sizes if the
+/// two buffers are unluckily placed within their pages. A value unknown to the compiler keeps it
+/// from inserting `memcpy` or `memset`.
 #[inline(always)]
-fn copy_words(from: &Words, out: &mut Words) {
+fn copy_words(from: &MaskWords, out: &mut MaskWords) {
     let nothing = std::hint::black_box(0);
     let (out, beyond) = out.split_at_mut(from.len().min(out.len()));
     let (first, lines) = at_line(out);
@@ -213,22 +215,21 @@ fn copy_words(from: &Words, out: &mut Words) {
     lines.iter_mut().for_each(|word| *word = nothing);
 }
 
-/// Words up to a whole line of the cache, and the others: writes across two lines take twice as
-/// long.
+/// Splits words at the first cache-line boundary: a write across two lines takes twice as long.
 #[inline(always)]
-fn at_line(out: &mut Words) -> (&mut Words, &mut Words) {
-    let before = out.as_ptr().align_offset(LINE).min(out.len());
+fn at_line(out: &mut MaskWords) -> (&mut MaskWords, &mut MaskWords) {
+    let before = out.as_ptr().align_offset(CACHE_LINE_BYTES).min(out.len());
     out.split_at_mut(before)
 }
 
-/// Whether a bitmask has a token.
-pub(crate) fn has(words: &Words, token_id: u32) -> bool {
+/// Returns `true` if a bitmask has a token.
+pub(crate) fn has(words: &MaskWords, token_id: u32) -> bool {
     words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
 }
 
-/// Sets and clears bits; ids beyond `words` are not in any vocabulary of its size.
+/// Sets and clears bits. Ids beyond `words` are ignored: no vocabulary of this size has them.
 #[inline]
-pub(crate) fn patch(words: &mut Words, add: &[u32], remove: &[u32]) {
+pub(crate) fn patch(words: &mut MaskWords, add: &[u32], remove: &[u32]) {
     for &id in remove {
         if let Some(word) = words.get_mut(id as usize >> 5) {
             *word &= !(1 << (id & 31));
@@ -246,11 +247,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_writes_the_same_bits() {
+    fn every_stored_form_writes_equal_bits() {
         let ids: Vec<u32> = (0..900).filter(|id| id % 2 == 0).collect();
         let mut words = vec![0; 32];
         patch(&mut words, &ids, &[]);
-        let base: Arc<Words> = words.clone().into();
+        let base: Arc<MaskWords> = words.clone().into();
         let forms = [
             Mask::from_words(words.clone()),
             Mask::from_ids(&ids, 32),
@@ -265,11 +266,11 @@ mod tests {
         }
         let mut other = words.clone();
         patch(&mut other, &[1, 901], &[0, 898]);
-        let near = Mask::near(&base, &other).expect("few changes");
+        let near = Mask::as_patch_of(&base, &other).expect("few changes");
         let mut out = vec![!0; 40];
         near.fill(&mut out);
         assert_eq!(out[..32], other);
-        assert!(Mask::near(&base, &[!0; 32]).is_none());
+        assert!(Mask::as_patch_of(&base, &[!0; 32]).is_none());
         let few = Mask::patched(&base, vec![1], vec![0]);
         assert!(few.contains(1) && !few.contains(0));
     }

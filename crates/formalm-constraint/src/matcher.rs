@@ -1,64 +1,67 @@
-//! The position of one sequence in a constraint.
+//! A matcher: the position of one token sequence in a constraint.
 //!
-//! A matcher is a stack of positions in one epoch of its constraint. It moves to another one by reading
-//! its own tokens and bytes again, so that each of its steps has a position there and can be taken
-//! back as before. It moves
+//! A matcher is a stack of states in one epoch of its constraint. It moves to another epoch by
+//! reading its own tokens and bytes again, so that each of its steps has a state there and can be
+//! rolled back as before. It moves
 //!
-//! - when its epoch was replaced and has grown to twice its budget: to the current one;
-//! - when a limit is reached: to an epoch of its own, and asks once more. What it is told there
-//!   depends on its own tokens alone, not on what others have read before.
+//! - to the current epoch, when its own was replaced and has grown to twice its budget;
+//! - to an epoch of its own, when it reaches a limit, and repeats the query there. The result then
+//!   depends on its own tokens alone, not on what others have read.
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::Poll;
-use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special};
+use formalm_automata::materialized::InterruptCheck;
+use formalm_automata::{
+    ByteSet, Error, Machine, MaskClasses, RegularMaskClasses, len_outside_special,
+};
 
 use crate::constraint::Constraint;
-use crate::epoch::{Position, StateEpoch, Unfollowed};
-use crate::form::Form;
-use crate::mask::{Words, patch};
+use crate::epoch::{ConstraintState, NoContinuation, StateEpoch};
+use crate::mask::{MaskWords, patch};
+use crate::mask_identity::MaskIdentity;
 
-/// Why a token or text was not read; the matcher is unchanged.
+/// The reason why a token or bytes were not read; the matcher is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The id is not one of the vocabulary.
+pub enum AdvanceError {
+    /// The id is not in the vocabulary.
     OutOfRange,
     /// A special token: an id without bytes.
     NoBytes,
-    /// An end token where the text is not a member.
+    /// An end token, but the input is not in the language.
     NotAccepting,
     /// The sequence has ended already.
     Ended,
-    /// After `good` bytes the next byte leads to no member.
+    /// The byte after the first `good` bytes is not viable.
     NotViable {
-        /// Bytes of the token or text that are viable.
+        /// Number of viable bytes of the token or input.
         good: usize,
     },
-    /// Members go on with the token's bytes, but none whose canonical tokens go on so.
+    /// Some string continues with the token's bytes, but not in canonical tokens.
     NotCanonical,
-    /// Bytes without tokens, where tokens must be canonical.
+    /// Bytes without tokens, although tokens must be canonical.
     NoTokens,
-    /// The machine outgrew its limits.
+    /// The machine exceeded a limit.
     Failed(Error),
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
-        Refusal::Failed(error)
+impl From<Error> for AdvanceError {
+    fn from(error: Error) -> AdvanceError {
+        AdvanceError::Failed(error)
     }
 }
 
-/// Steps of work that finding the bytes after a state counts for, where it is new.
+/// Interrupt-check steps that computing the bytes after a new state counts as. Chosen, not
+/// measured.
 const STEPS_OF_A_STATE: usize = 1 << 10;
-/// Steps of work that a new mask counts for.
+/// Interrupt-check steps that computing a new mask counts as. Chosen, not measured.
 const STEPS_OF_A_MASK: usize = 1 << 14;
 
-/// What was read in one step.
+/// The input of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum StepInput {
     /// A token.
     Token(u32),
-    /// An end token, after which the position is that before it.
+    /// An end token; the state stays the same.
     End(u32),
     /// Bytes without a token.
     Bytes,
@@ -66,47 +69,48 @@ pub enum Read {
     Inside,
 }
 
-/// One thing read.
+/// One step of a matcher.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    position: Position,
-    read: Read,
+struct MatcherStep {
+    position: ConstraintState,
+    read: StepInput,
     bytes: usize,
 }
 
-impl Step {
+impl MatcherStep {
     fn token(self) -> Option<u32> {
         match self.read {
-            Read::Token(token) | Read::End(token) => Some(token),
-            Read::Bytes | Read::Inside => None,
+            StepInput::Token(token) | StepInput::End(token) => Some(token),
+            StepInput::Bytes | StepInput::Inside => None,
         }
     }
 }
 
-/// Steps between two looks at how far the epoch has grown. Chosen, not measured: a look costs a load.
+/// Steps between two checks of the epoch's growth. Chosen, not measured: a check costs a load.
 const STEPS_BETWEEN_LOOKS: u32 = 64;
 
-/// Bytes that count for a token where growth is measured, as most tokenizers have it.
+/// Bytes that count as a token when growth is measured, about the average of most tokenizers.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// A cursor: a stack of states, one for each thing read.
+/// A cursor: a stack of states, one per step.
 #[derive(Debug)]
-pub struct Matcher<K: Keys = Viability> {
+pub struct Matcher<K: MaskClasses = RegularMaskClasses> {
     constraint: Arc<Constraint<K>>,
     epoch: Arc<StateEpoch<K>>,
-    start: Position,
-    /// The tokens that the text goes on from.
+    start: ConstraintState,
+    /// The tokens that the text continues.
     after: Arc<[u32]>,
-    steps: Vec<Step>,
+    steps: Vec<MatcherStep>,
     text: Vec<u8>,
     ended: bool,
-    /// Whether it stays in its epoch however far that grows, so that states keep their numbers.
+    /// `true` if the matcher stays in its epoch however far it grows, so that states keep their
+    /// numbers.
     pinned: bool,
-    /// Steps until the next look at how far the epoch has grown.
+    /// Steps until the next check of the epoch's growth.
     until_look: u32,
 }
 
-impl<K: Keys> Clone for Matcher<K> {
+impl<K: MaskClasses> Clone for Matcher<K> {
     fn clone(&self) -> Matcher<K> {
         Matcher {
             constraint: Arc::clone(&self.constraint),
@@ -122,8 +126,8 @@ impl<K: Keys> Clone for Matcher<K> {
     }
 }
 
-impl<K: Keys> Matcher<K> {
-    /// A cursor before anything was read.
+impl<K: MaskClasses> Matcher<K> {
+    /// Creates a matcher before any input.
     pub fn new(constraint: Arc<Constraint<K>>) -> Matcher<K> {
         let epoch = constraint.current();
         let start = epoch.start();
@@ -141,17 +145,17 @@ impl<K: Keys> Matcher<K> {
         }
     }
 
-    /// A cursor before anything was read, after tokens that the text goes on from.
+    /// Creates a matcher before any input, for a text that continues `tokens`.
     ///
     /// # Errors
     ///
-    /// [`Unfollowed`].
-    pub fn after(constraint: Arc<Constraint<K>>, tokens: &[u32]) -> Result<Self, Unfollowed> {
+    /// [`NoContinuation`].
+    pub fn after(constraint: Arc<Constraint<K>>, tokens: &[u32]) -> Result<Self, NoContinuation> {
         let mut matcher = Matcher::new(constraint);
         matcher.after = tokens.into();
         match matcher.epoch.start_after(tokens) {
             Ok(start) => matcher.start = start,
-            Err(Unfollowed::Failed(error)) if error.is_limit() => {
+            Err(NoContinuation::Failed(error)) if error.is_limit() => {
                 matcher = matcher.alone(error)?;
             }
             Err(other) => return Err(other),
@@ -159,14 +163,14 @@ impl<K: Keys> Matcher<K> {
         Ok(matcher)
     }
 
-    /// Keeps the matcher, and those forked from it, in its epoch: equal states then have equal numbers
-    /// for as long as it takes. It moves only where a limit is reached.
+    /// Keeps the matcher, and its forks, in its epoch: equal states then keep equal numbers. It
+    /// moves only when it reaches a limit.
     pub fn pin(&mut self) {
         self.pinned = true;
     }
 
-    /// Moves the matcher to the epoch of another one of its constraint, where both stay: equal states
-    /// then have equal numbers. If its tokens cannot be read there, it stays where it is.
+    /// Moves the matcher to the epoch of another matcher of its constraint and pins both: equal
+    /// states then have equal numbers. If its tokens cannot be read there, it stays where it is.
     pub fn pin_to(&mut self, other: &Matcher<K>) {
         if !Arc::ptr_eq(&self.epoch, &other.epoch)
             && let Ok(moved) = self.moved(Arc::clone(&other.epoch))
@@ -176,18 +180,18 @@ impl<K: Keys> Matcher<K> {
         self.pin();
     }
 
-    /// The constraint.
+    /// Returns the constraint.
     pub fn constraint(&self) -> &Arc<Constraint<K>> {
         &self.constraint
     }
 
-    /// The epoch that positions belong to.
+    /// Returns the epoch that the matcher's states belong to.
     pub fn epoch(&self) -> &Arc<StateEpoch<K>> {
         &self.epoch
     }
 
-    /// The matcher in an epoch of its own, after `error`, a limit, was met in this one, which is
-    /// retired: what it has taken to find out does not help the next to ask.
+    /// Returns the matcher in an epoch of its own, after the limit `error` was reached. The old
+    /// epoch is retired, because what the query interned there does not help later ones.
     #[cold]
     fn alone(&self, error: Error) -> Result<Matcher<K>, Error> {
         self.epoch.retire();
@@ -197,7 +201,7 @@ impl<K: Keys> Matcher<K> {
         }
     }
 
-    /// The matcher in another epoch.
+    /// Returns the matcher in another epoch.
     ///
     /// # Errors
     ///
@@ -205,28 +209,28 @@ impl<K: Keys> Matcher<K> {
     fn moved(&self, epoch: Arc<StateEpoch<K>>) -> Result<Matcher<K>, Error> {
         let start = match epoch.start_after(&self.after) {
             Ok(start) => start,
-            Err(Unfollowed::Failed(error)) => return Err(error),
-            Err(Unfollowed::Prompt { .. } | Unfollowed::Language) => return Err(lost()),
+            Err(NoContinuation::Failed(error)) => return Err(error),
+            Err(NoContinuation::Prompt { .. } | NoContinuation::Language) => return Err(lost()),
         };
         let (mut position, mut at) = (start, 0);
         let mut steps = Vec::with_capacity(self.steps.len());
         let mut go_on = || true;
-        let poll = &mut Poll::new(&mut go_on);
+        let poll = &mut InterruptCheck::new(&mut go_on);
         for &step in &self.steps {
             let bytes = &self.text[at..at + step.bytes];
             at += step.bytes;
             let read = match step.read {
-                Read::Token(token) => epoch.read(position, token),
-                Read::End(_) => Ok(position),
-                Read::Bytes => epoch.read_bytes(position, bytes, poll),
-                Read::Inside => epoch.read_inside(position, bytes, poll),
+                StepInput::Token(token) => epoch.read(position, token),
+                StepInput::End(_) => Ok(position),
+                StepInput::Bytes => epoch.read_bytes(position, bytes, poll),
+                StepInput::Inside => epoch.read_inside(position, bytes, poll),
             };
             position = match read {
                 Ok(position) => position,
-                Err(Refusal::Failed(error)) => return Err(error),
+                Err(AdvanceError::Failed(error)) => return Err(error),
                 Err(_) => return Err(lost()),
             };
-            steps.push(Step { position, ..step });
+            steps.push(MatcherStep { position, ..step });
         }
         Ok(Matcher {
             constraint: Arc::clone(&self.constraint),
@@ -241,9 +245,9 @@ impl<K: Keys> Matcher<K> {
         })
     }
 
-    /// Moves on in a child of a fork that cannot have the epoch, as a thread was at work on it that
-    /// does not exist here. Nothing else may be asked before, unless the process is known to be the
-    /// one in which the matcher was used last.
+    /// Moves on in a forked child that cannot use the epoch, because a thread that does not exist
+    /// here was modifying it. This must be the first call, unless the process is known to be the
+    /// one that used the matcher last.
     ///
     /// # Errors
     ///
@@ -259,8 +263,8 @@ impl<K: Keys> Matcher<K> {
         Ok(())
     }
 
-    /// Moves on if the epoch has grown too far and another one has taken its place. If the tokens
-    /// cannot be read there the matcher stays where it is.
+    /// Moves on if the epoch has grown too far and was replaced. If the tokens cannot be read in
+    /// the new epoch, the matcher stays.
     #[cold]
     fn look_around(&mut self) {
         self.until_look = steps_between_looks(&self.constraint);
@@ -277,7 +281,7 @@ impl<K: Keys> Matcher<K> {
             && !Arc::ptr_eq(&next, &self.epoch)
             && let Ok(moved) = self.moved(next)
         {
-            // What the matcher itself takes there is no reason to move again.
+            // Its own tokens alone are no reason to move again.
             moved.epoch.grow_with();
             *self = moved;
         }
@@ -291,14 +295,14 @@ impl<K: Keys> Matcher<K> {
         }
     }
 
-    /// Reads something; where a limit is reached, once more in an epoch of its own.
+    /// Reads input; on a limit, repeats in an epoch of its own.
     #[inline]
     fn read(
         &mut self,
-        mut read: impl FnMut(&StateEpoch<K>, Position) -> Result<Position, Refusal>,
-    ) -> Result<Position, Refusal> {
+        mut read: impl FnMut(&StateEpoch<K>, ConstraintState) -> Result<ConstraintState, AdvanceError>,
+    ) -> Result<ConstraintState, AdvanceError> {
         match read(&self.epoch, self.position()) {
-            Err(Refusal::Failed(error)) if error.is_limit() => {
+            Err(AdvanceError::Failed(error)) if error.is_limit() => {
                 let moved = self.alone(error)?;
                 let position = read(&moved.epoch, moved.position())?;
                 *self = moved;
@@ -308,7 +312,7 @@ impl<K: Keys> Matcher<K> {
         }
     }
 
-    /// Answers a question; where a limit is reached, once more in an epoch of its own.
+    /// Answers a query; on a limit, repeats in an epoch of its own.
     #[inline]
     pub(crate) fn answer<R>(
         &self,
@@ -320,31 +324,31 @@ impl<K: Keys> Matcher<K> {
         }
     }
 
-    /// The position in the constraint.
-    pub fn position(&self) -> Position {
+    /// Returns the state in the constraint.
+    pub fn position(&self) -> ConstraintState {
         match self.steps.last() {
             Some(step) => step.position,
             None => self.start,
         }
     }
 
-    /// Bytes read so far.
+    /// Returns the bytes read so far.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Tokens read so far; bytes read without a token are not among them.
+    /// Returns the tokens read so far, without bytes that were read without a token.
     pub fn token_ids(&self) -> Vec<u32> {
         self.steps.iter().filter_map(|step| step.token()).collect()
     }
 
-    /// The tokens that the text goes on from.
+    /// Returns the tokens that the text continues.
     pub fn after_tokens(&self) -> &[u32] {
         &self.after
     }
 
-    /// What was read, step by step, with its bytes.
-    pub fn history(&self) -> impl Iterator<Item = (Read, &[u8])> {
+    /// Iterates over the steps with their bytes.
+    pub fn history(&self) -> impl Iterator<Item = (StepInput, &[u8])> {
         let mut at = 0;
         self.steps.iter().map(move |step| {
             let start = at;
@@ -353,12 +357,12 @@ impl<K: Keys> Matcher<K> {
         })
     }
 
-    /// Whether an end token was read.
+    /// Returns `true` if an end token was read.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether the text is a member.
+    /// Returns `true` if the input is in the language.
     ///
     /// # Errors
     ///
@@ -367,11 +371,11 @@ impl<K: Keys> Matcher<K> {
         self.answer(|one| one.epoch.is_accepting(one.position()))
     }
 
-    /// Whether no text may follow.
+    /// Returns `true` if no text may follow.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if the machine would outgrow its limits.
+    /// [`Error::Limit`] if the machine exceeds a limit.
     pub fn is_finished(&self) -> Result<bool, Error> {
         self.answer(Matcher::is_finished_here)
     }
@@ -386,7 +390,7 @@ impl<K: Keys> Matcher<K> {
         Ok(words.iter().all(|&word| word == 0))
     }
 
-    /// Bytes that may follow.
+    /// Returns the bytes that may follow.
     ///
     /// # Errors
     ///
@@ -401,12 +405,12 @@ impl<K: Keys> Matcher<K> {
         self.answer(|one| one.epoch.machine().live_bytes(one.epoch.state(one.position())))
     }
 
-    /// Whether the bytes that may follow are known without the tokens.
+    /// Returns `true` if the bytes that may follow are known without the tokens.
     fn knows_bytes(&self) -> bool {
         !self.epoch.is_canonical() && self.epoch.machine().is_exact()
     }
 
-    /// The bytes that allowed tokens begin with.
+    /// Returns the first bytes of the allowed tokens.
     fn first_bytes(&self) -> Result<ByteSet, Error> {
         let mut words = vec![0; self.epoch.words()];
         self.fill(&mut words)?;
@@ -421,13 +425,13 @@ impl<K: Keys> Matcher<K> {
         Ok(bytes)
     }
 
-    /// Writes the mask over `out`; after an end token nothing is allowed.
+    /// Overwrites `out` with the mask. After an end token nothing is allowed.
     ///
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
     #[inline]
-    pub fn fill(&self, out: &mut Words) -> Result<(), Error> {
+    pub fn fill(&self, out: &mut MaskWords) -> Result<(), Error> {
         if self.ended {
             out.fill(0);
             return Ok(());
@@ -435,31 +439,31 @@ impl<K: Keys> Matcher<K> {
         self.answer(|one| one.epoch.fill(one.position(), out))
     }
 
-    /// The same if the mask is stored, so that it takes less than a microsecond; `false`, and
-    /// nothing is written, if it is not.
+    /// Writes the mask if it is cached, which takes less than a microsecond. Otherwise returns
+    /// `false` and writes nothing.
     ///
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
     #[inline]
-    pub fn fill_ready(&self, out: &mut Words) -> Result<bool, Error> {
+    pub fn fill_ready(&self, out: &mut MaskWords) -> Result<bool, Error> {
         if self.ended {
             out.fill(0);
             return Ok(true);
         }
         match self.epoch.fill_ready(self.position(), out) {
-            // The same limit is met when it is computed.
+            // Computing the mask reaches the same limit.
             Err(error) if error.is_limit() => Ok(false),
             other => other,
         }
     }
 
-    /// The form of the mask, if it is stored as it is.
+    /// Returns the identity of the mask, if the mask is cached as it is.
     ///
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn form(&self) -> Result<Option<Form>, Error> {
+    pub fn form(&self) -> Result<Option<MaskIdentity>, Error> {
         if self.ended {
             return Ok(None);
         }
@@ -469,7 +473,7 @@ impl<K: Keys> Matcher<K> {
         }
     }
 
-    /// Whether a token is allowed.
+    /// Returns `true` if a token is allowed.
     ///
     /// # Errors
     ///
@@ -482,38 +486,43 @@ impl<K: Keys> Matcher<K> {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`]; nothing was read then.
+    /// An [`AdvanceError`]; nothing was read then.
     #[inline]
-    pub fn advance(&mut self, token_id: u32) -> Result<(), Refusal> {
+    pub fn advance(&mut self, token_id: u32) -> Result<(), AdvanceError> {
         if self.ended {
-            return Err(Refusal::Ended);
+            return Err(AdvanceError::Ended);
         }
         let vocabulary = self.epoch.vocabulary();
-        if vocabulary.is_end(token_id) {
+        if vocabulary.is_end_token(token_id) {
             if !self.is_accepting()? {
-                return Err(Refusal::NotAccepting);
+                return Err(AdvanceError::NotAccepting);
             }
-            let (position, read) = (self.position(), Read::End(token_id));
-            self.steps.push(Step { position, read, bytes: 0 });
+            let (position, read) = (self.position(), StepInput::End(token_id));
+            self.steps.push(MatcherStep { position, read, bytes: 0 });
             self.ended = true;
             return Ok(());
         }
         let position = self.read(|epoch, position| epoch.read(position, token_id))?;
         let bytes = self.epoch.vocabulary().token_bytes(token_id).unwrap_or_default();
-        self.steps.push(Step { position, read: Read::Token(token_id), bytes: bytes.len() });
+        self.steps.push(MatcherStep {
+            position,
+            read: StepInput::Token(token_id),
+            bytes: bytes.len(),
+        });
         self.text.extend_from_slice(bytes);
         self.look_now_and_then();
         Ok(())
     }
 
-    /// Reads tokens until one is refused; how many were read, and why the next was not.
+    /// Reads tokens until one is not allowed. Returns the number of tokens read and the reason why
+    /// the next one was not.
     pub fn advance_many(
         &mut self,
         token_ids: &[u32],
-        poll: &mut Poll<'_>,
-    ) -> (usize, Option<Refusal>) {
+        poll: &mut InterruptCheck<'_>,
+    ) -> (usize, Option<AdvanceError>) {
         for (count, &token_id) in token_ids.iter().enumerate() {
-            let polled = poll.tick(STEPS_OF_A_STATE).map_err(Refusal::Failed);
+            let polled = poll.tick(STEPS_OF_A_STATE).map_err(AdvanceError::Failed);
             if let Err(refusal) = polled.and_then(|()| self.advance(token_id)) {
                 return (count, Some(refusal));
             }
@@ -521,36 +530,44 @@ impl<K: Keys> Matcher<K> {
         (token_ids.len(), None)
     }
 
-    /// Reads bytes without a token; one step for [`Matcher::rollback`].
+    /// Reads bytes without a token, as one step for [`Matcher::rollback`].
     ///
     /// # Errors
     ///
-    /// A [`Refusal`]; nothing was read then.
-    pub fn advance_bytes(&mut self, bytes: &[u8], poll: &mut Poll<'_>) -> Result<(), Refusal> {
+    /// An [`AdvanceError`]; nothing was read then.
+    pub fn advance_bytes(
+        &mut self,
+        bytes: &[u8],
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<(), AdvanceError> {
         if self.ended {
-            return Err(Refusal::Ended);
+            return Err(AdvanceError::Ended);
         }
         let position = self.read(|epoch, position| epoch.read_bytes(position, bytes, poll))?;
-        self.push(position, Read::Bytes, bytes);
+        self.push(position, StepInput::Bytes, bytes);
         Ok(())
     }
 
-    /// The same with bytes that may end inside a character: [`Constraint::read_inside`].
+    /// Reads bytes that may end inside a character, see [`StateEpoch::read_inside`].
     ///
     /// # Errors
     ///
-    /// A [`Refusal`]; nothing was read then.
-    pub fn advance_inside(&mut self, bytes: &[u8], poll: &mut Poll<'_>) -> Result<(), Refusal> {
+    /// An [`AdvanceError`]; nothing was read then.
+    pub fn advance_inside(
+        &mut self,
+        bytes: &[u8],
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<(), AdvanceError> {
         if self.ended {
-            return Err(Refusal::Ended);
+            return Err(AdvanceError::Ended);
         }
         let position = self.read(|epoch, position| epoch.read_inside(position, bytes, poll))?;
-        self.push(position, Read::Inside, bytes);
+        self.push(position, StepInput::Inside, bytes);
         Ok(())
     }
 
-    fn push(&mut self, position: Position, read: Read, bytes: &[u8]) {
-        self.steps.push(Step { position, read, bytes: bytes.len() });
+    fn push(&mut self, position: ConstraintState, read: StepInput, bytes: &[u8]) {
+        self.steps.push(MatcherStep { position, read, bytes: bytes.len() });
         self.text.extend_from_slice(bytes);
         let tokens = bytes.len() / BYTES_PER_TOKEN;
         if tokens >= STEPS_BETWEEN_LOOKS as usize {
@@ -559,7 +576,7 @@ impl<K: Keys> Matcher<K> {
         self.look_now_and_then();
     }
 
-    /// Takes back the last `count` steps; `false`, and nothing happens, if there are fewer.
+    /// Rolls back the last `count` steps. Returns `false` and does nothing if there are fewer.
     #[must_use]
     pub fn rollback(&mut self, count: usize) -> bool {
         let Some(kept) = self.steps.len().checked_sub(count) else { return false };
@@ -572,12 +589,12 @@ impl<K: Keys> Matcher<K> {
         true
     }
 
-    /// Number of steps that can be taken back.
+    /// Returns the number of steps that can be rolled back.
     pub fn step_count(&self) -> usize {
         self.steps.len()
     }
 
-    /// Takes back everything. The text then begins in the current epoch.
+    /// Rolls back everything. The input then begins in the current epoch.
     pub fn reset(&mut self) {
         if !self.pinned
             && let Ok(fresh) = Matcher::after(Arc::clone(&self.constraint), &self.after)
@@ -589,12 +606,12 @@ impl<K: Keys> Matcher<K> {
         self.ended = false;
     }
 
-    /// A shortest token sequence, end token aside, that makes the text a member, see
+    /// Returns a shortest token sequence, without end token, that completes the input, see
     /// [`StateEpoch::shortest_tokens`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`StateEpoch::shortest_tokens`].
     pub fn shortest_tokens(&self, limit: u32) -> Result<Option<Vec<u32>>, Error> {
         if self.ended {
             return Ok(Some(Vec::new()));
@@ -602,22 +619,22 @@ impl<K: Keys> Matcher<K> {
         self.answer(|one| one.epoch.shortest_tokens(one.position(), limit))
     }
 
-    /// Whether [`Matcher::shortest_tokens`] finds any.
+    /// Returns `true` if [`Matcher::shortest_tokens`] finds a sequence.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`StateEpoch::shortest_tokens`].
     pub fn completes_within(&self, limit: u32) -> Result<bool, Error> {
         Ok(self.ended || self.answer(|one| one.epoch.completes_within(one.position(), limit))?)
     }
 
-    /// Writes the mask over `out`, less the tokens after which no member can be completed within
-    /// `budget` tokens, see [`StateEpoch::fill_within`].
+    /// Overwrites `out` with the mask, without the tokens after which no string can be completed
+    /// within `budget` tokens, see [`StateEpoch::fill_within`].
     ///
     /// # Errors
     ///
-    /// As there.
-    pub fn fill_within(&self, budget: u32, out: &mut Words) -> Result<(), Error> {
+    /// As [`StateEpoch::fill_within`].
+    pub fn fill_within(&self, budget: u32, out: &mut MaskWords) -> Result<(), Error> {
         if self.ended {
             out.fill(0);
             return Ok(());
@@ -625,16 +642,16 @@ impl<K: Keys> Matcher<K> {
         self.answer(|one| one.epoch.fill_within(one.position(), budget, out))
     }
 
-    /// The bytes that every member continues with here.
+    /// Returns the bytes with which every string in the language continues here.
     ///
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn forced_bytes(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
+    pub fn forced_bytes(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u8>, Error> {
         self.answer(|one| one.forced_bytes_here(poll))
     }
 
-    fn forced_bytes_here(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
+    fn forced_bytes_here(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u8>, Error> {
         let mut forced = Vec::new();
         if self.ended {
             return Ok(forced);
@@ -642,10 +659,10 @@ impl<K: Keys> Matcher<K> {
         let state = self.epoch.state(self.position());
         let ahead = self.epoch.ahead();
         let (machine, mut state) = match &ahead {
-            Some(ahead) => (&ahead.machine, ahead.enter(state)?),
+            Some(ahead) => (&ahead.machine, ahead.import_state(state)?),
             None => (self.epoch.machine(), state),
         };
-        // Every state is live, so a run of single choices ends at a member.
+        // Every state is live, so a chain of single choices ends at an accepting state.
         while !machine.is_accepting(state)? {
             let live = machine.live_bytes(state)?;
             let (Some(byte), 1) = (live.iter().next(), live.len()) else { break };
@@ -654,18 +671,18 @@ impl<K: Keys> Matcher<K> {
             state = next;
             poll.tick(STEPS_OF_A_STATE)?;
         }
-        if self.epoch.vocabulary().has_special() {
-            forced.truncate(outside_special(&forced));
+        if self.epoch.vocabulary().has_special_bytes() {
+            forced.truncate(len_outside_special(&forced));
         }
         Ok(forced)
     }
 
-    /// The tokens that must follow because each is the only one allowed.
+    /// Returns the tokens that must follow because each is the only one allowed.
     ///
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn forced_tokens(&self, poll: &mut Poll<'_>) -> Result<Vec<u32>, Error> {
+    pub fn forced_tokens(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u32>, Error> {
         let mut ahead = self.clone();
         let mut words = vec![0; self.epoch.words()];
         let mut forced = Vec::new();
@@ -682,15 +699,15 @@ impl<K: Keys> Matcher<K> {
     }
 }
 
-fn steps_between_looks<K: Keys>(constraint: &Constraint<K>) -> u32 {
+fn steps_between_looks<K: MaskClasses>(constraint: &Constraint<K>) -> u32 {
     match constraint.replace_every() {
         0 => STEPS_BETWEEN_LOOKS,
         steps => steps,
     }
 }
 
-/// What was read before is refused in another epoch: a search for members, which is bounded, ended
-/// otherwise there.
+/// Returns the error of tokens that another epoch rejects, because a bounded search ended
+/// differently there.
 fn lost() -> Error {
     Error::Language {
         message: "what the matcher has read is not known to lead to a member any more".to_owned(),
@@ -699,8 +716,8 @@ fn lost() -> Error {
     }
 }
 
-/// The index of the only bit that is set.
-fn only_bit(words: &Words) -> Option<u32> {
+/// Returns the index of the only set bit.
+fn only_bit(words: &MaskWords) -> Option<u32> {
     let mut only = None;
     for (at, &word) in words.iter().enumerate() {
         if word != 0 {

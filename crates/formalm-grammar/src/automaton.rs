@@ -1,79 +1,80 @@
-//! The lazy deterministic machine of a grammar.
+//! [`GrammarAutomaton`]: the lazy deterministic automaton of a grammar, shared between threads.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    Beside, ByteSet, Completion, Error, Lock, Look, Machine, Remembered, Resource, StateId, Survey,
-    exact_only, note_steps, part,
+    ByteSet, CompletionLength, Error, ForkCheck, ForkSafeMutex, Machine, OpaqueCache, Precision,
+    ProductCache, Resource, StateId, into_dyn_machine, record_steps, require_exact,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::completions::Completions;
-use crate::core::{Core, Useless};
-use crate::grammar::{Grammar, Note, Rule};
-use crate::limits::{Limits, check};
-use crate::lists::NOTHING;
-use crate::own::{Met, Own};
-use crate::rows::{Rows, UNKNOWN};
-use crate::unusable::unusable;
+use crate::completion::CompletionBounds;
+use crate::grammar::{Grammar, GrammarNote, Rule};
+use crate::grammar_state::{GrammarState, UselessReason};
+use crate::limits::{GrammarLimits, check};
+use crate::list_interner::NOTHING;
+use crate::scratch_states::{ScratchStates, StateTables};
+use crate::transition_table::{TransitionTable, UNKNOWN};
+use crate::unusable_alternatives::unusable_alternatives;
 
-/// What to ask instead where a language in the rules knows what it refuses alone.
-const ASKED: &str = "is_viable(text) tells what is not refused";
+/// The hint shown if an external parser rules out an exact answer.
+const NO_COMPLETION_HINT: &str = "is_viable(text) tells what is not refused";
 
-/// No member continues so. A list of readings is the state of the next number.
+/// The dead state. The list of configurations `n` is state `n + 1`.
 pub(crate) const DEAD: u32 = 1;
 
 const ACCEPTING: u32 = 1;
-/// Whether a state is accepting was found out.
-const FLAGGED: u32 = 2;
+/// The flag that acceptance was computed.
+const ACCEPTANCE_KNOWN: u32 = 2;
 
-/// A lazy deterministic automaton over bytes with as many states as texts can tell apart; shared
-/// freely between threads.
+/// A lazy deterministic automaton over bytes. Its states are the inputs that it can distinguish;
+/// threads share it freely.
 #[derive(Debug)]
 pub struct GrammarAutomaton {
-    /// What it was built from, to build it again.
+    /// The source grammar, kept to build a fresh automaton.
     grammar: Arc<Grammar>,
-    grown: Arc<Lock<Grown>>,
-    /// Of a machine to look ahead with the states that it has met.
-    own: Option<Own>,
-    survey: Survey,
+    shared: Arc<ForkSafeMutex<SharedState>>,
+    /// The states visited by a scratch copy; `None` in the original.
+    scratch: Option<ScratchStates>,
+    survey: ForkCheck,
     pub(crate) classes: [u8; 256],
-    pub(crate) rows: Rows,
+    pub(crate) transitions: TransitionTable,
     start: StateId,
-    limits: Limits,
-    notes: Vec<Note>,
-    /// Every member is valid UTF-8.
+    limits: GrammarLimits,
+    notes: Vec<GrammarNote>,
+    /// `true` if every member is valid UTF-8.
     text: bool,
-    /// Some language in the rules is asked, and knows what it refuses alone.
+    /// `true` if some sublanguage is an external parser, which only knows what it rejects.
     pub(crate) asks: bool,
 }
 
-/// Most reasons that the refusal of an empty grammar names.
-const NOTES: usize = 3;
+/// Maximum number of reasons in the error for an empty grammar. Chosen, not measured.
+const MAX_NOTES: usize = 3;
 
-/// Why a grammar has no member.
-enum Empty {
+/// The reason why a grammar is empty.
+enum EmptyReason {
     Rules,
     Lexemes,
 }
 
-impl Empty {
-    /// The refusal of an empty grammar; `notes` tell which lexemes are never read.
-    fn error(self, notes: &[Note]) -> Error {
+impl EmptyReason {
+    /// Builds the error for an empty grammar; `notes` name the lexemes that are never read.
+    fn error(self, notes: &[GrammarNote]) -> Error {
         let (message, hint) = match self {
-            Empty::Rules => (
+            EmptyReason::Rules => (
                 "no text is a member",
                 "every way through the start rule comes back to it, or needs a terminal or a \
                  rule that has no texts",
             ),
-            Empty::Lexemes => (
+            EmptyReason::Lexemes => (
                 "no text is cut into lexemes as it asks",
                 "some longer lexeme always comes first, or what one looks ahead for never follows",
             ),
         };
-        let why: Vec<&str> = notes.iter().take(NOTES).map(|note| note.message.as_str()).collect();
+        let why: Vec<&str> =
+            notes.iter().take(MAX_NOTES).map(|note| note.message.as_str()).collect();
         let hint = if why.is_empty() { hint.to_owned() } else { why.join("; ") };
         let span = notes.first().and_then(|note| note.span);
         let message = format!("the grammar is empty: {message}");
@@ -81,214 +82,230 @@ impl Empty {
     }
 }
 
-/// What is known beside a regular language, by each [`Look`].
+/// Completion bounds for the intersection with a regular language, one per precision.
 #[derive(Debug)]
-struct Looks([Option<Completions>; 3]);
+struct BoundsByPrecision([Option<CompletionBounds>; 3]);
 
-impl Remembered for Looks {
+impl OpaqueCache for BoundsByPrecision {
     fn memory_bytes(&self) -> usize {
-        self.0.iter().flatten().map(Completions::memory_bytes).sum()
+        self.0.iter().flatten().map(CompletionBounds::memory_bytes).sum()
     }
 }
 
-/// What changes while the machine grows.
+/// The part of the automaton behind its lock.
 #[derive(Debug)]
-pub(crate) struct Grown {
-    pub(crate) core: Box<Core>,
+pub(crate) struct SharedState {
+    pub(crate) core: Box<GrammarState>,
     pub(crate) live: FxHashMap<u32, ByteSet>,
 }
 
-/// What changes, locked. The steps that it takes are noted once it is let go.
+/// Exclusive access to the shared state. The steps taken are reported when it is released.
 #[derive(Debug)]
-pub(crate) struct Locked<'a> {
-    grown: MutexGuard<'a, Grown>,
-    /// Of a machine to look ahead with the tables in whose place its own are.
-    others: Option<MutexGuard<'a, Met>>,
+pub(crate) struct LockedState<'a> {
+    shared: MutexGuard<'a, SharedState>,
+    /// In a scratch copy, the tables of the original, swapped out while the lock is held.
+    others: Option<MutexGuard<'a, StateTables>>,
     before: u64,
 }
 
-impl Deref for Locked<'_> {
-    type Target = Grown;
+impl Deref for LockedState<'_> {
+    type Target = SharedState;
 
-    fn deref(&self) -> &Grown {
-        &self.grown
+    fn deref(&self) -> &SharedState {
+        &self.shared
     }
 }
 
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut Grown {
-        &mut self.grown
+impl DerefMut for LockedState<'_> {
+    fn deref_mut(&mut self) -> &mut SharedState {
+        &mut self.shared
     }
 }
 
-impl Locked<'_> {
+impl LockedState<'_> {
     fn swap(&mut self) {
         if let Some(others) = &mut self.others {
-            self.grown.swap(others);
+            self.shared.swap(others);
         }
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LockedState<'_> {
     fn drop(&mut self) {
         self.swap();
-        note_steps(self.grown.core.stacks.meter.total().saturating_sub(self.before));
+        record_steps(self.shared.core.gss.meter.total().saturating_sub(self.before));
     }
 }
 
 impl GrammarAutomaton {
-    /// The machine of a grammar.
+    /// Builds the automaton of a grammar.
     ///
     /// # Errors
     ///
-    /// [`Error::Language`] if no text is a member or a terminal cannot be read as the grammar
-    /// asks; [`Error::Limit`] if preparing it takes more than `limits`.
-    pub fn new(grammar: &Grammar, limits: Limits) -> Result<GrammarAutomaton, Error> {
+    /// [`Error::Language`] if the grammar is empty or a terminal cannot be lexed as the grammar
+    /// demands; [`Error::Limit`] if building it exceeds `limits`.
+    pub fn new(grammar: &Grammar, limits: GrammarLimits) -> Result<GrammarAutomaton, Error> {
         match GrammarAutomaton::build(grammar, limits)? {
             Ok(automaton) => Ok(automaton),
-            Err(empty) => Err(empty.error(&unusable(grammar, limits)?)),
+            Err(empty) => Err(empty.error(&unusable_alternatives(grammar, limits)?)),
         }
     }
 
-    /// The machine of a grammar; `None` if no text is a member.
+    /// Builds the automaton of a grammar; `None` if the grammar is empty.
     ///
     /// # Errors
     ///
-    /// As [`GrammarAutomaton::new`] otherwise.
-    pub fn of(grammar: &Grammar, limits: Limits) -> Result<Option<GrammarAutomaton>, Error> {
+    /// Otherwise as [`GrammarAutomaton::new`].
+    pub fn new_if_nonempty(
+        grammar: &Grammar,
+        limits: GrammarLimits,
+    ) -> Result<Option<GrammarAutomaton>, Error> {
         Ok(GrammarAutomaton::build(grammar, limits)?.ok())
     }
 
-    fn build(grammar: &Grammar, limits: Limits) -> Result<Result<GrammarAutomaton, Empty>, Error> {
-        let Some((mut core, useless)) = Core::new(grammar, limits)? else {
-            return Ok(Err(Empty::Rules));
+    fn build(
+        grammar: &Grammar,
+        limits: GrammarLimits,
+    ) -> Result<Result<GrammarAutomaton, EmptyReason>, Error> {
+        let Some((mut core, useless)) = GrammarState::new(grammar, limits)? else {
+            return Ok(Err(EmptyReason::Rules));
         };
         let mut notes = grammar.notes.clone();
-        let needed: FxHashSet<&String> = grammar.needed.iter().collect();
+        let needed: FxHashSet<&String> = grammar.needed_names.iter().collect();
         notes.extend(useless.into_iter().filter_map(|(rule, useless)| {
             let Rule { name, span, .. } = &grammar.rules[rule];
             let why = match useless {
-                Useless::Unproductive => "derives no text",
-                Useless::Unreachable if needed.contains(name) => return None,
-                Useless::Unreachable => "is not needed by the start rule",
+                UselessReason::Unproductive => "derives no text",
+                UselessReason::Unreachable if needed.contains(name) => return None,
+                UselessReason::Unreachable => "is not needed by the start rule",
             };
-            Some(Note { message: format!("the rule {name} {why}"), span: *span })
+            Some(GrammarNote { message: format!("the rule {name} {why}"), span: *span })
         }));
         let start = core.start()?;
         if start == NOTHING {
-            return Ok(Err(Empty::Lexemes));
+            return Ok(Err(EmptyReason::Lexemes));
         }
         let automaton = GrammarAutomaton {
             grammar: Arc::new(grammar.clone()),
             classes: *core.lexer.classes(),
-            rows: Rows::new(core.lexer.representatives().len()),
+            transitions: TransitionTable::new(core.lexer.representatives().len()),
             start: StateId::from_number(start + 1),
             limits,
             notes,
-            asks: core.asks(),
+            asks: core.has_external_parsers(),
             text: grammar.terminals.iter().all(|one| {
-                // The lexemes of a pattern are texts.
-                match &one.embedded {
+                // A terminal with lookahead comes from a pattern, whose lexemes are valid UTF-8.
+                match &one.sublanguage {
                     Some(embedded) => embedded.is_text,
-                    None => one.language.is_text() || one.language.is_lexeme(),
+                    None => one.language.is_utf8() || one.language.is_lexeme(),
                 }
             }),
-            grown: Arc::new(Lock::new(Grown { core, live: FxHashMap::default() })),
-            own: None,
-            survey: Survey::new(),
+            shared: Arc::new(ForkSafeMutex::new(SharedState { core, live: FxHashMap::default() })),
+            scratch: None,
+            survey: ForkCheck::new(),
         };
         Ok(Ok(automaton))
     }
 
-    /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
+    /// Returns `true` if every member is valid UTF-8; `false` may also mean that this is unknown.
     pub fn is_text(&self) -> bool {
         self.text
     }
 
-    /// What the user should know about the grammar: rules of no use, and what the front-end noted.
-    pub fn notes(&self) -> &[Note] {
+    /// Returns notes for the user: useless rules, and remarks of the notation's reader.
+    pub fn notes(&self) -> &[GrammarNote] {
         &self.notes
     }
 
-    /// Number of states kept so far.
+    /// Returns the number of states interned so far.
     pub fn state_count(&self) -> usize {
         self.lock().core.states.len() - 1
     }
 
-    pub(crate) fn lock(&self) -> Locked<'_> {
-        // A panic while the lock was held leaves at worst something half remembered.
-        let grown = self.grown.lock();
-        let others = self.own.as_ref().map(Own::lock);
-        let mut locked = Locked { before: grown.core.stacks.meter.total(), grown, others };
+    pub(crate) fn lock(&self) -> LockedState<'_> {
+        // A panic while the lock was held leaves at worst an incomplete cache.
+        let shared = self.shared.lock();
+        let others = self.scratch.as_ref().map(ScratchStates::lock);
+        let mut locked = LockedState { before: shared.core.gss.meter.total(), shared, others };
         locked.swap();
         locked
     }
 
-    /// The state after a byte, found out if it is not known.
-    pub(crate) fn next_in(&self, core: &mut Core, state: u32, byte: u8) -> Result<u32, Error> {
+    /// Returns the state after a byte, computing it if it is unknown.
+    pub(crate) fn next_with_state(
+        &self,
+        core: &mut GrammarState,
+        state: u32,
+        byte: u8,
+    ) -> Result<u32, Error> {
         let class = self.classes[usize::from(byte)];
-        let next = self.known(state, class);
+        let next = self.known_successor(state, class);
         if next != UNKNOWN {
             return Ok(next);
         }
-        core.stacks.meter.reset();
+        core.gss.meter.reset();
         let next = core.step(state - 1, byte)? + 1;
         self.check_states(core)?;
-        match self.rows.get(state, class) {
-            UNKNOWN => self.rows.set(state, class, next),
-            waypoint => self.rows.set_stands_for(waypoint, next),
+        match self.transitions.get(state, class) {
+            UNKNOWN => self.transitions.set(state, class, next),
+            waypoint => self.transitions.set_target(waypoint, next),
         }
         Ok(next)
     }
 
-    /// The state after a class of bytes, [`UNKNOWN`] if it was not found out.
+    /// Returns the state after a byte class; [`UNKNOWN`] if it was not computed.
     #[inline]
-    pub(crate) fn known(&self, state: u32, class: u8) -> u32 {
-        let next = self.rows.get(state, class);
-        if Rows::is_waypoint(next) { self.rows.stands_for(next) } else { next }
+    pub(crate) fn known_successor(&self, state: u32, class: u8) -> u32 {
+        let next = self.transitions.get(state, class);
+        if TransitionTable::is_waypoint(next) { self.transitions.target(next) } else { next }
     }
 
-    pub(crate) fn check_states(&self, core: &Core) -> Result<(), Error> {
+    pub(crate) fn check_states(&self, core: &GrammarState) -> Result<(), Error> {
         check(Resource::States, core.states.len() as u64, self.limits.states)?;
         check(Resource::Bytes, core.states.memory_bytes() as u64, self.limits.bytes)
     }
 
-    /// Finds out whether a state is accepting: where that is asked, which is not at each byte of a
-    /// text nor at each token.
-    fn flag(&self, state: u32) -> Result<bool, Error> {
+    /// Computes whether a state is accepting. This is done on demand: most bytes and tokens never
+    /// need it.
+    fn compute_acceptance(&self, state: u32) -> Result<bool, Error> {
         let core = &mut self.lock().core;
-        core.stacks.meter.reset();
+        core.gss.meter.reset();
         let accepting = core.is_accepting(state - 1)?;
-        self.rows.set_flags(state, if accepting { FLAGGED | ACCEPTING } else { FLAGGED });
+        self.transitions.set_flags(
+            state,
+            if accepting { ACCEPTANCE_KNOWN | ACCEPTING } else { ACCEPTANCE_KNOWN },
+        );
         Ok(accepting)
     }
 
-    /// The state after a byte.
+    /// Returns the state after a byte.
     #[inline]
     pub(crate) fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = match self.known(state.number(), self.classes[usize::from(byte)]) {
-            UNKNOWN => self.asking(|core| self.next_in(core, state.number(), byte))?,
+        let next = match self.known_successor(state.number(), self.classes[usize::from(byte)]) {
+            UNKNOWN => {
+                self.with_answers(|core| self.next_with_state(core, state.number(), byte))?
+            }
             next => next,
         };
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
 }
 
-impl Core {
-    /// The state before anything was read; [`NOTHING`] if no member is reachable.
+impl GrammarState {
+    /// Returns the start state; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
-        let mut readings = self.start_readings()?;
-        if self.checked {
-            self.keep_viable(&mut readings)?;
+        let mut configurations = self.start_configurations()?;
+        if self.needs_viability_checks {
+            self.retain_viable(&mut configurations)?;
         }
-        Ok(self.state(&readings))
+        Ok(self.state(&configurations))
     }
 
-    /// Bytes that some member continues with, nothing built being kept.
+    /// Returns the bytes with a successor, discarding everything built on the way.
     fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
         let mut live = vec![false; self.lexer.representatives().len()];
         for (at, byte) in self.lexer.representatives().to_vec().into_iter().enumerate() {
-            self.stacks.meter.reset();
+            self.gss.meter.reset();
             live[at] = self.step(state, byte)? != NOTHING;
         }
         let mut set = ByteSet::default();
@@ -314,35 +331,35 @@ impl Machine for GrammarAutomaton {
     #[inline]
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
         match self.asks {
-            true => self.walk_asking(state, text),
-            false => self.walk_along(state, text),
+            true => self.walk_with_external_parsers(state, text),
+            false => self.walk_run(state, text),
         }
     }
 
     #[inline]
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        match self.rows.flags(state.number()) {
-            0 => self.flag(state.number()),
+        match self.transitions.flags(state.number()) {
+            0 => self.compute_acceptance(state.number()),
             flags => Ok(flags & ACCEPTING != 0),
         }
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        if self.asks && !self.ways_at(state)?.within().is_empty() {
-            // Those that nothing is known against.
+        if self.asks && !self.separated_state(state)?.external_states().is_empty() {
+            // An external parser excludes no byte in advance.
             let mut all = ByteSet::default();
             (0..=255).for_each(|byte| all.insert(byte));
             return Ok(all);
         }
-        let grown = &mut *self.lock();
-        if let Some(&live) = grown.live.get(&state.number()) {
+        let shared = &mut *self.lock();
+        if let Some(&live) = shared.live.get(&state.number()) {
             return Ok(live);
         }
-        grown.core.remember();
-        let live = grown.core.live_bytes(state.number() - 1);
-        grown.core.forget();
+        shared.core.checkpoint();
+        let live = shared.core.live_bytes(state.number() - 1);
+        shared.core.rollback();
         let live = live?;
-        grown.live.insert(state.number(), live);
+        shared.live.insert(state.number(), live);
         Ok(live)
     }
 
@@ -354,23 +371,23 @@ impl Machine for GrammarAutomaton {
         !self.asks
     }
 
-    fn is_whole(&self, state: StateId) -> bool {
-        !self.asks || self.rests(state)
+    fn is_char_boundary(&self, state: StateId) -> bool {
+        !self.asks || self.is_at_boundary(state)
     }
 
-    fn ahead(&self) -> Option<GrammarAutomaton> {
-        if self.own.is_some() || self.asks {
+    fn scratch_copy(&self) -> Option<GrammarAutomaton> {
+        if self.scratch.is_some() || self.asks {
             return None;
         }
-        let own = Own::new();
-        let start = own.enter(&mut self.lock(), self.start).ok()?;
+        let scratch = ScratchStates::new();
+        let start = scratch.enter(&mut self.lock(), self.start).ok()?;
         Some(GrammarAutomaton {
             grammar: Arc::clone(&self.grammar),
-            grown: Arc::clone(&self.grown),
-            own: Some(own),
-            survey: Survey::new(),
+            shared: Arc::clone(&self.shared),
+            scratch: Some(scratch),
+            survey: ForkCheck::new(),
             classes: self.classes,
-            rows: Rows::new(self.rows.width()),
+            transitions: TransitionTable::new(self.transitions.width()),
             start,
             limits: self.limits,
             notes: Vec::new(),
@@ -379,113 +396,120 @@ impl Machine for GrammarAutomaton {
         })
     }
 
-    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
-        Some(Arc::new(self.ahead()?))
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.scratch_copy()?))
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        let Some(own) = &self.own else { return Ok(state) };
-        // Without its own tables in their place, those of the other machine are there.
-        let grown = &mut *self.grown.lock();
-        own.enter(grown, state)
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(scratch) = &self.scratch else { return Ok(state) };
+        // The lock is taken directly, without the scratch tables, so that the tables of the
+        // original are in place.
+        let shared = &mut *self.shared.lock();
+        scratch.enter(shared, state)
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        exact_only(self, "a shortest member", ASKED)?;
-        let grown = &mut *self.lock();
-        grown.core.stacks.meter.reset();
-        grown.core.remember();
-        let text = grown.core.shortest(state.number() - 1);
-        grown.core.forget();
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        require_exact(self, "a shortest member", NO_COMPLETION_HINT)?;
+        let shared = &mut *self.lock();
+        shared.core.gss.meter.reset();
+        shared.core.checkpoint();
+        let text = shared.core.shortest(state.number() - 1);
+        shared.core.rollback();
         text
     }
 
-    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        exact_only(self, "a member", ASKED)?;
-        let grown = &mut *self.lock();
-        grown.core.stacks.meter.reset();
-        grown.core.remember();
-        let text = match grown.core.spelled(state.number() - 1) {
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        require_exact(self, "a member", NO_COMPLETION_HINT)?;
+        let shared = &mut *self.lock();
+        shared.core.gss.meter.reset();
+        shared.core.checkpoint();
+        let text = match shared.core.greedy_completion(state.number() - 1) {
             Ok(Some(text)) => Ok(text),
             _ => {
-                grown.core.stacks.meter.reset();
-                grown.core.shortest(state.number() - 1)
+                shared.core.gss.meter.reset();
+                shared.core.shortest(state.number() - 1)
             }
         };
-        grown.core.forget();
+        shared.core.rollback();
         text
     }
 
-    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        let grown = &mut *self.lock();
-        grown.core.stacks.meter.reset();
-        Ok(grown.core.bound(state.number() - 1)? as usize)
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        let shared = &mut *self.lock();
+        shared.core.gss.meter.reset();
+        Ok(shared.core.min_bytes_of_state(state.number() - 1)? as usize)
     }
 
-    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.least_bytes(state)
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        self.min_bytes(state)
     }
 
-    fn completion_beside(
+    fn intersection_completion(
         &self,
         state: StateId,
-        beside: &mut Beside,
+        beside: &mut ProductCache,
         at: StateId,
-        look: Look,
-    ) -> Result<Completion, Error> {
+        precision: Precision,
+    ) -> Result<CompletionLength, Error> {
         let core = &mut *self.lock().core;
-        let known = beside.known.get_or_insert_with(|| -> Box<dyn Remembered> {
-            let made = |look| Completions::new(Some(Arc::clone(&beside.regular)), look, core);
-            Box::new(Looks([Look::Loose, Look::Close, Look::Closest].map(made)))
+        let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
+            let made = |precision| {
+                CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
+            };
+            Box::new(BoundsByPrecision(
+                [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
+            ))
         });
         let known: &mut dyn Any = &mut **known;
-        let Some(Looks(looks)) = known.downcast_mut() else { return Ok(Completion::Unknown) };
-        core.stacks.meter.reset();
-        match &mut looks[look as usize] {
-            Some(look) => look.of_state(state.number() - 1, at, core),
-            None => Ok(Completion::Unknown),
+        let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
+            return Ok(CompletionLength::Unknown);
+        };
+        core.gss.meter.reset();
+        match &mut bounds[precision as usize] {
+            Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
+            None => Ok(CompletionLength::Unknown),
         }
     }
 
-    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
-        let grown = &mut *self.lock();
-        if !grown.core.checked || self.asks {
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        let shared = &mut *self.lock();
+        if !shared.core.needs_viability_checks || self.asks {
             return Ok(None);
         }
-        grown.core.remember();
-        let member = grown.core.is_member(text);
-        grown.core.forget();
+        shared.core.checkpoint();
+        let member = shared.core.is_member(text);
+        shared.core.rollback();
         member.map(Some)
     }
 
     fn memory_bytes(&self) -> usize {
-        let grown = self.lock();
-        let known = match self.own {
-            Some(_) => grown.met_bytes(),
-            None => grown.core.memory_bytes() + grown.live.len() * 40,
+        let shared = self.lock();
+        let state_bytes = match self.scratch {
+            Some(_) => shared.visited_bytes(),
+            None => shared.core.memory_bytes() + shared.live.len() * 40,
         };
-        known + self.rows.memory_bytes()
+        state_bytes + self.transitions.memory_bytes()
     }
 
     fn is_abandoned(&self) -> bool {
-        self.survey.finds_abandoned(|| {
+        self.survey.is_abandoned(|| {
             let mut terminals =
-                self.grammar.terminals.iter().filter_map(|one| one.embedded.as_ref());
-            self.grown.is_abandoned()
-                || self.own.as_ref().is_some_and(|own| own.is_abandoned())
+                self.grammar.terminals.iter().filter_map(|one| one.sublanguage.as_ref());
+            self.shared.is_abandoned()
+                || self.scratch.as_ref().is_some_and(|scratch| scratch.is_abandoned())
                 || terminals.any(|one| one.machine.is_abandoned())
         })
     }
 
-    /// Terminals that share a machine share its successor.
-    fn renewed(&self) -> Result<Option<GrammarAutomaton>, Error> {
+    /// Terminals that share a machine also share its fresh copy.
+    fn fresh_copy(&self) -> Result<Option<GrammarAutomaton>, Error> {
         let mut grammar = Grammar::clone(&self.grammar);
         let mut machines: FxHashMap<*const (), Arc<dyn Machine>> = FxHashMap::default();
-        for embedded in grammar.terminals.iter_mut().filter_map(|one| one.embedded.as_mut()) {
+        for embedded in grammar.terminals.iter_mut().filter_map(|one| one.sublanguage.as_mut()) {
             let address = Arc::as_ptr(&embedded.machine).cast::<()>();
             let renewed = match machines.get(&address) {
-                Some(known) => Arc::clone(known),
-                None => match embedded.machine.renewed_part()? {
+                Some(known_successor) => Arc::clone(known_successor),
+                None => match embedded.machine.dyn_fresh_copy()? {
                     Some(renewed) => renewed,
                     None => return Ok(None),
                 },
@@ -496,7 +520,7 @@ impl Machine for GrammarAutomaton {
         Ok(GrammarAutomaton::build(&grammar, self.limits)?.ok())
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 }

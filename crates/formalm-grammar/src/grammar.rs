@@ -1,145 +1,157 @@
-//! What the user wrote: rules over terminals, before any machine.
+//! The data of a grammar: rules over terminals, as a notation's reader builds them.
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Expression, Machine, Resource, Span};
+use formalm_automata::{Error, Expression, Machine, Resource, SourceSpan};
 
-use crate::indentation::{Indentation, WIDEST};
+use crate::indentation::{Indentation, MAX_COLUMN};
 use crate::limits::check;
 
-/// How a text is cut into lexemes.
+/// The rule that splits the input into lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lexing {
-    /// In every way there is: the pure context-free language.
+    /// Every split counts: the pure context-free language.
     Any,
-    /// The longest lexeme of a terminal that may stand here, always. Of terminals that match the
-    /// same text the one that comes first in [`Grammar::terminals`] is read.
+    /// The longest lexeme of an allowed terminal always wins. Among terminals that match the same
+    /// string, the first in [`Grammar::terminals`] wins.
     Longest,
-    /// The first terminal of [`Grammar::terminals`] that may stand here and matches anything, and
-    /// its longest lexeme. A terminal's language holds the lexemes that its pattern prefers.
+    /// The first terminal in [`Grammar::terminals`] that is allowed and matches wins, with its
+    /// longest lexeme. The language of a terminal holds the lexemes that its pattern prefers.
     First,
 }
 
-/// A context-free grammar: immutable data that front-ends make.
+/// A context-free grammar: immutable data, built by a notation's reader or by hand.
+///
+/// ```
+/// use formalm_grammar::{GrammarAutomaton, Syntax, parse};
+/// use formalm_automata::Machine;
+///
+/// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
+/// let automaton = GrammarAutomaton::new(&grammar, Default::default())?;
+/// assert!(automaton.is_completed(automaton.start(), b"((42))")?);
+/// assert!(!automaton.is_completed(automaton.start(), b"((42)")?);
+/// # Ok::<(), formalm_automata::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Grammar {
-    /// The terminals, in order of preference.
+    /// The terminals, in order of priority.
     pub terminals: Vec<Terminal>,
-    /// The rules; nodes refer to them by their place.
+    /// The rules; bodies refer to them by index.
     pub rules: Vec<Rule>,
-    /// Terminals that may stand before, between and after all others.
+    /// Terminals that may occur before, between and after all others.
     pub ignored: Vec<usize>,
-    /// Terminals that are never read, and that no lexeme may end within: the longest of them that
-    /// goes on beyond a lexeme forbids that lexeme. With [`Lexing::Longest`] only.
+    /// Terminals that are never read and that no lexeme may end inside: a lexeme is rejected if the
+    /// longest of these matches extends beyond it. Only with [`Lexing::Longest`].
     pub whole: Vec<usize>,
-    /// The rule whose texts are the members.
+    /// The start rule.
     pub start: usize,
-    /// How texts are cut into lexemes.
+    /// The rule that splits the input into lexemes.
     pub lexing: Lexing,
-    /// Texts that are read as the lexemes of patterns, with [`Lexing::First`].
-    pub replaced: Vec<Replaced>,
-    /// How lines and their indentation are told, if they are.
+    /// Strings that are read as lexemes of a pattern, with [`Lexing::First`].
+    pub replacements: Vec<LexemeReplacement>,
+    /// The terminals of lines and indentation levels, if indentation matters.
     pub indentation: Option<Indentation>,
-    /// What the text of a member holds under a name.
+    /// The named captures.
     pub captures: Vec<Capture>,
-    /// Names of the special tokens in its own text, in the order in which they are met.
-    pub special: Vec<String>,
-    /// Names that the text's start rule needs, be it in what becomes a terminal, such as the sides of
-    /// a difference, or in an alternative that derives nothing.
-    pub needed: Vec<String>,
-    /// What the user should know about how the grammar was read.
-    pub notes: Vec<Note>,
+    /// Names of the special tokens in the grammar text, in order of occurrence.
+    pub special_tokens: Vec<String>,
+    /// Names that the start rule of the grammar text needs. Some occur only in what becomes a
+    /// terminal, such as the sides of a difference, or in an alternative that derives nothing.
+    pub needed_names: Vec<String>,
+    /// Remarks for the user about how the grammar was read.
+    pub notes: Vec<GrammarNote>,
 }
 
-/// A lexeme of one terminal that becomes one of another, where both may stand.
+/// A lexeme of one terminal that becomes a lexeme of another one, where both are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Replaced {
+pub struct LexemeReplacement {
     /// The terminal that is read.
     pub pattern: usize,
-    /// What it becomes if that matches the lexeme too; of several the one that comes first.
+    /// The terminal that the lexeme becomes if it matches too; the first of several wins.
     pub text: usize,
-    /// The text is not read by itself where the pattern may stand.
+    /// `true` if the string is not read by itself where the pattern is allowed.
     pub only: bool,
 }
 
-/// A rule or a terminal whose texts have a name.
+/// A rule or terminal whose strings are captured under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// What they are captured as.
+    /// The name of the capture.
     pub name: String,
     /// The rule or terminal.
-    pub of: String,
-    /// Bytes at their end that are not captured.
-    pub stop: usize,
-    /// Where it is written.
-    pub span: Span,
+    pub symbol: String,
+    /// Trailing bytes that are not captured.
+    pub stop_bytes: usize,
+    /// The definition in the source.
+    pub span: SourceSpan,
 }
 
-/// Something that was read but means less than one may think.
+/// A remark on a construct that has less effect than it seems to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// One sentence, no full stop.
+pub struct GrammarNote {
+    /// One sentence without a full stop.
     pub message: String,
-    /// Where in the source.
-    pub span: Option<Span>,
+    /// The position in the source.
+    pub span: Option<SourceSpan>,
 }
 
-/// A language of another kind, which has a member.
+/// A sublanguage: a nonempty language of any kind, read by a machine of its own.
 #[derive(Clone, Debug)]
-pub struct Embedded {
-    /// Its machine; exact.
+pub struct Sublanguage {
+    /// The machine of the sublanguage; exact.
     pub machine: Arc<dyn Machine>,
-    /// Every member is valid UTF-8.
+    /// `true` if every member is valid UTF-8.
     pub is_text: bool,
 }
 
-/// A language that is read as one symbol.
+/// A language that the parser sees as one symbol.
 #[derive(Clone, Debug)]
 pub struct Terminal {
-    /// What it is called in messages.
+    /// The name shown in messages.
     pub name: String,
-    /// The texts; an [`Expression::lexeme`] if it looks ahead.
+    /// The strings it matches; an [`Expression::lexeme`] if it has lookahead.
     pub language: Expression,
-    /// In place of the texts a language of any kind. Nothing competes with it, and it ends wherever
-    /// a member of it does, however lexemes are read.
-    pub embedded: Option<Embedded>,
-    /// Where it is written.
-    pub span: Option<Span>,
+    /// A sublanguage in place of `language`. Nothing competes with it, and it may end after any of
+    /// its members, regardless of [`Lexing`].
+    pub sublanguage: Option<Sublanguage>,
+    /// The definition in the source.
+    pub span: Option<SourceSpan>,
 }
 
 /// A rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What it is called.
+    /// The name of the rule.
     pub name: String,
     /// The right-hand side.
-    pub body: Node,
-    /// Where it is written.
-    pub span: Option<Span>,
+    pub body: RuleBody,
+    /// The definition in the source.
+    pub span: Option<SourceSpan>,
 }
 
 /// A right-hand side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
-    /// The empty text.
+pub enum RuleBody {
+    /// The empty string.
     Empty,
-    /// A terminal, by its place.
+    /// A terminal, by index.
     Terminal(usize),
-    /// A rule, by its place.
+    /// A rule, by index.
     Rule(usize),
-    /// One after the other.
-    Sequence(Vec<Node>),
-    /// Any of these.
-    Choice(Vec<Node>),
-    /// From so many to so many times; `None` is without end.
-    Repeat(Box<Node>, u32, Option<u32>),
+    /// A concatenation.
+    Sequence(Vec<RuleBody>),
+    /// Alternatives.
+    Choice(Vec<RuleBody>),
+    /// A repetition with its minimum and maximum count; `None` is unbounded.
+    Repeat(Box<RuleBody>, u32, Option<u32>),
 }
 
-/// The nesting of one right-hand side that is accepted.
+/// Maximum nesting depth of one right-hand side. Chosen, not measured; the reader and the lowering
+/// recurse to this depth.
 pub(crate) const NESTING: u64 = 200;
 
 impl Grammar {
-    /// Refuses numbers of terminals that are not there, and lines where lexemes are free.
+    /// Refuses unknown terminals, and indentation combined with [`Lexing::Any`].
     fn check_indentation(&self) -> Result<(), Error> {
         let Some(one) = &self.indentation else { return Ok(()) };
         let refused = |message: &str, hint: &str| {
@@ -153,18 +165,22 @@ impl Grammar {
                 "read the longest lexemes, or the first ones as Lark does",
             );
         }
-        let told = [one.newline, one.indent, one.dedent];
-        let mut all = told.iter().chain(&one.opening).chain(&one.closing);
+        let line_terminals = [one.newline, one.indent, one.dedent];
+        let mut all = line_terminals.iter().chain(&one.opening).chain(&one.closing);
         if all.any(|&at| at >= self.terminals.len()) {
             return refused("indentation is told by a terminal that there is not", "name another");
         }
-        if told.iter().any(|at| self.ignored.contains(at)) {
+        if line_terminals.iter().any(|at| self.ignored.contains(at)) {
             return refused(
                 "a terminal that tells lines or levels is ignored",
                 "line breaks within brackets are left out anyway",
             );
         }
-        if one.tab == 0 || one.tab > 100 || one.widest == 0 || one.widest > WIDEST || one.levels < 2
+        if one.tab == 0
+            || one.tab > 100
+            || one.widest == 0
+            || one.widest > MAX_COLUMN
+            || one.levels < 2
         {
             return refused(
                 "a tab is 1 to 100 columns wide, an indentation 1 to 4095, and levels are at least 2",
@@ -174,7 +190,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// Refuses numbers that are not of the grammar and bodies that are nested too deeply.
+    /// Refuses indices that are out of range and bodies that are nested too deeply.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = |what: &str| Error::Language {
             message: format!("the grammar refers to a {what} that it does not have"),
@@ -193,16 +209,16 @@ impl Grammar {
             while let Some((node, depth)) = stack.pop() {
                 check(Resource::Nesting, depth, NESTING)?;
                 match node {
-                    Node::Empty => {}
-                    Node::Terminal(at) if *at >= self.terminals.len() => {
+                    RuleBody::Empty => {}
+                    RuleBody::Terminal(at) if *at >= self.terminals.len() => {
                         return Err(unknown("terminal"));
                     }
-                    Node::Rule(at) if *at >= self.rules.len() => return Err(unknown("rule")),
-                    Node::Terminal(_) | Node::Rule(_) => {}
-                    Node::Sequence(list) | Node::Choice(list) => {
+                    RuleBody::Rule(at) if *at >= self.rules.len() => return Err(unknown("rule")),
+                    RuleBody::Terminal(_) | RuleBody::Rule(_) => {}
+                    RuleBody::Sequence(list) | RuleBody::Choice(list) => {
                         stack.extend(list.iter().map(|one| (one, depth + 1)));
                     }
-                    Node::Repeat(one, min, max) => {
+                    RuleBody::Repeat(one, min, max) => {
                         if max.is_some_and(|max| max < *min) {
                             let message = format!("a repetition from {min} to less is empty");
                             return Err(Error::Language { message, span: rule.span, hint: None });

@@ -1,67 +1,47 @@
-//! Context-free grammars as lazy deterministic machines over bytes.
-//!
-//! A front-end reads the text of a grammar into a [`Grammar`]; [`GrammarAutomaton`] is its
-//! machine. Between the two: right-hand sides become plain productions, useless ones are dropped
-//! and cycles of units merged ([`prepare`]); LR(0) states are built on demand ([`tables`]), stacks
-//! of them are interned ([`stacks`]); terminals are read together by one lazy lexer ([`lexer`]).
-//! Nothing recurses along a text or its nesting.
+#![doc = include_str!("../README.md")]
 
 mod ambiguity;
-mod asked;
 mod automaton;
-mod bounds;
-mod certificate;
-mod completions;
-mod contexts;
-mod core;
-mod counting;
-mod embedded;
-mod expected;
-mod firmness;
+mod batched_reading;
+mod completion;
+mod configuration_step;
+mod dead_end_proof;
+mod expected_terminals;
 mod grammar;
+mod grammar_state;
+mod gss;
 mod indentation;
-mod keys;
-mod layout;
 mod lexer;
 mod limits;
-mod lines;
-mod lists;
-mod lower;
-mod machines;
-mod outlines;
-mod own;
-mod places;
-mod prepare;
-mod readings;
-mod rests;
-mod rows;
-mod scans;
-mod search;
-mod settled;
-mod shown;
-mod spelling;
-mod stacks;
-mod tables;
-mod text;
-mod texts;
+mod list_interner;
+mod lr0;
+mod mask_classes;
+mod normal_form;
+mod notation;
+mod scratch_states;
+mod sublanguages;
+mod transition_table;
+mod tree_counts;
 mod trees;
-mod units;
-mod unusable;
+mod unusable_alternatives;
 
-pub use ambiguity::{Ambiguity, Conflict, ambiguity};
-pub use asked::{Ways, Within};
+pub use ambiguity::{AmbiguityReport, LalrConflict, ambiguity};
 pub use automaton::GrammarAutomaton;
-pub use counting::{Lengths, tree_counts};
-pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
-pub use indentation::{Indentation, Rules};
-pub use keys::GrammarKeys;
-pub use limits::Limits;
-pub use shown::{Kind, Shaped, Shown};
-pub use text::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
-pub use trees::{Beginnings, Branch, Parse, Part, Trees};
-pub use unusable::unusable;
+pub use grammar::{
+    Capture, Grammar, GrammarNote, LexemeReplacement, Lexing, Rule, RuleBody, Sublanguage, Terminal,
+};
+pub use indentation::{ColumnRules, Indentation};
+pub use limits::GrammarLimits;
+pub use mask_classes::GrammarMaskClasses;
+pub use notation::{
+    IndentationNames, InlineLanguage, ParseOptions, Syntax, inline_languages, parse, parse_shaped,
+    parse_with,
+};
+pub use sublanguages::external_parsers::{ExternalParserState, SeparatedState};
+pub use tree_counts::{CountOptions, tree_counts};
+pub use trees::tree_shape::{RuleKind, RuleTreeShape, ShapedGrammar};
+pub use trees::{FirstTerminals, ParseResult, TreeNode, TreeNodeKind, TreeParser};
+pub use unusable_alternatives::unusable_alternatives;
 
-#[cfg(test)]
-mod reference;
 #[cfg(test)]
 mod tests;

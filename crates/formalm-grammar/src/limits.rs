@@ -1,33 +1,33 @@
-//! What reading may cost.
+//! Resource limits of a grammar automaton, and the step meter that enforces them.
 
 use formalm_automata::deadline::DeadlineTicks;
 use formalm_automata::{Error, Resource};
 
-/// What a machine may use. Exceeding it is an [`Error::Limit`].
+/// The resources that an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// States kept: one for each position that was visited and is told apart from the others.
+pub struct GrammarLimits {
+    /// Interned states: one per distinguishable position visited.
     pub states: u64,
-    /// Bytes of memory for states, stacks and tables.
+    /// Bytes for states, stacks and tables.
     pub bytes: u64,
-    /// Steps of work for one byte that is read: items, reductions and edges of stacks.
+    /// Steps of work per input byte: items, reductions and GSS edges.
     pub steps: u64,
-    /// States looked at to find out whether a member is still reachable.
+    /// Configurations visited to decide whether a member is still reachable.
     pub search: u64,
-    /// Steps of work in one search for the nearest member.
+    /// Steps of work per search for a shortest completion.
     pub nearest: u64,
-    /// Steps of work for what completes a state beside a regular language, beyond which it is not
-    /// known.
+    /// Steps of work for the completion bounds of an intersection with a regular language. Beyond
+    /// it the bound is unknown.
     pub completions: u64,
-    /// Productions that the rules may become.
+    /// Productions that the rules may be lowered to.
     pub productions: u64,
     /// Bytes of a shortest member that is written out.
     pub text: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for GrammarLimits {
+    fn default() -> GrammarLimits {
+        GrammarLimits {
             states: 2_000_000,
             bytes: 1 << 30,
             steps: 4_000_000,
@@ -40,50 +40,51 @@ impl Default for Limits {
     }
 }
 
-/// Steps of work counted apart that are one of the call.
-const APART: u64 = 4;
+/// Separately counted steps that cost the call one step. Chosen, not measured.
+const SEPARATE_SHARE: u64 = 4;
 
-/// Steps between two looks at the deadline: about 0.1 ms.
-const CHECKED: u32 = 1 << 12;
+/// Steps between two checks of the deadline: about 0.1 ms.
+const DEADLINE_CHECK_STEPS: u32 = 1 << 12;
 
 /// Counts the steps of one call.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct StepMeter {
     spent: u64,
     allowed: u64,
-    /// Steps of the calls before this one.
+    /// Steps of all earlier calls.
     before: u64,
     ticks: DeadlineTicks,
 }
 
-impl Meter {
-    pub(crate) fn new(allowed: u64) -> Meter {
-        Meter { spent: 0, allowed, before: 0, ticks: DeadlineTicks::default() }
+impl StepMeter {
+    pub(crate) fn new(allowed: u64) -> StepMeter {
+        StepMeter { spent: 0, allowed, before: 0, ticks: DeadlineTicks::default() }
     }
 
-    /// Begins a new call.
+    /// Starts a new call.
     pub(crate) fn reset(&mut self) {
         self.before += self.spent;
         self.spent = 0;
     }
 
-    /// Begins work that is counted apart from the call; what [`Meter::go_on`] takes.
-    pub(crate) fn apart(&mut self, allowed: u64) -> (u64, u64) {
+    /// Starts work that is counted separately. Returns the state of the call for
+    /// [`StepMeter::end_separate`].
+    pub(crate) fn begin_separate(&mut self, allowed: u64) -> (u64, u64) {
         let call = (self.spent, self.allowed);
         self.before += self.spent;
         (self.spent, self.allowed) = (0, allowed);
         call
     }
 
-    /// Goes on with a call behind work that was counted apart. Some of it counts: a call that asks
-    /// for such work again and again has to end as well.
-    pub(crate) fn go_on(&mut self, (spent, allowed): (u64, u64)) {
-        let counted = spent + self.spent / APART;
+    /// Resumes a call after separately counted work. A share of that work is charged to the call,
+    /// so that a call which requests it repeatedly still ends.
+    pub(crate) fn end_separate(&mut self, (spent, allowed): (u64, u64)) {
+        let counted = spent + self.spent / SEPARATE_SHARE;
         self.before = (self.before + self.spent).saturating_sub(counted);
         (self.spent, self.allowed) = (counted, allowed);
     }
 
-    /// Steps of all calls.
+    /// Returns the steps of all calls.
     pub(crate) fn total(&self) -> u64 {
         self.before + self.spent
     }
@@ -91,7 +92,7 @@ impl Meter {
     #[inline]
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.spent += steps as u64;
-        self.ticks.tick(steps, CHECKED)?;
+        self.ticks.tick(steps, DEADLINE_CHECK_STEPS)?;
         check(Resource::Steps, self.spent, self.allowed)
     }
 }

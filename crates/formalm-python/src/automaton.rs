@@ -1,63 +1,68 @@
-//! Lazy machines of languages of every kind.
+//! `Automaton`: the lazy machine of a language of any kind.
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
-use formalm_automata::{
-    Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Patience,
-    Resource, Span, StateId, divided, exact_only, random_member, steps_taken,
+use formalm_automata::materialized::{
+    InterruptCheck, LanguageRelation, LengthUnit, difference, is_utf8,
 };
-use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
+use formalm_automata::{
+    Automaton as Lazy, AutomatonLimits, Error, Intersection, Machine, Position, PositionAutomaton,
+    Prefix, Resource, SourceSpan, StateId, StepBudget, random_member, require_exact, split_among,
+    steps_taken,
+};
+use formalm_grammar::{GrammarAutomaton, GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::any_machine::AnyMachine;
 use crate::errors;
 use crate::grammar::{Grammar, placed};
-use crate::language::Expression;
-use crate::machine::AnyMachine;
+use crate::interruptible::{
+    in_own_thread, without_gil, without_gil_on_machines, without_gil_on_new_machines,
+};
+use crate::json_schema::{JsonSchema, Remark, remarks};
 use crate::parser::Parser;
-use crate::patient::{aside, interruptible, patient, patient_with};
-use crate::schema::{JsonSchema, Remark, remarks};
+use crate::regular_language::Expression;
 use crate::shared_machine::SharedMachine;
 
-/// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.
+/// Returns the state after `text`, or the number of viable bytes. Checks `poll` on the way.
 fn walked(
     machine: &AnyMachine,
     text: &[u8],
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Result<StateId, usize>, Error> {
-    poll.walk(machine, machine.start(), text, Some(Patience::new(steps_taken())))
+    poll.walk(machine, machine.start(), text, Some(StepBudget::new(steps_taken())))
 }
 
-/// What a machine can be made of.
-enum Described<'py> {
+/// The descriptions from which a machine can be compiled.
+enum LanguageSource<'py> {
     Expression(Bound<'py, Expression>),
     Grammar(Bound<'py, Grammar>),
     Schema(Bound<'py, JsonSchema>),
     Parser(Bound<'py, Parser>),
 }
 
-/// Derived code would raise an exception for each kind that it is not, which takes longer than to
-/// read a small schema.
-impl<'py> FromPyObject<'_, 'py> for Described<'py> {
+/// Derived code would raise an exception for each kind that does not match, which takes longer than
+/// reading a small schema.
+impl<'py> FromPyObject<'_, 'py> for LanguageSource<'py> {
     type Error = PyErr;
 
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Described<'py>> {
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<LanguageSource<'py>> {
         if let Ok(schema) = object.cast::<JsonSchema>() {
-            Ok(Described::Schema(schema.to_owned()))
+            Ok(LanguageSource::Schema(schema.to_owned()))
         } else if let Ok(expression) = object.cast::<Expression>() {
-            Ok(Described::Expression(expression.to_owned()))
+            Ok(LanguageSource::Expression(expression.to_owned()))
         } else if let Ok(grammar) = object.cast::<Grammar>() {
-            Ok(Described::Grammar(grammar.to_owned()))
+            Ok(LanguageSource::Grammar(grammar.to_owned()))
         } else {
-            Ok(Described::Parser(object.cast::<Parser>()?.to_owned()))
+            Ok(LanguageSource::Parser(object.cast::<Parser>()?.to_owned()))
         }
     }
 }
 
-fn limits(states: Option<u64>) -> Limits {
-    let limits = Limits::default();
-    Limits { states: states.unwrap_or(limits.states), ..limits }
+fn limits(states: Option<u64>) -> AutomatonLimits {
+    let limits = AutomatonLimits::default();
+    AutomatonLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
 fn grammar_limits(states: Option<u64>) -> GrammarLimits {
@@ -65,7 +70,8 @@ fn grammar_limits(states: Option<u64>) -> GrammarLimits {
     GrammarLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
-/// States of combinations with what is not regular: as many as its own machine may have.
+/// Returns the state limit of combinations with non-regular machines: as many as the machine's own
+/// limit.
 fn mixed_limit(states: Option<u64>) -> u64 {
     states.unwrap_or(GrammarLimits::default().states)
 }
@@ -81,16 +87,16 @@ impl Automaton {
         Automaton { shared: SharedMachine::new(Arc::new(machine)) }
     }
 
-    /// The machine as it is now: one that others have read with, or one that has read nothing.
+    /// Returns the current machine: one that others have used, or a fresh one.
     pub(crate) fn machine(&self) -> Arc<AnyMachine> {
         self.shared.get()
     }
 
-    /// Refuses a parser as a part of others: machines of parts show what leads to a member only,
-    /// and hold locks while they read, which a parser must not find held.
+    /// Rejects a parser as a part of other machines: parts are exact, and they hold locks while
+    /// they read, which a parser must not find held.
     pub(crate) fn joins_others(&self) -> Result<(), Error> {
         let hint = "let the parser read the other language too, or filter by what it says";
-        exact_only(&*self.machine(), "members of a combination", hint)
+        require_exact(&*self.machine(), "members of a combination", hint)
     }
 }
 
@@ -100,21 +106,21 @@ impl Automaton {
     #[pyo3(signature = (language, *, state_limit=None, memory_limit_bytes=None))]
     fn made(
         py: Python<'_>,
-        language: Described<'_>,
+        language: LanguageSource<'_>,
         state_limit: Option<u64>,
         memory_limit_bytes: Option<u64>,
     ) -> PyResult<Automaton> {
         let made = match &language {
-            Described::Expression(expression) => {
+            LanguageSource::Expression(expression) => {
                 let mut limits = limits(state_limit);
-                // More states need more memory: what the default gives to each.
+                // More states need more memory: the ratio of the defaults.
                 let bytes = limits.bytes.max(limits.states.saturating_mul(1 << 10));
                 limits.bytes = memory_limit_bytes.unwrap_or(bytes);
                 let language = &expression.get().language;
-                let made = interruptible(py, |_| Lazy::new(language, limits))?;
+                let made = without_gil_on_new_machines(py, |_| Lazy::new(language, limits))?;
                 Ok(made).map(|machine| AnyMachine::Regular(Arc::new(machine)))
             }
-            Described::Grammar(grammar) => {
+            LanguageSource::Grammar(grammar) => {
                 let mut limits = grammar_limits(state_limit);
                 limits.bytes = memory_limit_bytes.unwrap_or(limits.bytes);
                 let inner = &grammar.get().inner;
@@ -122,12 +128,12 @@ impl Automaton {
                 let made = made.map_err(|error| placed(error, &grammar.get().text));
                 made.map(|machine| AnyMachine::Grammar(Arc::new(machine)))
             }
-            Described::Schema(schema) => {
+            LanguageSource::Schema(schema) => {
                 let schema = schema.get();
                 let made = py.detach(|| schema.machine(state_limit, memory_limit_bytes));
                 made.map(|machine| AnyMachine::Schema(Arc::new(machine)))
             }
-            Described::Parser(parser) => {
+            LanguageSource::Parser(parser) => {
                 let made = parser.get().machine(py, state_limit);
                 made.map(|machine| AnyMachine::Parser(Arc::new(machine)))
             }
@@ -136,7 +142,7 @@ impl Automaton {
             Ok(machine) => Ok(Automaton::new(machine)),
             Err(error) => {
                 let source = match &language {
-                    Described::Grammar(grammar) => Some(&*grammar.get().text),
+                    LanguageSource::Grammar(grammar) => Some(&*grammar.get().text),
                     _ => None,
                 };
                 Err(errors::failure(py, &error, source))
@@ -144,32 +150,33 @@ impl Automaton {
         }
     }
 
-    /// The machine, or none if the language is empty.
+    /// Compiles the machine; `None` if the language is empty.
     #[staticmethod]
     #[pyo3(signature = (language, *, state_limit=None))]
     fn of(
         py: Python<'_>,
-        language: Described<'_>,
+        language: LanguageSource<'_>,
         state_limit: Option<u64>,
     ) -> PyResult<Option<Automaton>> {
         let made = match &language {
-            Described::Expression(expression) => {
+            LanguageSource::Expression(expression) => {
                 let language = &expression.get().language;
-                let made = interruptible(py, |_| Lazy::of(language, limits(state_limit)))?;
+                let made =
+                    without_gil_on_new_machines(py, |_| Lazy::of(language, limits(state_limit)))?;
                 Ok(made).map(|machine| machine.map(|one| AnyMachine::Regular(Arc::new(one))))
             }
-            Described::Grammar(grammar) => {
+            LanguageSource::Grammar(grammar) => {
                 let grammar = &grammar.get().inner;
                 let limits = grammar_limits(state_limit);
-                let made = py.detach(|| GrammarAutomaton::of(grammar, limits));
+                let made = py.detach(|| GrammarAutomaton::new_if_nonempty(grammar, limits));
                 made.map(|machine| machine.map(|one| AnyMachine::Grammar(Arc::new(one))))
             }
-            Described::Schema(schema) => {
+            LanguageSource::Schema(schema) => {
                 let schema = schema.get();
                 let made = py.detach(|| schema.machine_or_none(state_limit));
                 made.map(|machine| machine.map(|one| AnyMachine::Schema(Arc::new(one))))
             }
-            Described::Parser(parser) => {
+            LanguageSource::Parser(parser) => {
                 let made = parser.get().machine(py, state_limit);
                 made.map(|machine| Some(AnyMachine::Parser(Arc::new(machine))))
             }
@@ -180,8 +187,8 @@ impl Automaton {
         }
     }
 
-    /// The machine of an expression whose letters are machines: each with the letters that may
-    /// follow it, and whether it may be the last.
+    /// Compiles a position automaton of machines: each with the positions that may follow it, and
+    /// whether it may be the last.
     #[staticmethod]
     #[pyo3(signature = (letters, first, *, empty, state_limit=None))]
     fn composed(
@@ -199,21 +206,21 @@ impl Automaton {
         if all.any(|&one| one >= count) {
             return Err(errors::argument(py, "there is no letter of this number", None));
         }
-        let letters = letters.into_iter().map(|(one, follows, last)| Letter {
+        let letters = letters.into_iter().map(|(one, follows, last)| Position {
             machine: one.machine(),
             follows: follows.into(),
             last,
         });
-        let letters: Vec<Letter<AnyMachine>> = letters.collect();
+        let letters: Vec<Position<AnyMachine>> = letters.collect();
         let states = mixed_limit(state_limit);
-        match py.detach(|| Composed::new(letters, &first, empty, states)) {
+        match py.detach(|| PositionAutomaton::new(letters, &first, empty, states)) {
             Ok(made) => Ok(Automaton::new(AnyMachine::Composed(Arc::new(made)))),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
     }
 
-    /// Where the pieces of a text end that are members of languages in a row, those beyond the list of
-    /// its last one; none if it cannot be divided so.
+    /// Returns the ends of the pieces into which `text` splits as a concatenation of languages,
+    /// items of the last list included; `None` if it cannot be split.
     #[staticmethod]
     #[pyo3(signature = (languages, text, *, least, most, step_limit))]
     fn divided(
@@ -229,12 +236,12 @@ impl Automaton {
         let found = py.detach(|| {
             let members: Vec<Option<&dyn Machine>> =
                 machines.iter().map(|one| one.as_deref().map(|one| one as &dyn Machine)).collect();
-            divided(&members, (least, most), text, step_limit)
+            split_among(&members, (least, most), text, step_limit)
         });
         found.map_err(|error| errors::failure(py, &error, None))
     }
 
-    /// The machine of the members that a regular language has too; none if there is none.
+    /// Intersects the language with a regular one; `None` if no string is in both.
     #[pyo3(signature = (regular, *, state_limit=None))]
     fn filtered(
         &self,
@@ -249,14 +256,14 @@ impl Automaton {
         };
         let states = mixed_limit(state_limit);
         let (machine, regular) = (self.machine(), Arc::clone(regular));
-        match py.detach(|| Filtered::of(machine, regular, states)) {
+        match py.detach(|| Intersection::of(machine, regular, states)) {
             Ok(made) => Ok(made.map(|one| Automaton::new(AnyMachine::Filtered(Arc::new(one))))),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
     }
 
-    /// The same with a text in front of every member, unless it is empty if that is asked for;
-    /// members that begin with a byte can be left out.
+    /// Prepends `text` to every string, optionally unless the string is empty. Strings that begin
+    /// with a given byte can be left out.
     #[pyo3(signature = (text, *, unless_empty=false, refused=None))]
     fn preceded_by(
         &self,
@@ -266,25 +273,25 @@ impl Automaton {
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
         let hint = "let the parser read that text itself";
-        exact_only(&*self.machine(), "members behind a text", hint)
+        require_exact(&*self.machine(), "members behind a text", hint)
             .map_err(|error| errors::failure(py, &error, None))?;
-        let front = Front { text, unless_empty, refused };
+        let front = Prefix { text, unless_empty, refused_first_byte: refused };
         match AnyMachine::behind(&self.machine(), front) {
             Some(machine) => Ok(Automaton::new(machine)),
             None => Err(errors::argument(py, "there is a text in front already", None)),
         }
     }
 
-    /// What the user should know of the grammar: `(message, span)`.
+    /// Remarks about the grammar: `(message, span)`.
     #[getter]
     fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
         let machine = self.machine();
         let AnyMachine::Grammar(grammar) = &*machine else { return Vec::new() };
-        let span = |span: Span| (span.start, span.end);
+        let span = |span: SourceSpan| (span.start, span.end);
         grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
     }
 
-    /// What the user should know of the schema: `(JSON pointer, message, effect)`.
+    /// Remarks about the schema: `(JSON pointer, message, effect)`.
     #[getter]
     fn remarks(&self, py: Python<'_>) -> Vec<Remark> {
         let machine = self.machine();
@@ -292,29 +299,29 @@ impl Automaton {
         remarks(py.detach(|| schema.all_notes()))
     }
 
-    /// JSON pointers of the subschemas that can be reached.
+    /// JSON pointers of the reachable subschemas.
     #[getter]
     fn places(&self, py: Python<'_>) -> Vec<String> {
         let machine = self.machine();
         let AnyMachine::Schema(schema) = &*machine else { return Vec::new() };
-        py.detach(|| schema.places())
+        py.detach(|| schema.subschema_pointers())
     }
 
-    /// Whether all members are UTF-8.
+    /// Returns whether all strings are UTF-8.
     fn is_text(&self, py: Python<'_>, pair_limit: u64) -> PyResult<bool> {
         self.shared.ask(py, |machine| {
             if machine.is_text() {
                 return Ok(true);
             }
-            patient_with(py, &[machine], |poll| {
-                exact_only(&**machine, "lengths in characters", "use unit=\"bytes\"")?;
-                is_text(&**machine, pair_limit, poll)
+            without_gil_on_machines(py, &[machine], |poll| {
+                require_exact(&**machine, "lengths in characters", "use unit=\"bytes\"")?;
+                is_utf8(&**machine, pair_limit, poll)
             })
         })
     }
 
-    /// The first text, by length and then from the smallest, that is in one language and not in
-    /// the other (or in `left` and not in `right`); none is the empty language.
+    /// Returns the first string, by length and then in byte order, that is in one language and not
+    /// in the other (or in `left` and not in `right`). `None` stands for the empty language.
     #[staticmethod]
     #[pyo3(signature = (left, right, *, inclusion, characters, pair_limit))]
     fn difference<'py>(
@@ -329,10 +336,10 @@ impl Automaton {
         let (left, right) = (left.as_deref(), right.as_deref());
         let (relation, unit) = (relation(inclusion), unit(characters));
         let machines: Vec<&AnyMachine> = left.into_iter().chain(right).collect();
-        let found = patient_with(py, &machines, |poll| {
+        let found = without_gil_on_machines(py, &machines, |poll| {
             let hint = "compare what it says of single texts: matches(text)";
             for machine in [left, right].into_iter().flatten() {
-                exact_only(machine, "which members two languages share", hint)?;
+                require_exact(machine, "which members two languages share", hint)?;
             }
             difference(left, right, relation, unit, pair_limit, poll)
         })?;
@@ -341,15 +348,15 @@ impl Automaton {
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
         self.shared.ask(py, |machine| {
-            let read = |poll: &mut Poll<'_>| match walked(machine, text, poll)? {
+            let read = |poll: &mut InterruptCheck<'_>| match walked(machine, text, poll)? {
                 Ok(state) => machine.is_accepting(state),
                 Err(_) => Ok(false),
             };
-            patient_with(py, &[machine], |poll| match read(poll) {
-                // Whether its beginnings lead to a member was not found out, which need not matter.
+            without_gil_on_machines(py, &[machine], |poll| match read(poll) {
+                // The viability of the prefixes was not decided; it need not matter.
                 Err(
                     limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. },
-                ) => machine.is_member(text)?.ok_or(limit),
+                ) => machine.membership(text)?.ok_or(limit),
                 read => read,
             })
         })
@@ -361,7 +368,7 @@ impl Automaton {
 
     fn viable_length(&self, py: Python<'_>, text: &[u8]) -> PyResult<usize> {
         let read = |machine: &Arc<AnyMachine>| {
-            patient_with(py, &[machine], |poll| walked(machine, text, poll))
+            without_gil_on_machines(py, &[machine], |poll| walked(machine, text, poll))
         };
         Ok(self.shared.ask(py, read)?.err().unwrap_or(text.len()))
     }
@@ -374,19 +381,20 @@ impl Automaton {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let prefix = prefix.unwrap_or_default();
         self.shared.ask(py, |machine| {
-            let read = patient_with(py, &[machine], |poll| walked(machine, prefix, poll))?;
+            let read =
+                without_gil_on_machines(py, &[machine], |poll| walked(machine, prefix, poll))?;
             let Ok(state) = read else { return Ok(None) };
             let asked = Arc::clone(machine);
             let rest = match machine.is_exact() {
-                true => aside(py, move || asked.shortest(state))?,
-                // A parser is asked in the thread that asks.
-                false => patient(py, |_| asked.shortest(state))?,
+                true => in_own_thread(py, move || asked.shortest_completion(state))?,
+                // A parser is called in the calling thread.
+                false => without_gil(py, |_| asked.shortest_completion(state))?,
             };
             Ok(Some(PyBytes::new(py, &[prefix, &rest].concat())))
         })
     }
 
-    /// A member drawn at random: bytes at random at first, then the shortest way to an end.
+    /// Draws a random string: random bytes at first, then the shortest completion.
     fn random_member<'py>(
         &self,
         py: Python<'py>,
@@ -394,12 +402,14 @@ impl Automaton {
         random_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let drawn = self.shared.ask(py, |machine| {
-            patient_with(py, &[machine], |poll| random_member(&**machine, seed, random_bytes, poll))
+            without_gil_on_machines(py, &[machine], |poll| {
+                random_member(&**machine, seed, random_bytes, poll)
+            })
         })?;
         Ok(PyBytes::new(py, &drawn))
     }
 
-    /// Whether every viable text is known to lead to a member.
+    /// Returns whether every viable input is known to be completable.
     #[getter]
     fn is_exact(&self) -> bool {
         self.machine().is_exact()
@@ -416,10 +426,10 @@ impl Automaton {
     }
 }
 
-pub(crate) fn unit(characters: bool) -> Unit {
-    if characters { Unit::Characters } else { Unit::Labels }
+pub(crate) fn unit(characters: bool) -> LengthUnit {
+    if characters { LengthUnit::Characters } else { LengthUnit::Labels }
 }
 
-pub(crate) fn relation(inclusion: bool) -> Relation {
-    if inclusion { Relation::Inclusion } else { Relation::Equivalence }
+pub(crate) fn relation(inclusion: bool) -> LanguageRelation {
+    if inclusion { LanguageRelation::Inclusion } else { LanguageRelation::Equivalence }
 }

@@ -1,40 +1,40 @@
-//! Constraints.
+//! `Constraint`: an automaton lifted to a vocabulary.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Machine;
-use formalm_constraint::{Constraint as Inner, Sizes, Unfollowed};
+use formalm_constraint::{MemorySizes, NoContinuation};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMaskClasses;
 use crate::automaton::Automaton;
 use crate::encoder::Encoder;
 use crate::errors;
-use crate::machine::AnyKeys;
+use crate::gil_cell::GilGuard;
+use crate::interruptible::in_own_thread;
 use crate::matcher::{Cursor, Matcher};
-use crate::patient::aside;
-use crate::turns::Turn;
-use crate::views::Views;
+use crate::shared_bitmasks::SharedBitmasks;
 use crate::vocabulary::Vocabulary;
 
-/// Memory of a constraint, unless the user says otherwise: masks get half of it. Chosen, not measured.
+/// Default memory limit of a constraint, in bytes; masks get half of it. Chosen, not measured.
 const MEMORY_LIMIT_BYTES: usize = 128 << 20;
 
-/// Ids are below this in every vocabulary, so logits are too.
+/// Upper bound on ids in every vocabulary, and so on logits.
 const WIDTH_LIMIT: usize = 1 << 24;
 
 /// An automaton lifted to a vocabulary; shared freely between threads.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Constraint {
-    pub(crate) inner: Arc<Inner<AnyKeys>>,
+    pub(crate) inner: Arc<formalm_constraint::Constraint<AnyMaskClasses>>,
     width: usize,
-    views: Arc<Views>,
+    views: Arc<SharedBitmasks>,
 }
 
 impl Constraint {
-    /// Where a matcher of this constraint is.
-    fn cursor<'m>(&self, py: Python<'m>, matcher: &'m Matcher) -> PyResult<Turn<'m, Cursor>> {
+    /// Returns the cursor of a matcher of this constraint.
+    fn cursor<'m>(&self, py: Python<'m>, matcher: &'m Matcher) -> PyResult<GilGuard<'m, Cursor>> {
         let cursor = matcher.take(py)?;
         if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
             return Err(errors::argument(py, "the matcher belongs to another constraint", None));
@@ -45,7 +45,7 @@ impl Constraint {
 
 #[pymethods]
 impl Constraint {
-    /// `replace_every`: for tests, epochs are replaced each so many steps of a matcher.
+    /// `replace_every` is a testing aid: it replaces epochs after that many steps of a matcher.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
     #[pyo3(signature = (automaton, vocabulary, memory_limit_bytes=None, width=None, encoder=None, begins=true, replace_every=0))]
@@ -71,21 +71,27 @@ impl Constraint {
             return Err(errors::argument(py, &message, None));
         }
         let machine = automaton.machine();
-        // Masks of parts are a quarter of it all, see `formalm_constraint::Constraint`.
-        let keys = AnyKeys::new(py, machine, vocabulary, memory_limit_bytes / 4);
+        // Masks of parts get a quarter of the memory, see `formalm_constraint::Constraint`.
+        let keys = AnyMaskClasses::new(py, machine, vocabulary, memory_limit_bytes / 4);
         let vocabulary = Arc::clone(&vocabulary.inner);
         let inner = match encoder {
-            None => Inner::over(keys, vocabulary, memory_limit_bytes),
+            None => formalm_constraint::Constraint::over(keys, vocabulary, memory_limit_bytes),
             Some(encoder) => {
                 let encoder = Arc::clone(&encoder.inner);
                 py.detach(|| {
-                    Inner::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, begins)
+                    formalm_constraint::Constraint::canonical_over(
+                        keys,
+                        vocabulary,
+                        encoder,
+                        memory_limit_bytes,
+                        begins,
+                    )
                 })
                 .map_err(|error| errors::failure(py, &error, None))?
             }
         };
         let inner = inner.replacing_every(replace_every);
-        let views = Arc::new(Views::new(py, width, memory_limit_bytes));
+        let views = Arc::new(SharedBitmasks::new(py, width, memory_limit_bytes));
         Ok(Constraint { inner: Arc::new(inner), width, views })
     }
 
@@ -93,7 +99,8 @@ impl Constraint {
         Matcher::new(&self.inner, self.width, &self.views)
     }
 
-    /// A matcher after tokens, or none and how many of them some text may have begun with.
+    /// Returns a matcher after tokens, or `None` and the number of tokens that some text may begin
+    /// with.
     fn matcher_after(
         &self,
         py: Python<'_>,
@@ -102,9 +109,9 @@ impl Constraint {
         let constraint = Arc::clone(&self.inner);
         match py.detach(|| Cursor::after(constraint, &token_ids)) {
             Ok(cursor) => Ok((Some(Matcher::of(cursor, self.width, &self.views)), token_ids.len())),
-            Err(Unfollowed::Prompt { good }) => Ok((None, good)),
-            Err(Unfollowed::Language) => Ok((None, token_ids.len())),
-            Err(Unfollowed::Failed(error)) => Err(errors::failure(py, &error, None)),
+            Err(NoContinuation::Prompt { good }) => Ok((None, good)),
+            Err(NoContinuation::Language) => Ok((None, token_ids.len())),
+            Err(NoContinuation::Failed(error)) => Err(errors::failure(py, &error, None)),
         }
     }
 
@@ -119,11 +126,11 @@ impl Constraint {
         stats.current.total() + stats.pinned + self.views.memory_bytes(py)
     }
 
-    /// Bytes by part, of what matchers pin and of the limit; then how many epochs are pinned, and
-    /// how many were replaced.
+    /// Returns the memory by part, of pinned epochs, and of the limit, in bytes; the number of
+    /// pinned epochs; and the number of replacements.
     fn stats(&self, py: Python<'_>) -> (BTreeMap<&'static str, usize>, usize, usize) {
         let stats = py.detach(|| self.inner.stats());
-        let Sizes { machine, classes, completions, canonical, masks } = stats.current;
+        let MemorySizes { machine, classes, completions, canonical, masks } = stats.current;
         let bytes = BTreeMap::from([
             ("machine", machine),
             ("classes", classes),
@@ -137,20 +144,20 @@ impl Constraint {
         (bytes, stats.pinned_epochs, stats.replacements)
     }
 
-    /// Whether all that is allowed is known to lead to a member.
+    /// Returns whether everything allowed is known to be completable.
     #[getter]
     fn is_exact(&self) -> bool {
         self.inner.current().machine().is_exact()
     }
 
-    /// Number of questions about canonical tokens that a bounded search left open.
+    /// Number of queries about canonical tokens that a bounded search left undecided.
     #[getter]
     fn undecided_count(&self) -> usize {
         self.inner.undecided_count()
     }
 
-    /// Number of states that tokens were left out for leading to where a text has to end within a
-    /// budget.
+    /// Number of states whose completion search gave up; within a budget, tokens that lead to them
+    /// are masked out.
     #[getter]
     fn given_up_count(&self) -> usize {
         self.inner.given_up_count()
@@ -169,13 +176,13 @@ impl Constraint {
     ) -> PyResult<Option<Vec<u32>>> {
         let cursor = self.cursor(py, matcher)?.clone();
         let timeout = matcher.timeout();
-        aside(py, move || timeout.during(|| cursor.shortest_tokens(limit)))
+        in_own_thread(py, move || timeout.during(|| cursor.shortest_tokens(limit)))
     }
 
     fn completes_within(&self, py: Python<'_>, matcher: &Matcher, limit: u32) -> PyResult<bool> {
         let cursor = self.cursor(py, matcher)?.clone();
         let timeout = matcher.timeout();
-        aside(py, move || timeout.during(|| cursor.completes_within(limit)))
+        in_own_thread(py, move || timeout.during(|| cursor.completes_within(limit)))
     }
 
     fn completion_mask<'py>(
@@ -187,7 +194,7 @@ impl Constraint {
         let cursor = self.cursor(py, matcher)?.clone();
         let mut words = vec![0; self.width.div_ceil(32)];
         let timeout = matcher.timeout();
-        let words = aside(py, move || {
+        let words = in_own_thread(py, move || {
             timeout.during(|| cursor.fill_within(budget, &mut words))?;
             Ok(words)
         })?;

@@ -1,29 +1,29 @@
-//! Tokenizers taken apart, for canonical tokens.
+//! `Encoder`: a BPE tokenizer prepared for canonical decoding.
 
 use std::sync::Arc;
 
 use formalm_vocabulary::Error;
-use formalm_vocabulary::canonical::{Encoder as Inner, Mark};
+use formalm_vocabulary::bpe::{Boundary, BpeEncoder};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
 use crate::vocabulary::Vocabulary;
 
-/// What decides which sequences of tokens a tokenizer makes.
+/// The relations that decide which token sequences are canonical.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Encoder {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<BpeEncoder>,
 }
 
 #[pymethods]
 impl Encoder {
     #[new]
     fn new(py: Python<'_>, tokenizer_json: &[u8], vocabulary: &Vocabulary) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || Inner::from_tokenizer_json(tokenizer_json))
+        Encoder::checked(py, vocabulary, || BpeEncoder::from_tokenizer_json(tokenizer_json))
     }
 
-    /// What `save` wrote, for the same vocabulary and tokenizer.
+    /// Reads the bytes of `save`, for an equal vocabulary and tokenizer.
     #[staticmethod]
     fn from_saved(
         py: Python<'_>,
@@ -32,13 +32,13 @@ impl Encoder {
         tokenizer_json: &[u8],
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
-        match py.detach(|| Inner::from_saved(data, &vocabulary, tokenizer_json)) {
+        match py.detach(|| BpeEncoder::from_saved(data, &vocabulary, tokenizer_json)) {
             Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
             Err(error) => Err(errors::unreadable(py, &error)),
         }
     }
 
-    /// The encoder as bytes, for this tokenizer's file.
+    /// Serializes the encoder with the checksum of its tokenizer file.
     fn save<'py>(
         &self,
         py: Python<'py>,
@@ -49,79 +49,80 @@ impl Encoder {
         PyBytes::new(py, &data)
     }
 
-    /// From an encoding of tiktoken, as JSON.
+    /// Builds the encoder of a tiktoken encoding, given as JSON.
     #[staticmethod]
     fn from_tiktoken(
         py: Python<'_>,
         encoding: &[u8],
         vocabulary: &Vocabulary,
     ) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || Inner::from_tiktoken(encoding))
+        Encoder::checked(py, vocabulary, || BpeEncoder::from_tiktoken(encoding))
     }
 
-    /// From a SentencePiece model.
+    /// Builds the encoder of a SentencePiece model.
     #[staticmethod]
     fn from_sentencepiece(
         py: Python<'_>,
         model: &[u8],
         vocabulary: &Vocabulary,
     ) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || Inner::from_sentencepiece(model))
+        Encoder::checked(py, vocabulary, || BpeEncoder::from_sentencepiece(model))
     }
 
-    /// The tokens of a text, no space put in front of it; none if no tokens spell it.
+    /// Encodes a text without prepending a space; `None` if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: &str) -> Option<Vec<u32>> {
         py.detach(|| self.inner.encode(text))
     }
 
-    /// Where the pieces of a text begin, in bytes, and whether each is an added token.
+    /// Returns the starts of the pre-tokens in bytes, and whether each is an added token.
     fn pieces(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(usize, bool)>> {
-        let pieces = py.detach(|| self.inner.splitter().pieces(text.as_bytes()));
+        let pieces = py.detach(|| self.inner.splitter().pretokens(text.as_bytes()));
         let pieces = pieces.ok_or_else(|| errors::argument(py, "the text has no pieces", None))?;
-        Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Mark::Added)).collect())
+        Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Boundary::Added)).collect())
     }
 
-    /// The texts of added tokens.
+    /// The strings of added tokens.
     fn added_texts(&self) -> Vec<String> {
-        self.inner.added_texts()
+        self.inner.added_token_strings()
     }
 
-    /// Characters beside those that the pre-tokenizer tells apart from them.
+    /// The border characters of the classes that the pre-tokenizer distinguishes.
     fn borders(&self) -> String {
-        self.inner.splitter().borders().iter().collect()
+        self.inner.splitter().class_borders().iter().collect()
     }
 
-    /// The two tokens that merging would join across the border of two.
+    /// Returns the two tokens that merging would join across the border of two.
     fn crossing(&self, first: u32, second: u32) -> Option<(u32, u32)> {
-        self.inner.crossing(first, second)
+        self.inner.crossing_merge(first, second)
     }
 
-    /// Tokens that may not follow (`after`) or precede a token within a piece, ascending.
+    /// Returns the tokens that may not follow (`after`) or precede a token inside a pre-token,
+    /// ascending.
     fn forbidden(&self, token_id: u32, after: bool) -> Vec<u32> {
         let mut ids = Vec::new();
         if after {
-            self.inner.not_after(token_id, |tokens| ids.extend_from_slice(tokens));
+            self.inner.forbidden_after(token_id, |tokens| ids.extend_from_slice(tokens));
         } else {
-            self.inner.not_before(token_id, |tokens| ids.extend_from_slice(tokens));
+            self.inner.forbidden_before(token_id, |tokens| ids.extend_from_slice(tokens));
         }
         ids.sort_unstable();
         ids.dedup();
         ids
     }
 
-    /// Where a token comes from.
+    /// Returns the way in which the tokenizer produces a token.
     fn kind(&self, token_id: u32) -> &'static str {
-        use formalm_vocabulary::canonical::Kind;
-        match self.inner.kind(token_id) {
-            Kind::Merged => "merged",
-            Kind::Whole => "whole",
-            Kind::Byte(_) => "byte",
-            Kind::Added => "added",
-            Kind::Never => "never",
+        use formalm_vocabulary::bpe::TokenOrigin;
+        match self.inner.origin(token_id) {
+            TokenOrigin::Merged => "merged",
+            TokenOrigin::Whole => "whole",
+            TokenOrigin::Byte(_) => "byte",
+            TokenOrigin::Added => "added",
+            TokenOrigin::Never => "never",
         }
     }
 
-    /// Number of tokens made by a rule that goes before one of its parts'.
+    /// Number of tokens made by a rule of no higher rank than that of a part.
     #[getter]
     fn early_count(&self) -> usize {
         self.inner.early_count()
@@ -129,7 +130,7 @@ impl Encoder {
 
     #[getter]
     fn marks_spaces(&self) -> bool {
-        self.inner.marks_spaces()
+        self.inner.escapes_spaces()
     }
 
     #[getter]
@@ -144,11 +145,11 @@ impl Encoder {
 }
 
 impl Encoder {
-    /// What is read, once it is known to be the vocabulary's.
+    /// Builds the encoder and checks that it belongs to the vocabulary.
     fn checked(
         py: Python<'_>,
         vocabulary: &Vocabulary,
-        read: impl FnOnce() -> Result<Inner, Error> + Send,
+        read: impl FnOnce() -> Result<BpeEncoder, Error> + Send,
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
         let made = py.detach(|| {

@@ -1,12 +1,12 @@
-//! Errors of the core as the typed exceptions of `formalm.errors`.
+//! Conversion of errors of the core to the typed exceptions of `formalm.errors`.
 
 use formalm_automata::{Error, Resource};
-use formalm_constraint::Refusal;
+use formalm_constraint::AdvanceError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
-/// An exception of `formalm.errors` made from a message and keywords.
+/// Creates an exception of `formalm.errors` from a message and keywords.
 pub(crate) fn exception(
     py: Python<'_>,
     class: &str,
@@ -22,13 +22,13 @@ pub(crate) fn exception(
     made().unwrap_or_else(|error| error)
 }
 
-/// A wrong argument.
+/// Creates the error of an invalid argument.
 pub(crate) fn argument(py: Python<'_>, message: &str, hint: Option<&str>) -> PyErr {
     exception(py, "ArgumentError", message, |keywords| keywords.set_item("hint", hint))
 }
 
-/// A non-negative integer from Python, or an error that names it. A truth value is none, although
-/// Python counts with it: `True` as token 1 is a mistake of the caller's.
+/// Converts a non-negative integer from Python, or fails with its name. A bool is rejected although
+/// Python counts with it: `True` as token 1 is a mistake of the caller.
 pub(crate) fn integer<'py, T: FromPyObject<'py, 'py>>(
     value: &'py Bound<'py, PyAny>,
     name: &str,
@@ -47,34 +47,34 @@ pub(crate) fn integer<'py, T: FromPyObject<'py, 'py>>(
     })
 }
 
-/// A vocabulary that cannot be read or trusted.
+/// Creates the error of a vocabulary that cannot be read or trusted.
 pub(crate) fn vocabulary(py: Python<'_>, message: &str, hint: Option<&str>) -> PyErr {
     exception(py, "VocabularyError", message, |keywords| keywords.set_item("hint", hint))
 }
 
-/// The same, as the core says it.
+/// Converts an error of the vocabulary crate.
 pub(crate) fn unreadable(py: Python<'_>, error: &formalm_vocabulary::Error) -> PyErr {
     vocabulary(py, &error.to_string(), error.hint.as_deref())
 }
 
-/// Whether an exception says that a limit was reached.
+/// Returns `true` if an exception reports that a limit was reached.
 pub(crate) fn is_limit(py: Python<'_>, error: &PyErr) -> bool {
     let class = py.import("formalm.errors").and_then(|module| module.getattr("LimitError"));
     class.is_ok_and(|class| error.matches(py, class).unwrap_or(false))
 }
 
-/// One matcher in two threads.
+/// Creates the error of one matcher used in two threads.
 pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
     in_use(py, "matcher", "give each thread a fork() of its own")
 }
 
-/// The same of another thing that has a place in something.
+/// Creates the error of another object used in two threads.
 pub(crate) fn in_use(py: Python<'_>, what: &str, hint: &str) -> PyErr {
     let message = format!("this {what} is in use by another thread");
     exception(py, "ConcurrencyError", &message, |keywords| keywords.set_item("hint", hint))
 }
 
-/// A failure of the core; `source` is the text that spans refer to.
+/// Converts an error of the core; `source` is the text that spans refer to.
 pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> PyErr {
     match error {
         Error::Language { message, span, hint } => {
@@ -118,52 +118,52 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
             };
             made().unwrap_or_else(|error| error)
         }
-        // Work that can be interrupted raises what interrupted it; see `patient`.
+        // Interruptible work raises what interrupted it; see `interruptible`.
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
-        Error::Raised(raised) => match raised.what.downcast_ref::<PyErr>() {
+        Error::Callback(raised) => match raised.what.downcast_ref::<PyErr>() {
             Some(error) => error.clone_ref(py),
             None => PyKeyboardInterrupt::new_err(()),
         },
     }
 }
 
-/// A token or text that was not read.
-pub(crate) fn refusal(py: Python<'_>, refusal: &Refusal, what: Refused<'_>) -> PyErr {
+/// Converts the rejection of a token or of bytes.
+pub(crate) fn refusal(py: Python<'_>, refusal: &AdvanceError, what: RejectedInput<'_>) -> PyErr {
     let name = what.name();
     let (message, hint) = match refusal {
-        Refusal::Failed(error) => return failure(py, error, None),
-        Refusal::OutOfRange => (
+        AdvanceError::Failed(error) => return failure(py, error, None),
+        AdvanceError::OutOfRange => (
             format!("{name} is not an id of the vocabulary"),
             Some("ids are 0 up to the size of the vocabulary"),
         ),
-        Refusal::NoBytes => (
+        AdvanceError::NoBytes => (
             format!("{name} is a special token: it has no bytes to read"),
             Some("pass it as an end token when the vocabulary is made, if it is one"),
         ),
-        Refusal::NotAccepting => (
+        AdvanceError::NotAccepting => (
             format!("{name} ends the text, which is not a member yet"),
             Some("mask() and explain() tell what may follow"),
         ),
-        Refusal::Ended => (
+        AdvanceError::Ended => (
             format!("{name} comes after an end token"),
             Some("rollback() takes the end token back"),
         ),
-        Refusal::NotViable { good } => (
+        AdvanceError::NotViable { good } => (
             format!("{name} is not allowed here: after {good} bytes no member continues so"),
             Some("mask() and explain() tell what may follow"),
         ),
-        Refusal::NotCanonical => (
+        AdvanceError::NotCanonical => (
             format!(
                 "{name} is not canonical here: the tokenizer writes such texts in other tokens"
             ),
             Some("mask() tells what may follow; tokenization=\"all\" allows any tokens"),
         ),
-        Refusal::NoTokens => (
+        AdvanceError::NoTokens => (
             format!("{name} has no tokens, and this constraint allows canonical tokens only"),
             Some("advance by the tokens that the tokenizer makes of it"),
         ),
     };
-    if matches!(refusal, Refusal::OutOfRange) {
+    if matches!(refusal, AdvanceError::OutOfRange) {
         return argument(py, &message, hint);
     }
     exception(py, "TokenError", &message, |keywords| {
@@ -172,30 +172,30 @@ pub(crate) fn refusal(py: Python<'_>, refusal: &Refusal, what: Refused<'_>) -> P
     })
 }
 
-/// What was refused.
+/// The rejected input.
 #[derive(Clone, Copy)]
-pub(crate) enum Refused<'a> {
+pub(crate) enum RejectedInput<'a> {
     /// A token of the vocabulary.
     Token(u32, Option<&'a [u8]>),
     /// Bytes without a token.
     Text,
 }
 
-impl Refused<'_> {
+impl RejectedInput<'_> {
     fn name(self) -> String {
         match self {
-            Refused::Token(id, Some(bytes)) => {
+            RejectedInput::Token(id, Some(bytes)) => {
                 format!("token {id} {:?}", String::from_utf8_lossy(bytes))
             }
-            Refused::Token(id, None) => format!("token {id}"),
-            Refused::Text => "the text".to_owned(),
+            RejectedInput::Token(id, None) => format!("token {id}"),
+            RejectedInput::Text => "the text".to_owned(),
         }
     }
 
     fn token_id(self) -> Option<u32> {
         match self {
-            Refused::Token(id, _) => Some(id),
-            Refused::Text => None,
+            RejectedInput::Token(id, _) => Some(id),
+            RejectedInput::Text => None,
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Grammars.
+//! `GrammarText` and `Grammar`: grammar notations and parsed grammars.
 
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{
-    Embedded, Grammar as Inner, Levels, Lexing, Limits, Note, Options, Rules, Syntax, inlined,
-    parse_with, unusable,
+    ColumnRules, GrammarLimits, GrammarNote, IndentationNames, Lexing, ParseOptions, Sublanguage,
+    Syntax, inline_languages, parse_with, unusable_alternatives,
 };
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::language::Expression;
-use crate::machine::AnyMachine;
+use crate::regular_language::Expression;
 
-/// How indentation is told, by the names of terminals.
+/// The indentation rules, by names of terminals.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct IndentationLevels {
-    pub(crate) inner: Levels,
+    pub(crate) inner: IndentationNames,
 }
 
 #[pymethods]
@@ -30,27 +30,37 @@ impl IndentationLevels {
         let [newline, indent, dedent] = names;
         let [opening, closing] = brackets;
         let [tab, widest, levels] = numbers;
-        let rules = if is_python { Rules::Python } else { Rules::Lark };
-        let inner =
-            Levels { newline, indent, dedent, opening, closing, rules, tab, widest, levels };
+        let rules = if is_python { ColumnRules::Python } else { ColumnRules::Lark };
+        let inner = IndentationNames {
+            newline,
+            indent,
+            dedent,
+            opening,
+            closing,
+            rules,
+            tab,
+            widest,
+            levels,
+        };
         IndentationLevels { inner }
     }
 }
 
-/// The text of a grammar with all that goes with it; not read yet.
+/// The text of a grammar with its options; not parsed yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct GrammarText {
     pub(crate) text: String,
-    pub(crate) options: Options,
+    pub(crate) options: ParseOptions,
 }
 
 #[pymethods]
 impl GrammarText {
-    /// Languages within the rules of a text of Lark: `(name, text, span)`.
+    /// Returns the sublanguages inside the rules of a Lark text: `(name, text, span)`.
     #[staticmethod]
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn inlined(py: Python<'_>, text: &str) -> PyResult<Vec<(String, String, (usize, usize))>> {
-        let found = inlined(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
+        let found =
+            inline_languages(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
         let all = found.into_iter();
         Ok(all.map(|one| (one.name, one.text, (one.span.start, one.span.end))).collect())
     }
@@ -74,28 +84,28 @@ impl GrammarText {
         for (name, one) in embedded {
             let machine = one.machine();
             let is_text = machine.is_text();
-            machines.push((name, Embedded { machine, is_text }));
+            machines.push((name, Sublanguage { machine, is_text }));
         }
-        let options = Options {
+        let options = ParseOptions {
             syntax: syntax_of(py, syntax)?,
             lexing: lexing_of(py, lexing)?,
             start,
             languages: languages.collect(),
-            levels: levels.map(|levels| levels.inner.clone()),
-            embedded: machines,
+            indentation: levels.map(|levels| levels.inner.clone()),
+            sublanguages: machines,
         };
         Ok(GrammarText { text, options })
     }
 }
 
-/// A grammar that was read; no machine yet.
+/// A parsed grammar; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grammar {
-    pub(crate) inner: Inner,
+    pub(crate) inner: formalm_grammar::Grammar,
     pub(crate) text: String,
 }
 
-/// A refusal with the line of its place.
+/// Adds the line of its position to an error.
 pub(crate) fn placed(error: Error, text: &str) -> Error {
     match error {
         Error::Language { message, span: Some(span), hint } if !message.starts_with("line ") => {
@@ -117,8 +127,8 @@ impl Grammar {
         }
     }
 
-    /// The terminals expected behind a text, `(name, begun, rules)`, of a machine of this grammar;
-    /// none if it is another one or if the text is not viable.
+    /// Returns the terminals expected after `text`, `(name, begun, rules)`, in a machine of this
+    /// grammar. Returns `None` for another machine or if the text is not viable.
     fn expected(
         &self,
         py: Python<'_>,
@@ -140,28 +150,28 @@ impl Grammar {
         Ok(named.collect())
     }
 
-    /// What members hold under names: `(name, rule or terminal, bytes left out at the end, span)`.
+    /// Named captures: `(name, rule or terminal, bytes left out at the end, span)`.
     fn captures(&self) -> Vec<(String, String, usize, (usize, usize))> {
         let all = self.inner.captures.iter();
         all.map(|one| {
             let span = (one.span.start, one.span.end);
-            (one.name.clone(), one.of.clone(), one.stop, span)
+            (one.name.clone(), one.symbol.clone(), one.stop_bytes, span)
         })
         .collect()
     }
 
-    /// Notes `(message, span)` of alternatives that the longest lexemes make unusable.
+    /// Remarks `(message, span)` about alternatives that the longest match makes unusable.
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn unusable(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<(usize, usize)>)>> {
-        let found = py.detach(|| unusable(&self.inner, Limits::default()));
+        let found = py.detach(|| unusable_alternatives(&self.inner, GrammarLimits::default()));
         let notes = found.map_err(|error| errors::failure(py, &error, Some(&self.text)))?;
-        let span = |note: &Note| note.span.map(|span| (span.start, span.end));
+        let span = |note: &GrammarNote| note.span.map(|span| (span.start, span.end));
         Ok(notes.into_iter().map(|note| (note.message.clone(), span(&note))).collect())
     }
 
     /// Names of the special tokens in the text.
     fn special_tokens(&self) -> Vec<String> {
-        self.inner.special.clone()
+        self.inner.special_tokens.clone()
     }
 
     #[getter]

@@ -1,10 +1,10 @@
-//! Graphs written out, of bytes or of tokens.
+//! `Graph`: materialized automata over bytes or tokens, with counting, ranking and enumeration.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use formalm_automata::explicit::{self, Damage, Graph as Inner, Size, Span, difference};
-use formalm_automata::{Error, Lock, exact_only};
+use formalm_automata::materialized::{self, DfaSizeLimits, LengthRange, LoadError, difference};
+use formalm_automata::{Error, ForkSafeMutex, require_exact};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -14,50 +14,52 @@ use pyo3::types::{PyBytes, PyList};
 use crate::automaton::{Automaton, relation, unit};
 use crate::constraint::Constraint;
 use crate::errors;
-use crate::learnt::Shared;
-use crate::patient::patient;
+use crate::graph_cache::GraphCache;
+use crate::interruptible::without_gil;
 
 /// A minimal deterministic graph whose labels are bytes or token ids.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Graph {
-    shared: Arc<Shared>,
+    shared: Arc<GraphCache>,
 }
 
-fn span(kind: &str, length: usize) -> PyResult<Span> {
+fn span(kind: &str, length: usize) -> PyResult<LengthRange> {
     match kind {
-        "exactly" => Ok(Span::Exactly(length)),
-        "at most" => Ok(Span::AtMost(length)),
-        "any" => Ok(Span::Any),
+        "exactly" => Ok(LengthRange::Exactly(length)),
+        "at most" => Ok(LengthRange::AtMost(length)),
+        "any" => Ok(LengthRange::Any),
         other => Err(PyValueError::new_err(format!("no span {other:?}"))),
     }
 }
 
 impl Graph {
-    fn over(graph: Inner, is_tokens: bool) -> Graph {
-        Graph { shared: Arc::new(Shared::new(graph, is_tokens)) }
+    fn over(graph: materialized::MaterializedDfa, is_tokens: bool) -> Graph {
+        Graph { shared: Arc::new(GraphCache::new(graph, is_tokens)) }
     }
 
-    fn inner(&self) -> &Inner {
+    fn inner(&self) -> &materialized::MaterializedDfa {
         &self.shared.graph
     }
 }
 
 #[pymethods]
 impl Graph {
-    /// Of a machine over bytes; none is the empty language.
+    /// Materializes a machine over bytes; `None` is the empty language.
     #[staticmethod]
     fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
-        let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
+        let Some(automaton) = automaton else {
+            return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
+        };
         let machine = automaton.machine();
         let machine = &*machine;
-        let graph = patient(py, |poll| {
-            exact_only(machine, "all members", "search() and mass() need no automaton")?;
-            Inner::of(machine, state_limit, poll)
+        let graph = without_gil(py, |poll| {
+            require_exact(machine, "all members", "search() and mass() need no automaton")?;
+            materialized::MaterializedDfa::of(machine, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
     }
 
-    /// Of the members of a machine over bytes that have at most so many.
+    /// Materializes the strings of a machine up to a length.
     #[staticmethod]
     fn of_at_most(
         py: Python<'_>,
@@ -65,12 +67,14 @@ impl Graph {
         max_bytes: usize,
         state_limit: u64,
     ) -> PyResult<Graph> {
-        let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
+        let Some(automaton) = automaton else {
+            return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
+        };
         let machine = automaton.machine();
         let machine = &*machine;
-        let graph = patient(py, |poll| {
-            exact_only(machine, "all members", "search() and mass() need no automaton")?;
-            Inner::of_at_most(machine, max_bytes, state_limit, poll)
+        let graph = without_gil(py, |poll| {
+            require_exact(machine, "all members", "search() and mass() need no automaton")?;
+            materialized::MaterializedDfa::with_max_len(machine, max_bytes, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
     }
@@ -82,8 +86,8 @@ impl Graph {
         state_limit: u64,
         edge_limit: u64,
     ) -> PyResult<Graph> {
-        let size = Size { states: state_limit, edges: edge_limit };
-        let graph = patient(py, |poll| constraint.inner.graph(size, poll))?;
+        let size = DfaSizeLimits { states: state_limit, edges: edge_limit };
+        let graph = without_gil(py, |poll| constraint.inner.graph(size, poll))?;
         Ok(Graph::over(graph, true))
     }
 
@@ -91,14 +95,16 @@ impl Graph {
     #[pyo3(signature = (data, token_count=None))]
     fn load(py: Python<'_>, data: &[u8], token_count: Option<u32>) -> PyResult<Graph> {
         let labels = token_count.unwrap_or(256);
-        let read = patient(py, |poll| match Inner::load(data, labels, poll) {
-            Err(Damage::Interrupted) => Err(Error::Interrupted),
-            other => Ok(other),
+        let read = without_gil(py, |poll| {
+            match materialized::MaterializedDfa::load(data, labels, poll) {
+                Err(LoadError::Interrupted) => Err(Error::Interrupted),
+                other => Ok(other),
+            }
         })?;
         let message = match read {
             Ok(graph) => return Ok(Graph::over(graph, token_count.is_some())),
-            Err(Damage::Label) => "this is no saved automaton".to_owned(),
-            Err(Damage::Version(version)) => {
+            Err(LoadError::Label) => "this is no saved automaton".to_owned(),
+            Err(LoadError::Version(version)) => {
                 format!("a saved automaton of version {version}; version 1 can be read")
             }
             Err(_) => "a saved automaton that is damaged".to_owned(),
@@ -157,7 +163,7 @@ impl Graph {
     }
 
     fn after(&self, state: u32, label: u32) -> Option<u32> {
-        self.inner().after(state, label)
+        self.inner().step_label(state, label)
     }
 
     fn accepts(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -169,19 +175,21 @@ impl Graph {
         py: Python<'py>,
         characters: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             Ok(self.shared.measured(characters, poll)?.shortest(self.inner(), 0))
         })?;
         found.map(|labels| self.shared.member(py, labels)).transpose()
     }
 
-    /// Members of all lengths; none if they are infinitely many.
+    /// Number of strings of all lengths; `None` if there are infinitely many.
     fn total(&self, py: Python<'_>, limit_bytes: u64) -> PyResult<Option<BigUint>> {
-        let totals = patient(py, |poll| explicit::totals(self.inner(), limit_bytes, poll))?;
+        let totals = without_gil(py, |poll| {
+            materialized::completion_counts(self.inner(), limit_bytes, poll)
+        })?;
         Ok(totals.and_then(|totals| totals.into_iter().next()))
     }
 
-    /// Members by length, up to `length`; shorter if there are no longer members.
+    /// Number of strings by length, up to `length`; shorter if no longer strings exist.
     fn counts(
         &self,
         py: Python<'_>,
@@ -189,7 +197,7 @@ impl Graph {
         characters: bool,
         limit_bytes: u64,
     ) -> PyResult<Vec<BigUint>> {
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             self.shared.count((characters, limit_bytes), poll, |tally| {
                 let counts = tally.counts();
                 let end = counts.len().min(length.saturating_add(1));
@@ -198,7 +206,7 @@ impl Graph {
         })
     }
 
-    /// Members of one length, or of at most that length.
+    /// Number of strings of one length, or of at most that length.
     fn count(
         &self,
         py: Python<'_>,
@@ -207,7 +215,7 @@ impl Graph {
         characters: bool,
         limit_bytes: u64,
     ) -> PyResult<BigUint> {
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             self.shared.count((characters, limit_bytes), poll, |tally| {
                 let counts = tally.counts();
                 let known = counts.len() > length || tally.is_complete();
@@ -219,7 +227,7 @@ impl Graph {
         })
     }
 
-    /// Members of a span of lengths; none if they are infinitely many.
+    /// Number of strings of a span of lengths; `None` if there are infinitely many.
     fn span_total(
         &self,
         py: Python<'_>,
@@ -229,11 +237,12 @@ impl Graph {
         limit_bytes: u64,
     ) -> PyResult<Option<BigUint>> {
         let span = span(kind, length)?;
-        let table = patient(py, |poll| self.shared.table(span, (characters, limit_bytes), poll))?;
+        let table =
+            without_gil(py, |poll| self.shared.table(span, (characters, limit_bytes), poll))?;
         Ok(table.map(|table| table.total()))
     }
 
-    /// The members of a span with the given numbers, each below the span's total.
+    /// Returns the strings of a span with the given ranks, each below the span's total.
     fn unrank<'py>(
         &self,
         py: Python<'py>,
@@ -245,7 +254,7 @@ impl Graph {
     ) -> PyResult<Bound<'py, PyList>> {
         let span = span(kind, length)?;
         let shared = &self.shared;
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             let mut found = Vec::with_capacity(numbers.len());
             if let Some(table) = shared.table(span, (characters, limit_bytes), poll)? {
                 let measured = shared.measured(characters, poll)?;
@@ -262,7 +271,8 @@ impl Graph {
         PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The length of the member with a number in order of length, and its number within it.
+    /// Returns the length of the string with a rank in order of length, and its rank within that
+    /// length.
     fn locate(
         &self,
         py: Python<'_>,
@@ -271,7 +281,7 @@ impl Graph {
         limit_bytes: u64,
     ) -> PyResult<Option<(usize, BigUint)>> {
         let (mut length, mut rest) = (0, number);
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             self.shared.count((characters, limit_bytes), poll, |tally| {
                 while let Some(count) = tally.counts().get(length) {
                     if rest < *count {
@@ -285,7 +295,7 @@ impl Graph {
         })
     }
 
-    /// The number of a member of some length among those of that length.
+    /// Returns the rank of a string among those of its length.
     fn rank(
         &self,
         py: Python<'_>,
@@ -296,8 +306,8 @@ impl Graph {
     ) -> PyResult<Option<BigUint>> {
         let labels = self.shared.labels(sequence)?;
         let shared = &self.shared;
-        patient(py, |poll| {
-            let span = Span::Exactly(length);
+        without_gil(py, |poll| {
+            let span = LengthRange::Exactly(length);
             let Some(table) = shared.table(span, (characters, limit_bytes), poll)? else {
                 return Ok(None);
             };
@@ -305,7 +315,7 @@ impl Graph {
         })
     }
 
-    /// Members whose length is at least `first` and at most `last`, by length.
+    /// Iterates over the strings of lengths from `first` to `last`, by length.
     #[pyo3(signature = (first, last, characters, limit_bytes))]
     fn members(
         &self,
@@ -315,13 +325,14 @@ impl Graph {
         characters: bool,
         limit_bytes: u64,
     ) -> PyResult<Members> {
-        patient(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
-        let place = Lock::new(explicit::Members::new(first, last, limit_bytes));
+        without_gil(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
+        let place =
+            ForkSafeMutex::new(materialized::MemberEnumerator::new(first, last, limit_bytes));
         Ok(Members { shared: Arc::clone(&self.shared), characters, place })
     }
 
-    /// The first text that is in one language and not in the other (or in this and not in
-    /// `other`).
+    /// Returns the first string that is in one language and not in the other (or in this one and
+    /// not in `other`).
     #[pyo3(signature = (other, *, inclusion, characters, pair_limit))]
     fn difference<'py>(
         &self,
@@ -334,7 +345,7 @@ impl Graph {
         let side = |graph: &Graph| (!graph.inner().is_empty()).then(|| Arc::clone(&graph.shared));
         let (left, right) = (side(self), side(other));
         let (relation, unit) = (relation(inclusion), unit(characters));
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             for side in [&left, &right].into_iter().flatten() {
                 side.measured(characters, poll)?;
             }
@@ -356,12 +367,12 @@ impl Graph {
     }
 }
 
-/// Members one after the other.
+/// Iterator over strings.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Members {
-    shared: Arc<Shared>,
+    shared: Arc<GraphCache>,
     characters: bool,
-    place: Lock<explicit::Members>,
+    place: ForkSafeMutex<materialized::MemberEnumerator>,
 }
 
 #[pymethods]
@@ -374,7 +385,7 @@ impl Members {
         if self.place.is_abandoned() {
             return Err(errors::in_use(py, "iterator", "give each thread one of its own"));
         }
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             let measured = self.shared.measured(self.characters, poll)?;
             let mut place = self.place.lock();
             place.next(&self.shared.graph, measured, poll)

@@ -1,25 +1,26 @@
 //! The extension module `formalm._core`: conversions, the interpreter lock and error mapping.
-//! Nothing is decided here.
+//!
+//! It decides nothing by itself.
 
-mod arrays;
+mod any_machine;
 mod automaton;
 mod constraint;
 mod encoder;
 mod errors;
+mod gil_cell;
 mod grammar;
 mod graph;
-mod language;
-mod learnt;
-mod machine;
-mod masking;
+mod graph_cache;
+mod interruptible;
+mod json_schema;
+mod masked_logits;
 mod matcher;
+mod numpy_bitmasks;
+mod parse_trees;
 mod parser;
-mod patient;
-mod schema;
+mod regular_language;
+mod shared_bitmasks;
 mod shared_machine;
-mod trees;
-mod turns;
-mod views;
 mod vocabulary;
 
 use formalm_automata::pool;
@@ -28,11 +29,11 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Refuses a number of threads in the environment that is none, as it would be ignored later.
+/// Rejects an invalid number of threads in the environment, which would be ignored later.
 fn checked_threads(py: Python<'_>) -> PyResult<()> {
-    let name = pool::VARIABLES[0];
+    let name = pool::THREAD_VARIABLES[0];
     match std::env::var(name) {
-        Ok(value) if pool::threads_of(&value).is_none() => {
+        Ok(value) if pool::parse_thread_count(&value).is_none() => {
             let message = format!("{name} must be a number from 1 to 1024, got {value:?}");
             Err(errors::argument(py, &message, Some("unset it for one thread a core, at most 8")))
         }
@@ -40,13 +41,11 @@ fn checked_threads(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// The Rust core of formalm. Private: the rooms of the package wrap it.
+/// The Rust core of formalm. Private: the Python package wraps it.
 #[pymodule(gil_used = false)]
 mod _core {
     use super::*;
 
-    #[pymodule_export]
-    use super::arrays::apply_bitmask;
     #[pymodule_export]
     use super::automaton::Automaton;
     #[pymodule_export]
@@ -58,23 +57,25 @@ mod _core {
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]
-    use super::language::{Expression, Grouping};
+    use super::interruptible::Deadline;
     #[pymodule_export]
-    use super::masking::masked_scores;
+    use super::json_schema::{JsonSchema, SchemaOptions};
+    #[pymodule_export]
+    use super::masked_logits::masked_scores;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
     #[pymodule_export]
+    use super::numpy_bitmasks::apply_bitmask;
+    #[pymodule_export]
+    use super::parse_trees::Trees;
+    #[pymodule_export]
     use super::parser::Parser;
     #[pymodule_export]
-    use super::patient::Deadline;
-    #[pymodule_export]
-    use super::schema::{JsonSchema, SchemaOptions};
-    #[pymodule_export]
-    use super::trees::Trees;
+    use super::regular_language::{Expression, Grouping};
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 
-    /// Nanoseconds that this thread has spent in the solver of schemas until now.
+    /// Nanoseconds that this thread has spent in the schema solver so far.
     #[cfg(feature = "solver-clock")]
     #[pyfunction]
     fn solver_nanoseconds() -> u128 {

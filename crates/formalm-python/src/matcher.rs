@@ -1,52 +1,56 @@
-//! Matchers.
+//! `Matcher`: the position of one token sequence.
 
 use std::sync::Arc;
 
 use formalm_automata::deadline::Deadline;
-use formalm_automata::explicit::Poll;
+use formalm_automata::materialized::InterruptCheck;
 use formalm_automata::{Error, pool};
-use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher, Read};
+use formalm_constraint::StepInput;
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{Row, bitmask, bitmask_of};
-use crate::errors::{self, Refused};
-use crate::machine::AnyKeys;
-use crate::patient::{Timeout, patient, patiently, under};
-use crate::turns::{Turn, Turns};
-use crate::views::{Array, Views};
+use crate::any_machine::AnyMaskClasses;
+use crate::errors::{self, RejectedInput};
+use crate::gil_cell::{GilCell, GilGuard};
+use crate::interruptible::{Timeout, under, without_gil, without_gil_or};
+use crate::numpy_bitmasks::{BitmaskRow, bitmask, bitmask_of};
+use crate::shared_bitmasks::{CachedArray, SharedBitmasks};
 
-type Constraint = Generic<AnyKeys>;
-pub(crate) type Cursor = GenericMatcher<AnyKeys>;
+type Constraint = formalm_constraint::Constraint<AnyMaskClasses>;
+pub(crate) type Cursor = formalm_constraint::Matcher<AnyMaskClasses>;
 
-/// One sequence's position. Used by two threads at once it raises a `ConcurrencyError`.
+/// The position of one sequence. Using it in two threads at once raises a `ConcurrencyError`.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Matcher {
-    cursor: Turns<Cursor>,
+    cursor: GilCell<Cursor>,
     width: usize,
-    views: Arc<Views>,
+    views: Arc<SharedBitmasks>,
     timeout: Timeout,
 }
 
 impl Matcher {
-    pub(crate) fn new(constraint: &Arc<Constraint>, width: usize, views: &Arc<Views>) -> Matcher {
+    pub(crate) fn new(
+        constraint: &Arc<Constraint>,
+        width: usize,
+        views: &Arc<SharedBitmasks>,
+    ) -> Matcher {
         Matcher::of(Cursor::new(Arc::clone(constraint)), width, views)
     }
 
-    pub(crate) fn of(cursor: Cursor, width: usize, views: &Arc<Views>) -> Matcher {
+    pub(crate) fn of(cursor: Cursor, width: usize, views: &Arc<SharedBitmasks>) -> Matcher {
         let timeout = Timeout::default();
-        Matcher { cursor: Turns::new(cursor), width, views: Arc::clone(views), timeout }
+        Matcher { cursor: GilCell::new(cursor), width, views: Arc::clone(views), timeout }
     }
 
     #[inline]
-    pub(crate) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<Turn<'a, Cursor>> {
+    pub(crate) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, Cursor>> {
         let mut cursor = self.cursor.take(py).ok_or_else(|| errors::concurrency(py))?;
         cursor.settle().map_err(|error| errors::failure(py, &error, None))?;
         Ok(cursor)
     }
 
-    /// The allowed ids as words, one bit for each of `width` logits.
+    /// Returns the allowed ids as words, one bit for each of `width` logits.
     fn words(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
@@ -56,9 +60,9 @@ impl Matcher {
         Ok(words)
     }
 
-    /// The mask as an array that is shared, and the one that it takes the place of.
+    /// Returns the mask as a shared array, and the array that was evicted for it.
     #[inline]
-    fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<Array>)> {
+    fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<CachedArray>)> {
         let cursor = self.take(py)?;
         let position = (cursor.epoch().serial(), number_of(&cursor));
         if let Some(array) = self.views.at(py, position) {
@@ -68,7 +72,7 @@ impl Matcher {
         let form = py.detach(|| self.timeout.during(|| one.form()));
         let form = form.map_err(|error| errors::failure(py, &error, None))?;
         if let Some(form) = &form
-            && let Some(array) = self.views.of_form(py, position, form)
+            && let Some(array) = self.views.of_identity(py, position, form)
         {
             return Ok((array, None));
         }
@@ -85,7 +89,7 @@ impl Matcher {
         filled.map_err(|error| errors::failure(py, &error, None))
     }
 
-    /// The time that a mask may take.
+    /// Returns the time limit of a mask.
     pub(crate) fn timeout(&self) -> Timeout {
         self.timeout.clone()
     }
@@ -106,21 +110,21 @@ impl Matcher {
 
 /// Writes the mask of a cursor.
 fn fill(py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> Result<(), Error> {
-    // A hit takes less time than giving the interpreter lock away and back.
+    // A hit takes less time than releasing the interpreter lock.
     if cursor.fill_ready(words)? { Ok(()) } else { py.detach(|| cursor.fill(words)) }
 }
 
 fn refused(
     py: Python<'_>,
     cursor: &Cursor,
-    refusal: &formalm_constraint::Refusal,
+    refusal: &formalm_constraint::AdvanceError,
     id: u32,
 ) -> PyErr {
     let bytes = cursor.epoch().vocabulary().token_bytes(id);
-    errors::refusal(py, refusal, Refused::Token(id, bytes))
+    errors::refusal(py, refusal, RejectedInput::Token(id, bytes))
 }
 
-/// Equal numbers, equal futures, within an epoch.
+/// Returns a number of the state. Equal numbers mean equal futures, within an epoch.
 fn number_of(cursor: &Cursor) -> u64 {
     cursor.position().number() << 1 | u64::from(cursor.has_ended())
 }
@@ -157,8 +161,8 @@ impl Matcher {
     }
 
     fn bitmask(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // What an array made way for goes last: that may run code of the user's, who may ask for
-        // another mask.
+        // The evicted array is dropped last: that may run user code, which may ask for another
+        // mask.
         let (array, _replaced) = self.view(py)?;
         Ok(array)
     }
@@ -178,7 +182,7 @@ impl Matcher {
         let cursor = &*cursor;
         let id = self::token_id(token_id)?;
         if id as usize >= self.width {
-            return Err(refused(py, cursor, &formalm_constraint::Refusal::OutOfRange, id));
+            return Err(refused(py, cursor, &formalm_constraint::AdvanceError::OutOfRange, id));
         }
         let allows = py.detach(|| self.timeout.during(|| cursor.allows(id)));
         allows.map_err(|error| errors::failure(py, &error, None))
@@ -204,15 +208,15 @@ impl Matcher {
             raised = py.check_signals().err();
             raised.is_none()
         };
-        let (count, refusal) = cursor.advance_many(&ids, &mut Poll::new(&mut ask));
+        let (count, refusal) = cursor.advance_many(&ids, &mut InterruptCheck::new(&mut ask));
         if let Some(error) = raised {
             let _ = cursor.rollback(count);
             return Err(error);
         }
         match refusal {
             Some(
-                refusal @ (formalm_constraint::Refusal::Failed(_)
-                | formalm_constraint::Refusal::OutOfRange),
+                refusal @ (formalm_constraint::AdvanceError::Failed(_)
+                | formalm_constraint::AdvanceError::OutOfRange),
             ) => {
                 let _ = cursor.rollback(count);
                 Err(refused(py, &cursor, &refusal, ids[count]))
@@ -228,16 +232,16 @@ impl Matcher {
         };
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
-        let read = patiently(py, |poll| cursor.advance_bytes(text, poll))?;
-        read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
+        let read = without_gil_or(py, |poll| cursor.advance_bytes(text, poll))?;
+        read.map_err(|refusal| errors::refusal(py, &refusal, RejectedInput::Text))
     }
 
-    /// The same with bytes that may end inside a character.
+    /// Reads bytes that may end inside a character.
     fn advance_inside(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
-        let read = patiently(py, |poll| cursor.advance_inside(text, poll))?;
-        read.map_err(|refusal| errors::refusal(py, &refusal, Refused::Text))
+        let read = without_gil_or(py, |poll| cursor.advance_inside(text, poll))?;
+        read.map_err(|refusal| errors::refusal(py, &refusal, RejectedInput::Text))
     }
 
     #[pyo3(signature = (count=None))]
@@ -269,17 +273,17 @@ impl Matcher {
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        let forced = patient(py, |poll| cursor.forced_bytes(poll))?;
+        let forced = without_gil(py, |poll| cursor.forced_bytes(poll))?;
         Ok(PyBytes::new(py, &forced))
     }
 
     fn forced_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        patient(py, |poll| cursor.forced_tokens(poll))
+        without_gil(py, |poll| cursor.forced_tokens(poll))
     }
 
-    /// `(refusal, good, token bytes, live bytes, accepting)`.
+    /// `(error, good, token bytes, live bytes, accepting)`.
     #[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
     fn explain<'py>(
         &self,
@@ -292,31 +296,33 @@ impl Matcher {
         Bound<'py, PyBytes>,
         bool,
     )> {
-        use formalm_constraint::Refusal;
+        use formalm_constraint::AdvanceError;
         let cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
         let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
         let bytes = cursor.epoch().vocabulary().token_bytes(id);
         let (name, good) = match explained.refusal {
             None => (None, bytes.map_or(0, <[u8]>::len)),
-            Some(Refusal::OutOfRange) => {
-                return Err(refused(py, &cursor, &Refusal::OutOfRange, id));
+            Some(AdvanceError::OutOfRange) => {
+                return Err(refused(py, &cursor, &AdvanceError::OutOfRange, id));
             }
-            Some(Refusal::NoBytes) => (Some("special"), 0),
-            Some(Refusal::NotAccepting) => (Some("not a member"), 0),
-            Some(Refusal::Ended) => (Some("ended"), 0),
-            Some(Refusal::NotViable { good }) => (Some("not viable"), good),
-            Some(Refusal::NotCanonical) => (Some("not canonical"), bytes.map_or(0, <[u8]>::len)),
-            Some(Refusal::NoTokens) => (Some("no tokens"), 0),
-            Some(Refusal::Failed(error)) => return Err(errors::failure(py, &error, None)),
+            Some(AdvanceError::NoBytes) => (Some("special"), 0),
+            Some(AdvanceError::NotAccepting) => (Some("not a member"), 0),
+            Some(AdvanceError::Ended) => (Some("ended"), 0),
+            Some(AdvanceError::NotViable { good }) => (Some("not viable"), good),
+            Some(AdvanceError::NotCanonical) => {
+                (Some("not canonical"), bytes.map_or(0, <[u8]>::len))
+            }
+            Some(AdvanceError::NoTokens) => (Some("no tokens"), 0),
+            Some(AdvanceError::Failed(error)) => return Err(errors::failure(py, &error, None)),
         };
         let live: Vec<u8> = explained.expected.iter().collect();
         let bytes = bytes.map(|bytes| PyBytes::new(py, bytes));
         Ok((name, good, bytes, PyBytes::new(py, &live), explained.accepting))
     }
 
-    /// The tokens that the text goes on from, and what was read since: tokens as they are, and bytes
-    /// without a token with whether they may end inside a character.
+    /// The tokens that the text continues, and what was read since: tokens, and bytes without a
+    /// token with whether they may end inside a character.
     #[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
     fn history<'py>(
         &self,
@@ -325,10 +331,10 @@ impl Matcher {
         let cursor = self.take(py)?;
         let steps = cursor.history().map(|(read, bytes)| {
             let token = match read {
-                Read::Token(token) | Read::End(token) => Some(token),
-                Read::Bytes | Read::Inside => None,
+                StepInput::Token(token) | StepInput::End(token) => Some(token),
+                StepInput::Bytes | StepInput::Inside => None,
             };
-            (token, PyBytes::new(py, bytes), read == Read::Inside)
+            (token, PyBytes::new(py, bytes), read == StepInput::Inside)
         });
         Ok((cursor.after_tokens().to_vec(), steps.collect()))
     }
@@ -366,12 +372,12 @@ impl Matcher {
     #[getter]
     fn state_key(&self, py: Python<'_>) -> PyResult<u128> {
         let cursor = self.take(py)?;
-        // Positions of different epochs never have one number.
+        // States of different epochs never share a number.
         Ok(u128::from(cursor.epoch().serial()) << 64 | u128::from(number_of(&cursor)))
     }
 
-    /// Keeps the matcher, and those forked from it, in one numbering of states: that of another
-    /// matcher of the constraint, if there is one.
+    /// Keeps the matcher and its forks in one numbering of states: its own, or that of another
+    /// matcher of the constraint.
     #[pyo3(signature = (other=None))]
     fn pin(&self, py: Python<'_>, other: Option<&Matcher>) -> PyResult<()> {
         let mut cursor = self.take(py)?;
@@ -390,7 +396,7 @@ impl Matcher {
     }
 }
 
-/// Fills one row for each matcher, in parallel.
+/// Fills one row per matcher, in parallel.
 #[pyfunction]
 #[pyo3(signature = (matchers, out, rows=None))]
 pub(crate) fn fill_bitmasks(
@@ -421,18 +427,18 @@ pub(crate) fn fill_bitmasks(
     for matcher in &listed {
         guards.push(matcher.get().take(py)?);
     }
-    let mut jobs: Vec<(&Cursor, Row, Option<Deadline>)> = Vec::with_capacity(count);
+    let mut jobs: Vec<(&Cursor, BitmaskRow, Option<Deadline>)> = Vec::with_capacity(count);
     for ((guard, &row), matcher) in guards.iter().zip(&rows).zip(&listed) {
         let needed = guard.epoch().words();
-        // The time that a row waits for others is the call's, too.
+        // Waiting for other rows counts toward the time of the call.
         jobs.push((guard, array.row(py, row, needed)?, matcher.get().timeout.deadline()));
     }
-    fn words(row: &mut Row) -> &mut [u32] {
+    fn words(row: &mut BitmaskRow) -> &mut [u32] {
         // SAFETY: `out` is alive for the whole call and no row is given twice.
         unsafe { row.words() }
     }
     let filled = py.detach(|| {
-        // A known mask is copied in less time than another thread takes to wake up.
+        // Copying a cached mask takes less time than waking another thread.
         let mut left = Vec::new();
         for (cursor, mut row, deadline) in jobs {
             if !under(deadline, || cursor.fill_ready(words(&mut row)))? {

@@ -1,38 +1,38 @@
-//! The machine of a language that is asked about texts forever, in bounded memory.
+//! The machine of a language that answers queries forever in bounded memory.
 //!
-//! Nobody who asks keeps states, so a machine that has grown too far makes way for one that has read
-//! nothing; whoever is at work on it, a constraint say, keeps it alive.
+//! No caller keeps states, so a machine that has grown too large is replaced by a fresh one. A
+//! caller that still uses the old one, such as a constraint, keeps it alive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use formalm_automata::{Lookahead, Machine};
+use formalm_automata::{Machine, ScratchCache};
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::errors;
-use crate::machine::AnyMachine;
 
-/// Bytes that a language's machine may take before it makes way for another, unless it took a quarter
-/// of that before anything was read. Chosen, not measured.
+/// Size at which a language's machine is replaced, in bytes, unless it started at more than a
+/// quarter of it. Chosen, not measured.
 const BUDGET_BYTES: usize = 64 << 20;
-const LEAST_GROWTH: usize = 4;
+const MIN_GROWTH_FACTOR: usize = 4;
 
-/// Questions between two measurements. Chosen, not measured.
-const QUESTIONS_BETWEEN_MEASUREMENTS: u32 = 8;
+/// Number of queries between two measurements. Chosen, not measured.
+const QUERIES_BETWEEN_MEASUREMENTS: u32 = 8;
 
-/// A machine, and one to look ahead of it with, as nobody keeps the states that questions come to.
-struct Current {
+/// A machine and its lookahead machine, since no caller keeps the states of queries.
+struct CurrentMachine {
     machine: Arc<AnyMachine>,
-    ahead: Lookahead<AnyMachine>,
+    ahead: ScratchCache<AnyMachine>,
 }
 
-impl Current {
-    fn new(machine: Arc<AnyMachine>) -> Arc<Current> {
-        Arc::new(Current { machine, ahead: Lookahead::default() })
+impl CurrentMachine {
+    fn new(machine: Arc<AnyMachine>) -> Arc<CurrentMachine> {
+        Arc::new(CurrentMachine { machine, ahead: ScratchCache::default() })
     }
 
-    /// The machine to ask about texts that nobody goes on from.
+    /// Returns the machine for queries whose states are not kept.
     fn asked(&self) -> Arc<AnyMachine> {
         let ahead = self.ahead.of(&self.machine);
         ahead.map_or_else(|| Arc::clone(&self.machine), |one| Arc::clone(&one.machine))
@@ -43,35 +43,35 @@ impl Current {
     }
 }
 
-/// A machine and those that take its place.
+/// A machine and its successors.
 pub(crate) struct SharedMachine {
-    current: ArcSwap<Current>,
+    current: ArcSwap<CurrentMachine>,
     budget: AtomicUsize,
-    /// Questions that the current machine was asked.
+    /// Number of queries to the current machine.
     questions: AtomicU32,
 }
 
 impl SharedMachine {
     pub(crate) fn new(machine: Arc<AnyMachine>) -> SharedMachine {
-        let budget = BUDGET_BYTES.max(machine.memory_bytes().saturating_mul(LEAST_GROWTH));
+        let budget = BUDGET_BYTES.max(machine.memory_bytes().saturating_mul(MIN_GROWTH_FACTOR));
         SharedMachine {
-            current: ArcSwap::new(Current::new(machine)),
+            current: ArcSwap::new(CurrentMachine::new(machine)),
             budget: AtomicUsize::new(budget),
             questions: AtomicU32::new(0),
         }
     }
 
-    /// The machine, to go on from its states.
+    /// Returns the machine, for callers that keep its states.
     pub(crate) fn get(&self) -> Arc<AnyMachine> {
         Arc::clone(&self.current().machine)
     }
 
-    fn current(&self) -> Arc<Current> {
+    fn current(&self) -> Arc<CurrentMachine> {
         let current = self.current.load_full();
         let questions = self.questions.fetch_add(1, Ordering::Relaxed);
-        let last = QUESTIONS_BETWEEN_MEASUREMENTS - 1;
+        let last = QUERIES_BETWEEN_MEASUREMENTS - 1;
         let is_outgrown = !current.machine.is_abandoned()
-            && questions % QUESTIONS_BETWEEN_MEASUREMENTS == last
+            && questions % QUERIES_BETWEEN_MEASUREMENTS == last
             && current.memory_bytes() > self.budget.load(Ordering::Relaxed);
         if current.machine.is_abandoned() || is_outgrown {
             self.replace(&current).unwrap_or(current)
@@ -80,8 +80,8 @@ impl SharedMachine {
         }
     }
 
-    /// Asks about texts; if a limit is reached after others have asked, once more a machine that has
-    /// read nothing. The answer then does not depend on what others have asked.
+    /// Answers a query. If a limit is reached after other queries, repeats on a fresh machine, so
+    /// that the answer does not depend on other queries.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,
@@ -101,17 +101,17 @@ impl SharedMachine {
         }
     }
 
-    /// Puts another machine in the place of one; none if it cannot be made.
-    fn replace(&self, current: &Current) -> Option<Arc<Current>> {
-        let Ok(Some(made)) = current.machine.renewed() else {
+    /// Replaces a machine; `None` if it cannot be made again.
+    fn replace(&self, current: &CurrentMachine) -> Option<Arc<CurrentMachine>> {
+        let Ok(Some(made)) = current.machine.fresh_copy() else {
             if current.machine.is_abandoned() {
                 return None;
             }
-            // Tried again once it has grown by as much again.
+            // The next attempt follows once it has doubled.
             self.budget.fetch_max(2 * current.memory_bytes(), Ordering::Relaxed);
             return None;
         };
-        let made = Current::new(Arc::new(made));
+        let made = CurrentMachine::new(Arc::new(made));
         self.questions.store(1, Ordering::Relaxed);
         self.current.store(Arc::clone(&made));
         Some(made)

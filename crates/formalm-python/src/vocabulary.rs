@@ -1,23 +1,26 @@
-//! Vocabularies.
+//! `Vocabulary`: token bytes and the tables of masks.
 
 use std::sync::Arc;
 
-use formalm_automata::special_bytes;
-use formalm_vocabulary::{Error, Vocabulary as Inner};
+use formalm_automata::special_token_bytes;
+use formalm_vocabulary::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors;
 
-/// Token id → bytes, with the tables that make masks quick.
+/// Token id to bytes, with the tables that make masks fast.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Vocabulary {
-    pub(crate) inner: Arc<Inner>,
-    /// Groups of tokens that parsers have asked for, each with its bitmask.
+    pub(crate) inner: Arc<formalm_vocabulary::Vocabulary>,
+    /// Token groups that parsers have used, each with its bitmask.
     pub(crate) groups: Py<PyDict>,
 }
 
-fn made(py: Python<'_>, result: Result<Inner, Error>) -> PyResult<Vocabulary> {
+fn made(
+    py: Python<'_>,
+    result: Result<formalm_vocabulary::Vocabulary, Error>,
+) -> PyResult<Vocabulary> {
     match result {
         Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner), groups: PyDict::new(py).unbind() }),
         Err(error) => Err(errors::unreadable(py, &error)),
@@ -35,7 +38,17 @@ impl Vocabulary {
         names: Vec<(String, u32)>,
         notes: Vec<String>,
     ) -> PyResult<Vocabulary> {
-        made(py, py.detach(|| Inner::from_named_tokens(tokens, end_token_ids, names, notes)))
+        made(
+            py,
+            py.detach(|| {
+                formalm_vocabulary::Vocabulary::from_named_tokens(
+                    tokens,
+                    end_token_ids,
+                    names,
+                    notes,
+                )
+            }),
+        )
     }
 
     #[staticmethod]
@@ -45,12 +58,15 @@ impl Vocabulary {
         text: &[u8],
         end_token_ids: Option<Vec<u32>>,
     ) -> PyResult<Vocabulary> {
-        made(py, py.detach(|| Inner::from_tokenizer_json(text, end_token_ids)))
+        made(
+            py,
+            py.detach(|| formalm_vocabulary::Vocabulary::from_tokenizer_json(text, end_token_ids)),
+        )
     }
 
     #[staticmethod]
     fn from_saved(py: Python<'_>, data: &[u8]) -> PyResult<Vocabulary> {
-        made(py, py.detach(|| Inner::from_saved(data)))
+        made(py, py.detach(|| formalm_vocabulary::Vocabulary::from_saved(data)))
     }
 
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -62,15 +78,15 @@ impl Vocabulary {
         made(py, py.detach(|| self.inner.with_end_token_ids(end_token_ids)))
     }
 
-    /// The same for languages that have special tokens in them, which get bytes.
+    /// Returns the vocabulary for languages that contain special tokens, which get bytes.
     fn with_special(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vocabulary> {
-        made(py, py.detach(|| self.inner.with_special(&names)))
+        made(py, py.detach(|| self.inner.with_special_tokens(&names)))
     }
 
     /// The bytes that a special token gets.
     #[staticmethod]
     fn special_bytes<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &special_bytes(name))
+        PyBytes::new(py, &special_token_bytes(name))
     }
 
     fn __len__(&self) -> usize {

@@ -1,21 +1,23 @@
-//! Counts how schemas and instances of MaskBench fare: `cargo run --release --example maskbench
-//! -- FILE`, a file of JSON lines.
+//! Counts the verdicts on schemas and instances of MaskBench: `cargo run --release --example
+//! maskbench -- FILE`, with a file of JSON lines.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Instant;
 
 use formalm_automata::{Error, Machine};
-use formalm_schema::{Document, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{
+    Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
+};
 use serde_json::Value as Json;
 
-fn verdict(case: &Json, order: Order) -> (String, String) {
-    let options = Options { order, ..Options::default() };
+fn verdict(case: &Json, order: PropertyOrder) -> (String, String) {
+    let options = JsonSchemaOptions { property_order: order, ..JsonSchemaOptions::default() };
     let machine = match SchemaAutomaton::new(
         &Document::from(case["schema"].clone()),
         &[],
         options,
-        Limits::default(),
+        JsonSchemaLimits::default(),
     ) {
         Ok(machine) => machine,
         Err(error @ Error::Limit { .. }) => return ("limit".into(), error.to_string()),
@@ -52,8 +54,11 @@ fn verdict(case: &Json, order: Order) -> (String, String) {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let path = arguments.get(1).ok_or("which file?")?;
-    let order =
-        if arguments.iter().any(|one| one == "schema") { Order::Schema } else { Order::Any };
+    let order = if arguments.iter().any(|one| one == "schema") {
+        PropertyOrder::Schema
+    } else {
+        PropertyOrder::Any
+    };
     let mut out = std::io::stdout();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for line in BufReader::new(std::fs::File::open(path)?).lines() {

@@ -1,250 +1,266 @@
-//! Boolean formulas over atoms, hash-consed.
+//! Hash-consed Boolean formulas over statements about one JSON value.
 //!
-//! A formula says what is still owed at one place of a value. Negations stand before leaves and
-//! before [`Form::One`] only; "exactly one" is a connective, so that `oneOf` stays linear.
+//! A [`Formula`] is the residual of a schema at one position of a value: what the rest of the value
+//! must still satisfy. Its leaves are atoms (statements about the rest of this container or scalar)
+//! and children (the value being read satisfies a node).
+//!
+//! Negation normal form: negations occur only on leaves and on [`Formula::ExactlyOne`]. "Exactly
+//! one" is a connective of its own, so that `oneOf` takes linear space; written out it is
+//! quadratic.
 
 use std::sync::Arc;
 
-use crate::decimal::Decimal;
-use crate::names::NameId;
-use crate::node::{NodeId, RegexId};
-use crate::table::{Map, Table};
-use crate::value::ValueId;
+use crate::interner::{CompactMap, Interner};
+use crate::json::decimal::Decimal;
+use crate::json::interned_values::ValueId;
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{NodeId, RegexId};
 
-/// An interned formula.
+/// An interned formula: equal ids are equal formulas up to the order of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct F(pub(crate) u32);
+pub(crate) struct FormulaId(pub(crate) u32);
 
-pub(crate) const FALSE: F = F(0);
-pub(crate) const TRUE: F = F(1);
+/// The formula that never holds.
+pub(crate) const FALSE: FormulaId = FormulaId(0);
+/// The formula that always holds.
+pub(crate) const TRUE: FormulaId = FormulaId(1);
 
-/// Which names a rule speaks of.
+/// The set of property names that a property rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Which {
-    /// One of these, sorted; `None`: any name not in `others`.
+pub(crate) struct NameSelector {
+    /// One of these, sorted; `None`: any name not in `excluded_names`.
     pub(crate) names: Option<Box<[NameId]>>,
-    /// Sorted.
-    pub(crate) others: Box<[NameId]>,
-    /// Every one of these patterns is found in it,
-    pub(crate) found: Box<[RegexId]>,
-    /// and none of these.
-    pub(crate) missing: Box<[RegexId]>,
+    /// Names of no interest here, sorted. Only used if `names` is `None`.
+    pub(crate) excluded_names: Box<[NameId]>,
+    /// Patterns that must all match the name.
+    pub(crate) matched_patterns: Box<[RegexId]>,
+    /// Patterns none of which may match the name.
+    pub(crate) unmatched_patterns: Box<[RegexId]>,
 }
 
 /// A statement about the rest of a value of one type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Atom {
-    /// Members with such names satisfy such nodes.
-    Members(Arc<[(Which, NodeId)]>),
-    /// These names are owed; sorted.
-    Owed(Arc<[NameId]>),
-    /// At least so many more members.
-    MoreMembers(u64),
-    /// Every name is in a language of texts.
-    NamesIn(F),
-    /// Items at `[from, to)` satisfy a node; so many items were read.
+pub(crate) enum FormulaAtom {
+    /// Every further property selected by a selector satisfies the node next to it.
+    Properties(Arc<[(NameSelector, NodeId)]>),
+    /// These properties are still required; sorted.
+    Required(Arc<[NameId]>),
+    /// At least this many further properties.
+    MinProperties(u64),
+    /// Every further property name satisfies a formula over strings.
+    PropertyNames(FormulaId),
+    /// The items at `[from, to)` satisfy a node. The last number counts the items already read.
     Items(Arc<[(u32, u32, NodeId)]>, u32),
-    /// At least so many more items satisfy the node.
+    /// At least this many further items satisfy the node.
     Contains(u64, NodeId),
-    /// At least so many more items.
-    MoreItems(u64),
-    /// No two items are equal, and none equals those seen; sorted.
-    Unique(Arc<[ValueId]>),
-    /// The same while an item is being read that counts as seen.
-    UniqueWith(Arc<[ValueId]>),
-    /// The text is in a language.
-    In(RegexId),
-    /// At least this number.
-    Least(Decimal),
-    /// More than this number.
-    Above(Decimal),
-    /// This number.
-    Equal(Decimal),
-    /// A whole multiple.
-    Multiple(Decimal),
-    /// Spelled without a point.
-    Whole,
-    /// `true`.
-    Truth,
+    /// At least this many further items.
+    MinItems(u64),
+    /// All further items are distinct, from each other and from these items already read; sorted.
+    UniqueItems(Arc<[ValueId]>),
+    /// [`FormulaAtom::UniqueItems`] while an item is being read: that item counts as already read.
+    UniqueWithCurrent(Arc<[ValueId]>),
+    /// The string is in a regular language.
+    InLanguage(RegexId),
+    /// The number is at least this one.
+    AtLeast(Decimal),
+    /// The number is greater than this one.
+    GreaterThan(Decimal),
+    /// The number equals this one.
+    EqualTo(Decimal),
+    /// The number is an integer multiple of this one.
+    MultipleOf(Decimal),
+    /// The number is spelled without a fraction (draft 4 integers).
+    IntegerSpelling,
+    /// The Boolean is `true`.
+    IsTrue,
 }
 
-impl Atom {
-    /// Bytes of the lists that only this atom has.
+impl FormulaAtom {
+    /// Returns the heap bytes of lists that only this atom owns.
     fn list_bytes(&self) -> usize {
         match self {
-            // Most of these are shared with the rule that they come from.
-            Atom::Members(_) | Atom::Items(..) => 16,
-            Atom::Owed(names) => size_of_val(&names[..]),
-            Atom::Unique(values) | Atom::UniqueWith(values) => size_of_val(&values[..]),
+            // Most of these lists are shared with the rule that they come from.
+            FormulaAtom::Properties(_) | FormulaAtom::Items(..) => 16,
+            FormulaAtom::Required(names) => size_of_val(&names[..]),
+            FormulaAtom::UniqueItems(values) | FormulaAtom::UniqueWithCurrent(values) => {
+                size_of_val(&values[..])
+            }
             _ => 0,
         }
     }
 }
 
+/// A formula: a constant, a leaf, or a connective over interned formulas.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
+pub(crate) enum Formula {
     False,
     True,
-    /// The child at hand satisfies a node.
+    /// The child being read satisfies a node.
     Child(NodeId),
-    Atom(Atom),
-    Not(F),
-    And(Arc<[F]>),
-    Or(Arc<[F]>),
-    One(Arc<[F]>),
+    Atom(FormulaAtom),
+    Not(FormulaId),
+    And(Arc<[FormulaId]>),
+    Or(Arc<[FormulaId]>),
+    ExactlyOne(Arc<[FormulaId]>),
 }
 
-/// Which leaves of a formula are replaced.
+/// Selects the leaves that [`FormulaArena::replace_leaves`] replaces.
 #[derive(Clone, Copy)]
-pub(crate) enum Leaves {
+pub(crate) enum ReplacedLeaves {
     All,
     Children,
 }
 
-/// Facts about a formula that follow from those of its parts.
+/// Properties of a formula that are computed from those of its operands.
 #[derive(Clone, Copy, Debug)]
-struct Facts {
-    /// A child is mentioned.
-    child: bool,
-    /// An atom is.
-    atom: bool,
-    /// Nodes of the formula written out as a tree; saturates. Far fewer may be distinct.
+struct FormulaFacts {
+    /// The formula mentions a child.
+    has_child: bool,
+    /// The formula mentions an atom.
+    has_atom: bool,
+    /// Number of nodes of the formula written out as a tree; saturates. The shared graph may be far
+    /// smaller.
     size: u32,
-    /// Nodes on the longest path.
+    /// Number of nodes on the longest path.
     depth: u32,
 }
 
-/// Formulas are walked as the graph they are: results are kept by formula, so that each is visited
-/// once. Those whose trees have at most so many nodes are walked without looking anything up.
-const SMALL: u32 = 32;
+/// Size in tree nodes up to which a formula is walked without a memo table. Larger formulas are
+/// walked as graphs: results are kept by id, so that each shared node is visited once. Chosen, not
+/// measured.
+const SMALL_TREE_NODES: u32 = 32;
 
+/// The arena of interned formulas, with smart constructors that simplify.
 #[derive(Debug)]
-pub(crate) struct Formulas {
-    table: Table<Form>,
-    facts: Vec<Facts>,
-    /// Negations of conjunctions and disjunctions, where they were made.
-    negated: Map<F, F>,
-    /// Bytes of lists.
+pub(crate) struct FormulaArena {
+    table: Interner<Formula>,
+    facts: Vec<FormulaFacts>,
+    /// Memoized negations of conjunctions and disjunctions.
+    negated: CompactMap<FormulaId, FormulaId>,
+    /// Heap bytes of all lists.
     list_bytes: usize,
-    /// Nodes on the longest path through any formula.
-    deepest: u32,
-    /// Parts of formulas that were gone through.
-    work: u64,
+    /// Number of nodes on the longest path through any formula.
+    max_depth: u32,
+    /// Number of operands processed so far.
+    work_done: u64,
 }
 
-impl Default for Formulas {
-    fn default() -> Formulas {
-        let mut all = Formulas {
-            table: Table::default(),
+impl Default for FormulaArena {
+    fn default() -> FormulaArena {
+        let mut all = FormulaArena {
+            table: Interner::default(),
             facts: Vec::new(),
-            negated: Map::default(),
+            negated: CompactMap::default(),
             list_bytes: 0,
-            deepest: 0,
-            work: 0,
+            max_depth: 0,
+            work_done: 0,
         };
-        all.intern(Form::False);
-        all.intern(Form::True);
+        all.intern(Formula::False);
+        all.intern(Formula::True);
         all
     }
 }
 
-impl Formulas {
-    pub(crate) fn get(&self, id: F) -> &Form {
+impl FormulaArena {
+    pub(crate) fn get(&self, id: FormulaId) -> &Formula {
         self.table.get(id.0)
     }
 
-    /// Whether the formula speaks of the child at hand.
-    pub(crate) fn has_child(&self, id: F) -> bool {
-        self.facts[id.0 as usize].child
+    /// Returns `true` if the formula mentions the child being read.
+    pub(crate) fn has_child(&self, id: FormulaId) -> bool {
+        self.facts[id.0 as usize].has_child
     }
 
-    /// Whether the formula speaks of what comes after the child.
-    pub(crate) fn has_atom(&self, id: F) -> bool {
-        self.facts[id.0 as usize].atom
+    /// Returns `true` if the formula mentions the rest of the container after the child.
+    pub(crate) fn has_atom(&self, id: FormulaId) -> bool {
+        self.facts[id.0 as usize].has_atom
     }
 
-    /// Returns `true` if a formula is so small that its parts are not worth remembering.
-    pub(crate) fn is_small(&self, id: F) -> bool {
-        self.facts[id.0 as usize].size <= SMALL
+    /// Returns `true` if walking the formula is cheaper without a memo table.
+    pub(crate) fn is_small(&self, id: FormulaId) -> bool {
+        self.facts[id.0 as usize].size <= SMALL_TREE_NODES
     }
 
-    /// Nodes of a formula written out as a tree; saturates.
-    pub(crate) fn size(&self, id: F) -> u32 {
+    /// Returns the number of nodes of the formula written out as a tree; saturates.
+    pub(crate) fn size(&self, id: FormulaId) -> u32 {
         self.facts[id.0 as usize].size
     }
 
-    /// Nodes on the longest path through any formula.
-    pub(crate) fn deepest(&self) -> u32 {
-        self.deepest
+    /// Returns the number of nodes on the longest path through any formula.
+    pub(crate) fn max_depth(&self) -> u32 {
+        self.max_depth
     }
 
-    /// Parts of formulas that were gone through so far.
-    pub(crate) fn work(&self) -> u64 {
-        self.work
+    /// Returns the number of operands processed so far; the step budget counts them.
+    pub(crate) fn work_done(&self) -> u64 {
+        self.work_done
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.table.memory_bytes()
-            + self.facts.capacity() * size_of::<Facts>()
+            + self.facts.capacity() * size_of::<FormulaFacts>()
             + self.negated.memory_bytes()
             + self.list_bytes
     }
 
-    fn intern(&mut self, form: Form) -> F {
+    fn intern(&mut self, form: Formula) -> FormulaId {
         let id = self.table.intern(form);
         if (id as usize) < self.facts.len() {
-            return F(id);
+            return FormulaId(id);
         }
-        let leaf = Facts { child: false, atom: false, size: 1, depth: 1 };
-        let of = |inner: &F| self.facts[inner.0 as usize];
-        let above = |one: Facts, other: Facts| Facts {
-            child: one.child | other.child,
-            atom: one.atom | other.atom,
+        let leaf = FormulaFacts { has_child: false, has_atom: false, size: 1, depth: 1 };
+        let of = |inner: &FormulaId| self.facts[inner.0 as usize];
+        let above = |one: FormulaFacts, other: FormulaFacts| FormulaFacts {
+            has_child: one.has_child | other.has_child,
+            has_atom: one.has_atom | other.has_atom,
             size: one.size.saturating_add(other.size),
             depth: one.depth.max(other.depth + 1),
         };
         let (facts, bytes) = match self.table.get(id) {
-            Form::False | Form::True => (leaf, 0),
-            Form::Child(_) => (Facts { child: true, ..leaf }, 0),
-            Form::Atom(atom) => (Facts { atom: true, ..leaf }, atom.list_bytes()),
-            Form::Not(inner) => (above(leaf, of(inner)), 0),
-            Form::And(list) | Form::Or(list) | Form::One(list) => {
+            Formula::False | Formula::True => (leaf, 0),
+            Formula::Child(_) => (FormulaFacts { has_child: true, ..leaf }, 0),
+            Formula::Atom(atom) => (FormulaFacts { has_atom: true, ..leaf }, atom.list_bytes()),
+            Formula::Not(inner) => (above(leaf, of(inner)), 0),
+            Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                 let facts = list.iter().fold(leaf, |so_far, inner| above(so_far, of(inner)));
-                (facts, list.len() * size_of::<F>())
+                (facts, list.len() * size_of::<FormulaId>())
             }
         };
-        self.deepest = self.deepest.max(facts.depth);
+        self.max_depth = self.max_depth.max(facts.depth);
         self.list_bytes += bytes;
         self.facts.push(facts);
-        F(id)
+        FormulaId(id)
     }
 
-    pub(crate) fn constant(truth: bool) -> F {
+    pub(crate) fn constant(truth: bool) -> FormulaId {
         if truth { TRUE } else { FALSE }
     }
 
-    pub(crate) fn atom(&mut self, atom: Atom) -> F {
-        self.intern(Form::Atom(atom))
+    pub(crate) fn atom(&mut self, atom: FormulaAtom) -> FormulaId {
+        self.intern(Formula::Atom(atom))
     }
 
-    /// The formula of an atom that was mentioned before.
-    pub(crate) fn known_atom(&self, atom: &Atom) -> Option<F> {
-        self.table.find(&Form::Atom(atom.clone())).map(F)
+    /// Returns the formula of an atom if it was interned before.
+    pub(crate) fn find_atom(&self, atom: &FormulaAtom) -> Option<FormulaId> {
+        self.table.find(&Formula::Atom(atom.clone())).map(FormulaId)
     }
 
-    pub(crate) fn child(&mut self, node: NodeId) -> F {
-        self.intern(Form::Child(node))
+    pub(crate) fn child(&mut self, node: NodeId) -> FormulaId {
+        self.intern(Formula::Child(node))
     }
 
-    pub(crate) fn not(&mut self, id: F) -> F {
+    /// Returns the negation, pushed down to the leaves.
+    pub(crate) fn not(&mut self, id: FormulaId) -> FormulaId {
         let (list, is_and) = match self.get(id) {
-            Form::False => return TRUE,
-            Form::True => return FALSE,
-            Form::Not(inner) => return *inner,
-            Form::Child(_) | Form::Atom(_) | Form::One(_) => return self.intern(Form::Not(id)),
-            Form::And(list) => (list, true),
-            Form::Or(list) => (list, false),
+            Formula::False => return TRUE,
+            Formula::True => return FALSE,
+            Formula::Not(inner) => return *inner,
+            Formula::Child(_) | Formula::Atom(_) | Formula::ExactlyOne(_) => {
+                return self.intern(Formula::Not(id));
+            }
+            Formula::And(list) => (list, true),
+            Formula::Or(list) => (list, false),
         };
         if let Some(&known) = self.negated.get(&id) {
             return known;
@@ -256,36 +272,37 @@ impl Formulas {
         negated
     }
 
-    pub(crate) fn and(&mut self, list: Vec<F>) -> F {
-        self.join(list, TRUE)
+    pub(crate) fn and(&mut self, list: Vec<FormulaId>) -> FormulaId {
+        self.flatten_connective(list, TRUE)
     }
 
-    pub(crate) fn or(&mut self, list: Vec<F>) -> F {
-        self.join(list, FALSE)
+    pub(crate) fn or(&mut self, list: Vec<FormulaId>) -> FormulaId {
+        self.flatten_connective(list, FALSE)
     }
 
-    pub(crate) fn both(&mut self, left: F, right: F) -> F {
+    pub(crate) fn both(&mut self, left: FormulaId, right: FormulaId) -> FormulaId {
         self.and(vec![left, right])
     }
 
-    /// A conjunction (`unit` is [`TRUE`]) or a disjunction (`unit` is [`FALSE`]).
-    fn join(&mut self, list: Vec<F>, unit: F) -> F {
+    /// Builds a conjunction (`unit` is [`TRUE`]) or a disjunction (`unit` is [`FALSE`]): flattens,
+    /// sorts, removes duplicates, and detects complementary operands.
+    fn flatten_connective(&mut self, list: Vec<FormulaId>, unit: FormulaId) -> FormulaId {
         let zero = if unit == TRUE { FALSE } else { TRUE };
-        let mut flat: Vec<F> = Vec::with_capacity(list.len());
+        let mut flat: Vec<FormulaId> = Vec::with_capacity(list.len());
         for one in list {
             match self.get(one) {
-                Form::And(inner) if unit == TRUE => flat.extend_from_slice(inner),
-                Form::Or(inner) if unit == FALSE => flat.extend_from_slice(inner),
+                Formula::And(inner) if unit == TRUE => flat.extend_from_slice(inner),
+                Formula::Or(inner) if unit == FALSE => flat.extend_from_slice(inner),
                 _ if one == zero => return zero,
                 _ if one == unit => {}
                 _ => flat.push(one),
             }
         }
-        self.work += flat.len() as u64;
+        self.work_done += flat.len() as u64;
         flat.sort_unstable();
         flat.dedup();
         for &one in &flat {
-            if let Form::Not(inner) = self.get(one)
+            if let Formula::Not(inner) = self.get(one)
                 && flat.binary_search(inner).is_ok()
             {
                 return zero;
@@ -294,16 +311,16 @@ impl Formulas {
         match flat.len() {
             0 => unit,
             1 => flat[0],
-            _ if unit == TRUE => self.intern(Form::And(flat.into())),
-            _ => self.intern(Form::Or(flat.into())),
+            _ if unit == TRUE => self.intern(Formula::And(flat.into())),
+            _ => self.intern(Formula::Or(flat.into())),
         }
     }
 
-    /// Exactly one holds.
-    pub(crate) fn one(&mut self, mut list: Vec<F>) -> F {
+    /// Returns the formula that exactly one of `list` holds.
+    pub(crate) fn exactly_one(&mut self, mut list: Vec<FormulaId>) -> FormulaId {
         list.retain(|&one| one != FALSE);
         list.sort_unstable();
-        // What occurs twice holds twice or not at all.
+        // An operand that occurs twice cannot be the only one that holds, so it must be false.
         let mut once = Vec::with_capacity(list.len());
         let mut never = Vec::new();
         for group in list.chunk_by(|left, right| left == right) {
@@ -319,13 +336,14 @@ impl Formulas {
             let never = never.into_iter().map(|one| self.not(one)).collect();
             return self.and(never);
         }
-        let mut all: Vec<F> = never.into_iter().map(|one| self.not(one)).collect();
+        let mut all: Vec<FormulaId> = never.into_iter().map(|one| self.not(one)).collect();
         if let [one, other] = once[..] {
-            // What holds with another one only does not hold alone.
+            // If the conjuncts of one operand include those of the other, the weaker must hold and
+            // the rest of the stronger must fail.
             let (one, other) = (self.conjuncts(one), self.conjuncts(other));
             let (less, more) = if one.len() < other.len() { (one, other) } else { (other, one) };
-            let is_left = |part: &F| less.binary_search(part).is_err();
-            let rest: Vec<F> = more.iter().copied().filter(is_left).collect();
+            let is_left = |part: &FormulaId| less.binary_search(part).is_err();
+            let rest: Vec<FormulaId> = more.iter().copied().filter(is_left).collect();
             if less.len() + rest.len() == more.len() {
                 let rest = self.and(rest);
                 all.push(self.not(rest));
@@ -336,23 +354,23 @@ impl Formulas {
         all.push(match once.len() {
             0 => FALSE,
             1 => once[0],
-            _ => self.intern(Form::One(once.into())),
+            _ => self.intern(Formula::ExactlyOne(once.into())),
         });
         self.and(all)
     }
 
-    /// The formula with every leaf replaced. Parts without children are kept as they are if
-    /// only these are replaced.
-    pub(crate) fn replace<X>(
+    /// Returns the formula with leaves replaced by `leaf`. With [`ReplacedLeaves::Children`],
+    /// subformulas without children are kept as they are. Fails if `leaf` does.
+    pub(crate) fn replace_leaves<X>(
         &mut self,
-        id: F,
-        which: Leaves,
-        seen: &mut Map<F, F>,
-        leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
-    ) -> Result<F, X> {
+        id: FormulaId,
+        which: ReplacedLeaves,
+        seen: &mut CompactMap<FormulaId, FormulaId>,
+        leaf: &mut impl FnMut(&mut FormulaArena, FormulaId) -> Result<FormulaId, X>,
+    ) -> Result<FormulaId, X> {
         let has_any = match which {
-            Leaves::All => id != FALSE && id != TRUE,
-            Leaves::Children => self.has_child(id),
+            ReplacedLeaves::All => id != FALSE && id != TRUE,
+            ReplacedLeaves::Children => self.has_child(id),
         };
         if !has_any {
             return Ok(id);
@@ -361,20 +379,20 @@ impl Formulas {
             return Ok(known);
         }
         let (list, decides) = match self.get(id) {
-            Form::False | Form::True => return Ok(id),
-            Form::Child(_) | Form::Atom(_) => return leaf(self, id),
-            &Form::Not(inner) => {
-                let inner = self.replace(inner, which, seen, leaf)?;
+            Formula::False | Formula::True => return Ok(id),
+            Formula::Child(_) | Formula::Atom(_) => return leaf(self, id),
+            &Formula::Not(inner) => {
+                let inner = self.replace_leaves(inner, which, seen, leaf)?;
                 return Ok(self.not(inner));
             }
-            Form::And(list) => (Arc::clone(list), Some(FALSE)),
-            Form::Or(list) => (Arc::clone(list), Some(TRUE)),
-            Form::One(list) => (Arc::clone(list), None),
+            Formula::And(list) => (Arc::clone(list), Some(FALSE)),
+            Formula::Or(list) => (Arc::clone(list), Some(TRUE)),
+            Formula::ExactlyOne(list) => (Arc::clone(list), None),
         };
-        self.work += list.len() as u64;
+        self.work_done += list.len() as u64;
         let mut new = Vec::with_capacity(list.len());
         for &one in list.iter() {
-            let one = self.replace(one, which, seen, leaf)?;
+            let one = self.replace_leaves(one, which, seen, leaf)?;
             if Some(one) == decides {
                 seen.insert(id, one);
                 return Ok(one);
@@ -384,76 +402,94 @@ impl Formulas {
         let new = match decides {
             Some(FALSE) => self.and(new),
             Some(_) => self.or(new),
-            None => self.one(new),
+            None => self.exactly_one(new),
         };
         seen.insert(id, new);
         Ok(new)
     }
 
-    /// The formula with nodes that the child was asked about replaced by formulas. The nodes are
-    /// sorted.
-    pub(crate) fn answer(&mut self, id: F, asked: &[NodeId], answers: &[F]) -> F {
-        if asked.is_empty() || !self.has_child(id) {
+    /// Returns the formula with the child leaves of `queries` (sorted) replaced by the formulas of
+    /// `verdicts`.
+    pub(crate) fn substitute_verdicts(
+        &mut self,
+        id: FormulaId,
+        queries: &[NodeId],
+        verdicts: &[FormulaId],
+    ) -> FormulaId {
+        if queries.is_empty() || !self.has_child(id) {
             return id;
         }
-        let replaced: Result<F, std::convert::Infallible> =
-            self.replace(id, Leaves::Children, &mut Map::default(), &mut |all, leaf| {
+        let replaced: Result<FormulaId, std::convert::Infallible> = self.replace_leaves(
+            id,
+            ReplacedLeaves::Children,
+            &mut CompactMap::default(),
+            &mut |all, leaf| {
                 Ok(match all.get(leaf) {
-                    Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
+                    Formula::Child(node) => {
+                        queries.binary_search(node).map_or(leaf, |at| verdicts[at])
+                    }
                     _ => leaf,
                 })
-            });
+            },
+        );
         match replaced {
             Ok(new) => new,
         }
     }
 
-    /// Nodes that the formulas ask the child about, in order.
-    pub(crate) fn asked(&self, list: &[F]) -> Vec<NodeId> {
+    /// Returns the nodes that the child is queried for, sorted.
+    pub(crate) fn queried_nodes(&self, list: &[FormulaId]) -> Vec<NodeId> {
         let mut nodes = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
-        let mut stack: Vec<F> = list.to_vec();
+        let mut stack: Vec<FormulaId> = list.to_vec();
         while let Some(id) = stack.pop() {
             if !self.has_child(id) || !seen.insert(id) {
                 continue;
             }
             match self.get(id) {
-                Form::Child(node) => nodes.push(*node),
-                Form::Not(inner) => stack.push(*inner),
-                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                Formula::Child(node) => nodes.push(*node),
+                Formula::Not(inner) => stack.push(*inner),
+                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                     stack.extend_from_slice(list);
                 }
-                Form::False | Form::True | Form::Atom(_) => {}
+                Formula::False | Formula::True | Formula::Atom(_) => {}
             }
         }
         nodes.sort_unstable();
         nodes
     }
 
-    /// The truth of a formula by the truths of its atoms; what is said of children counts as false.
-    pub(crate) fn holds(&self, id: F, atom: &mut impl FnMut(&Atom) -> bool) -> bool {
-        self.holds_within(id, atom, &mut Map::default())
+    /// Returns the truth of a formula, given the truth of its atoms. Child leaves count as false.
+    pub(crate) fn evaluate(
+        &self,
+        id: FormulaId,
+        atom: &mut impl FnMut(&FormulaAtom) -> bool,
+    ) -> bool {
+        self.evaluate_memoized(id, atom, &mut CompactMap::default())
     }
 
-    fn holds_within(
+    /// Evaluates a formula, with results memoized for large subformulas.
+    fn evaluate_memoized(
         &self,
-        id: F,
-        atom: &mut impl FnMut(&Atom) -> bool,
-        known: &mut Map<F, bool>,
+        id: FormulaId,
+        atom: &mut impl FnMut(&FormulaAtom) -> bool,
+        known: &mut CompactMap<FormulaId, bool>,
     ) -> bool {
         let is_small = self.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut holds = |one: F| self.holds_within(one, atom, known);
+        let mut holds = |one: FormulaId| self.evaluate_memoized(one, atom, known);
         let truth = match self.get(id) {
-            Form::False | Form::Child(_) => false,
-            Form::True => true,
-            Form::Atom(one) => atom(one),
-            Form::Not(inner) => !holds(*inner),
-            Form::And(list) => list.iter().all(|&one| holds(one)),
-            Form::Or(list) => list.iter().any(|&one| holds(one)),
-            Form::One(list) => list.iter().filter(|&&one| holds(one)).take(2).count() == 1,
+            Formula::False | Formula::Child(_) => false,
+            Formula::True => true,
+            Formula::Atom(one) => atom(one),
+            Formula::Not(inner) => !holds(*inner),
+            Formula::And(list) => list.iter().all(|&one| holds(one)),
+            Formula::Or(list) => list.iter().any(|&one| holds(one)),
+            Formula::ExactlyOne(list) => {
+                list.iter().filter(|&&one| holds(one)).take(2).count() == 1
+            }
         };
         if !is_small {
             known.insert(id, truth);
@@ -461,8 +497,12 @@ impl Formulas {
         truth
     }
 
-    /// Atoms in some formulas, each once, until one is found; whether one was.
-    pub(crate) fn some_atom(&self, all: &[F], mut found: impl FnMut(&Atom) -> bool) -> bool {
+    /// Calls `found` for each distinct atom until it returns `true`. Returns `true` if it did.
+    pub(crate) fn any_atom(
+        &self,
+        all: &[FormulaId],
+        mut found: impl FnMut(&FormulaAtom) -> bool,
+    ) -> bool {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut stack = all.to_vec();
         while let Some(id) = stack.pop() {
@@ -470,56 +510,56 @@ impl Formulas {
                 continue;
             }
             match self.get(id) {
-                Form::Atom(atom) if found(atom) => return true,
-                Form::Not(inner) => stack.push(*inner),
-                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                Formula::Atom(atom) if found(atom) => return true,
+                Formula::Not(inner) => stack.push(*inner),
+                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                     stack.extend_from_slice(list);
                 }
-                Form::Atom(_) | Form::False | Form::True | Form::Child(_) => {}
+                Formula::Atom(_) | Formula::False | Formula::True | Formula::Child(_) => {}
             }
         }
         false
     }
 
-    /// Whether a formula is an atom or a negated one.
-    pub(crate) fn is_literal(&self, id: F) -> bool {
+    /// Returns `true` for an atom or a negated atom.
+    pub(crate) fn is_literal(&self, id: FormulaId) -> bool {
         match self.get(id) {
-            Form::Atom(_) => true,
-            Form::Not(inner) => matches!(self.get(*inner), Form::Atom(_)),
+            Formula::Atom(_) => true,
+            Formula::Not(inner) => matches!(self.get(*inner), Formula::Atom(_)),
             _ => false,
         }
     }
 
-    /// The name that must not come, where a formula says no more than that.
-    pub(crate) fn excluded_name(&self, id: F) -> Option<NameId> {
-        let Form::Not(inner) = self.get(id) else { return None };
+    /// Returns the name if the formula says no more than that this property is absent.
+    pub(crate) fn excluded_property(&self, id: FormulaId) -> Option<NameId> {
+        let Formula::Not(inner) = self.get(id) else { return None };
         match self.get(*inner) {
-            Form::Atom(Atom::Owed(names)) if names.len() == 1 => Some(names[0]),
+            Formula::Atom(FormulaAtom::Required(names)) if names.len() == 1 => Some(names[0]),
             _ => None,
         }
     }
 
-    /// How many more members may come, where a formula says no more than that.
-    pub(crate) fn most_members(&self, id: F) -> Option<u64> {
-        let Form::Not(inner) = self.get(id) else { return None };
+    /// Returns the number if the formula says no more than that at most so many properties follow.
+    pub(crate) fn max_more_properties(&self, id: FormulaId) -> Option<u64> {
+        let Formula::Not(inner) = self.get(id) else { return None };
         match self.get(*inner) {
-            Form::Atom(Atom::MoreMembers(count)) => Some(count.saturating_sub(1)),
+            Formula::Atom(FormulaAtom::MinProperties(count)) => Some(count.saturating_sub(1)),
             _ => None,
         }
     }
 
-    /// How many formulas one is made of.
-    pub(crate) fn parts(&self, id: F) -> usize {
+    /// Returns the number of operands of the top connective, 1 for a leaf.
+    pub(crate) fn part_count(&self, id: FormulaId) -> usize {
         match self.get(id) {
-            Form::And(list) | Form::Or(list) | Form::One(list) => list.len(),
+            Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => list.len(),
             _ => 1,
         }
     }
 
-    /// Members of a conjunction.
-    pub(crate) fn conjuncts(&self, id: F) -> Vec<F> {
+    /// Returns the operands of a conjunction, or the formula itself.
+    pub(crate) fn conjuncts(&self, id: FormulaId) -> Vec<FormulaId> {
         match self.get(id) {
-            Form::And(list) => list.to_vec(),
+            Formula::And(list) => list.to_vec(),
             _ if id == TRUE => Vec::new(),
             _ => vec![id],
         }

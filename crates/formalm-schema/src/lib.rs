@@ -1,42 +1,30 @@
-//! JSON Schema as a lazy deterministic machine over bytes.
+//! JSON Schema as a lazy deterministic automaton over bytes.
 //!
-//! A schema is no grammar here. At each place of a text stands one Boolean formula over a dozen
-//! kinds of atoms ([`formula`]); reading a name or an item takes its derivative, in which the
-//! child appears as the statement that it satisfies a node. The child evaluates its own formulas
-//! and tells the truths that were asked for when it closes. Whether a state can be completed is
-//! asked of a small search with a theory for each type ([`solve`]).
+#![doc = include_str!("../README.md")]
 
-mod alternatives;
-mod approximations;
-mod core;
-mod decimal;
-mod difference;
-mod document;
-mod expand;
+mod expansion;
 mod formats;
 mod formula;
+mod interner;
+mod json;
 mod machine;
-mod names;
-mod nested;
-mod node;
 mod options;
-mod pattern;
-mod pruned;
-mod read;
-mod shared;
-mod solve;
-mod source;
-mod table;
-mod tree;
-mod unevaluated;
-mod value;
+mod schema_difference;
+mod schema_nodes;
+mod schema_reader;
+mod shared_automata;
+mod solver;
+mod unique_items_exactness;
+mod unreachable_subschemas;
 
-pub use difference::Described;
-pub use document::Document;
-pub use formalm_automata::spelling::Escapes;
+pub use formalm_automata::json_escapes::EscapePolicy;
 pub use formats::NAMES as FORMATS;
-pub use machine::{SchemaAutomaton, SchemaKeys};
-pub use node::{Effect, Note};
-pub use options::{Blanks, Formats, Layout, Limits, Options, Order};
+pub use json::document::Document;
+pub use machine::{SchemaAutomaton, SchemaMaskClasses};
+pub use options::{
+    FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, Whitespace, WhitespaceLayout,
+};
+pub use schema_difference::SchemaDescription;
+pub use schema_nodes::{NoteEffect, SchemaNote};
 #[cfg(feature = "solver-clock")]
-pub use solve::solver_time;
+pub use solver::solver_time;

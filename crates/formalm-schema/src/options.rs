@@ -1,58 +1,60 @@
-//! How a schema is read and how its members are written.
+//! Options of a schema automaton: how the schema is interpreted and how instances are spelled, and
+//! resource limits.
 
-use formalm_automata::spelling::Escapes;
+use formalm_automata::json_escapes::EscapePolicy;
 
 use crate::formats::NAMES;
 
-/// In which order the members of an object come.
+/// The order in which the properties of an object may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// One fixed order at each place: declared names first, as the schema declares them, then the
-    /// required names that are not declared, then all others in any order.
+pub enum PropertyOrder {
+    /// One fixed order at each object: declared properties first, in the order of the schema, then
+    /// required properties that are not declared, then all others in any order.
     #[default]
     Schema,
     /// Any order.
     Any,
 }
 
-/// A set of the formats that are known.
+/// A set of known values of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Formats(u32);
+pub struct FormatSet(u32);
 
-impl Formats {
-    /// All of them.
-    pub const ALL: Formats = Formats(u32::MAX);
-    /// None of them.
-    pub const NONE: Formats = Formats(0);
+impl FormatSet {
+    /// All known formats.
+    pub const ALL: FormatSet = FormatSet(u32::MAX);
+    /// No format.
+    pub const NONE: FormatSet = FormatSet(0);
 
-    /// Formats by name; `None` if one is not known.
-    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Formats> {
-        names.into_iter().try_fold(Formats::NONE, |set, name| {
+    /// Returns the set of the named formats, or `None` if one is unknown.
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<FormatSet> {
+        names.into_iter().try_fold(FormatSet::NONE, |set, name| {
             let at = NAMES.iter().position(|known| *known == name)?;
-            Some(Formats(set.0 | 1 << at))
+            Some(FormatSet(set.0 | 1 << at))
         })
     }
 
-    /// Whether a format is known and among these.
+    /// Returns `true` if a format is known and in the set.
     pub(crate) fn enforces(self, name: &str) -> bool {
         NAMES.iter().position(|known| *known == name).is_some_and(|at| self.0 >> at & 1 == 1)
     }
 }
 
-/// A few blanks: spaces, tabs and line ends.
+/// A short string of whitespace: spaces, tabs and line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blanks {
-    bytes: [u8; Blanks::MOST],
+pub struct Whitespace {
+    bytes: [u8; Whitespace::MAX_LEN],
     length: u8,
 }
 
-impl Blanks {
-    /// Most blanks in one place. Levels are limited, so that those of a line can be counted.
-    pub const MOST: usize = 32;
+impl Whitespace {
+    /// Maximum length, in bytes. It is bounded so that the indentation of a nested line fits a
+    /// counter. Chosen, not measured.
+    pub const MAX_LEN: usize = 32;
 
-    /// Blanks as a text has them; `None` if there are too many, or others.
-    pub fn of(text: &str) -> Option<Blanks> {
-        let mut blanks = Blanks::default();
+    /// Converts a string. Returns `None` if it is too long or contains other characters.
+    pub fn parse(text: &str) -> Option<Whitespace> {
+        let mut blanks = Whitespace::default();
         blanks.bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         blanks.length = text.len() as u8;
         text.bytes().all(|byte| b" \n\t\r".contains(&byte)).then_some(blanks)
@@ -63,75 +65,76 @@ impl Blanks {
     }
 }
 
-/// Exactly which blanks stand between the parts of a text.
+/// The exact whitespace between the tokens of an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// What each level adds to the beginning of a line; none is one line for all. Objects and
-    /// arrays without parts are never broken.
-    pub indent: Option<Blanks>,
-    /// Behind a comma, before the end of the line.
-    pub after_comma: Blanks,
-    /// Before a colon.
-    pub before_colon: Blanks,
-    /// Behind a colon.
-    pub after_colon: Blanks,
+pub struct WhitespaceLayout {
+    /// The indentation added at each level; `None` writes everything on one line. Empty objects and
+    /// arrays are never broken.
+    pub indent: Option<Whitespace>,
+    /// Whitespace after a comma, before the line end.
+    pub after_comma: Whitespace,
+    /// Whitespace before a colon.
+    pub before_colon: Whitespace,
+    /// Whitespace after a colon.
+    pub after_colon: Whitespace,
 }
 
-/// Policies: what a schema leaves open.
+/// Choices that a schema leaves open.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// The order of members.
-    pub order: Order,
-    /// Blanks allowed in each gap between the parts of an object or array.
-    pub blanks: u8,
-    /// Exactly these blanks instead.
-    pub layout: Option<Layout>,
-    /// Whether numbers have exponents where something is asked of them.
-    pub exponents: bool,
-    /// How strings are spelled.
-    pub escapes: Escapes,
-    /// The formats that are enforced; others are annotations.
-    pub formats: Formats,
-    /// Whether objects take members that nothing is said of, where `additionalProperties` is not
-    /// given beside `properties` or `patternProperties`.
-    pub takes_more: bool,
-    /// Most containers nested in each other where nothing is said of a value.
-    pub depth: u32,
-    /// Whether what is not exact is taken, and told, rather than refused.
-    pub approximate: bool,
+pub struct JsonSchemaOptions {
+    /// The order of properties.
+    pub property_order: PropertyOrder,
+    /// Maximum whitespace, in bytes, in each gap between the tokens of an object or array.
+    pub max_whitespace: u8,
+    /// Exact whitespace; overrides the maximum.
+    pub layout: Option<WhitespaceLayout>,
+    /// Allows exponents in numbers that the schema constrains.
+    pub allow_exponents: bool,
+    /// How strings are escaped.
+    pub escapes: EscapePolicy,
+    /// The formats that are enforced; all others are annotations.
+    pub formats: FormatSet,
+    /// Allows undeclared properties where `properties` or `patternProperties` comes without
+    /// `additionalProperties`.
+    pub allow_additional: bool,
+    /// Maximum nesting of arrays and objects where the schema does not constrain the value.
+    pub max_free_depth: u32,
+    /// Accepts schemas that cannot be enforced exactly, with notes, instead of refusing them.
+    pub allow_approximate: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            order: Order::Schema,
-            blanks: 1,
+impl Default for JsonSchemaOptions {
+    fn default() -> JsonSchemaOptions {
+        JsonSchemaOptions {
+            property_order: PropertyOrder::Schema,
+            max_whitespace: 1,
             layout: None,
-            exponents: false,
-            escapes: Escapes::Minimal,
-            formats: Formats::ALL,
-            takes_more: true,
-            depth: u32::MAX,
-            approximate: false,
+            allow_exponents: false,
+            escapes: EscapePolicy::Minimal,
+            formats: FormatSet::ALL,
+            allow_additional: true,
+            max_free_depth: u32::MAX,
+            allow_approximate: false,
         }
     }
 }
 
-/// What the machine may use. Exceeding it is an error.
+/// Resource limits of an automaton. Exceeding one is
+/// [`Error::Limit`](formalm_automata::Error::Limit).
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// States kept.
+pub struct JsonSchemaLimits {
+    /// Maximum number of states.
     pub states: u64,
-    /// Bytes of memory.
+    /// Maximum memory, in bytes.
     pub bytes: u64,
-    /// Steps of the search that decides whether one state is viable.
+    /// Maximum number of solver steps to decide one state's viability.
     pub steps: u64,
-    /// Nesting of the text.
+    /// Maximum nesting of an instance.
     pub nesting: u32,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { states: 2_000_000, bytes: 512 << 20, steps: 60_000, nesting: 1_000 }
+impl Default for JsonSchemaLimits {
+    fn default() -> JsonSchemaLimits {
+        JsonSchemaLimits { states: 2_000_000, bytes: 512 << 20, steps: 60_000, nesting: 1_000 }
     }
 }

@@ -1,31 +1,31 @@
-//! What can go wrong when a vocabulary is read.
+//! The error of loading or building a vocabulary.
 
 use std::fmt;
 
-/// Why a tokenizer file, token list or saved vocabulary was refused.
+/// The reason why a tokenizer file, token list or saved vocabulary was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// One sentence, no full stop.
+    /// One sentence without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub hint: Option<String>,
-    /// Where in the file, such as `model.vocab["Ġfoo"]`.
+    /// The place in the file, such as `model.vocab["Ġfoo"]`.
     pub place: Option<String>,
 }
 
 impl Error {
-    /// An error without place or hint.
+    /// Creates an error without place and hint.
     pub fn new(message: impl Into<String>) -> Error {
         Error { message: message.into(), hint: None, place: None }
     }
 
-    /// The same error with a hint.
+    /// Returns this error with a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Error {
         Error { hint: Some(hint.into()), ..self }
     }
 
-    /// The same error at a place of the file.
+    /// Returns this error with its place in the file.
     #[must_use]
     pub fn at(self, place: impl Into<String>) -> Error {
         Error { place: Some(place.into()), ..self }

@@ -1,38 +1,34 @@
-//! Token bytes and the tables that make masks quick.
-//!
-//! A [`Vocabulary`] says which bytes each token id stands for. From them come, once, a [`Trie`]
-//! for walks byte by byte and [`Classes`] for masks of the kind "every token whose characters
-//! lie in this set". Nothing here knows of languages.
+#![doc = include_str!("../README.md")]
 
-mod atoms;
-pub mod canonical;
+pub mod bpe;
+mod char_profile;
 mod checksum;
-mod classes;
-mod crossings;
+mod class_exits;
+mod class_mask_cache;
+mod class_masks;
 mod error;
-mod flat;
-mod lengths;
-mod ragged;
-mod saved;
-mod signature;
-mod special;
-mod stays;
-mod strings;
-pub mod tokenizer;
-mod tokens;
-mod trie;
+mod flat_trie;
+mod json_string_tokens;
+mod partial_chars;
+mod saved_vocabulary;
+mod special_tokens;
+mod subtree_signature;
+mod token_bytes;
+mod token_trie;
+pub mod tokenizer_json;
+mod tokens_by_length;
 mod vocabulary;
 
-pub use atoms::{Inside, Profile, Shape};
-pub use classes::Classes;
-pub use crossings::{Crossing, Crossings};
+pub use char_profile::{CharProfile, ProfileFilter, Utf8Shape};
+pub use class_exits::{ClassExit, ClassExits};
+pub use class_masks::ClassMasks;
 pub use error::Error;
-pub use flat::Node;
-pub use ragged::{Ragged, Tail};
-pub use signature::Signature;
-pub use strings::{Closing, Ending, Strings};
-pub use trie::Trie;
-pub use vocabulary::{Beside, Vocabulary};
+pub use flat_trie::TrieNode;
+pub use json_string_tokens::{ClosingToken, EndingToken, JsonStringTokens};
+pub use partial_chars::{PartialChar, PartialToken};
+pub use subtree_signature::SubtreeSignature;
+pub use token_trie::TokenTrie;
+pub use vocabulary::{Vocabulary, VocabularyExtension};
 
-/// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
-pub type Words = [u32];
+/// Words of a bitmask: bit `id & 31` of word `id >> 5`; 1 = allowed.
+pub type MaskWords = [u32];

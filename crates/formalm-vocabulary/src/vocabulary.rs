@@ -1,75 +1,77 @@
-//! Token id → bytes.
+//! The vocabulary: token id to bytes, end tokens, and the tables that masks are made from.
 
 use std::any::Any;
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
+use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::pool;
-use formalm_automata::spelling::Escapes;
-use formalm_automata::{CharSet, Cover, SetOnce, TokenNames, WIDE_PARTS};
+use formalm_automata::{CharSet, ClassCover, NameTokens, SetOnce, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
-use crate::Words;
-use crate::stays::Stays;
-use crate::strings::Strings;
-use crate::tokens::Tokens;
-use crate::{Classes, Error, Trie};
+use crate::MaskWords;
+use crate::class_mask_cache::ClassMaskCache;
+use crate::json_string_tokens::JsonStringTokens;
+use crate::token_bytes::TokenBytes;
+use crate::{ClassMasks, Error, TokenTrie};
 
-/// The bytes of every token id, which ids end a text, and the tables for masks. Immutable; clones
-/// share everything.
+/// The bytes of every token id, the ids that end a text, and the mask tables.
+///
+/// Immutable; clones share everything.
 #[derive(Clone)]
 pub struct Vocabulary {
-    tokens: Arc<Tokens>,
-    tables: Arc<Tables>,
+    tokens: Arc<TokenBytes>,
+    tables: Arc<VocabularyTables>,
     end_token_ids: Arc<[u32]>,
     fingerprint: Arc<str>,
-    /// The same without the bytes of special tokens, if some have them.
+    /// This vocabulary without the bytes of special tokens, if some have bytes.
     plain: Option<Arc<Vocabulary>>,
 }
 
-/// Tokens below which the caller's thread makes all tables: about a millisecond of work.
-const SMALL: usize = 4_096;
+/// Vocabulary size, in tokens, below which the calling thread builds all tables: about a
+/// millisecond of work.
+const MIN_PARALLEL_TOKENS: usize = 4_096;
 
 #[derive(Debug)]
-struct Tables {
-    trie: Trie,
-    classes: Classes,
+struct VocabularyTables {
+    trie: TokenTrie,
+    classes: ClassMasks,
     longest_bytes: usize,
-    stays: Stays,
-    names: SetOnce<Arc<TokenNames>>,
+    class_mask_cache: ClassMaskCache,
+    names: SetOnce<Arc<NameTokens>>,
     joins_items: SetOnce<Box<[u32]>>,
     whole_items: SetOnce<Box<[u32]>>,
-    /// By how strings are spelled.
-    strings: [SetOnce<Strings>; 3],
-    opened: [SetOnce<Strings>; 3],
-    beside: SetOnce<Box<dyn Beside>>,
+    /// Indexed by the escapes that strings may use.
+    strings: [SetOnce<JsonStringTokens>; 3],
+    opened: [SetOnce<JsonStringTokens>; 3],
+    extension: SetOnce<Box<dyn VocabularyExtension>>,
 }
 
-/// What others keep beside a vocabulary: whatever depends on its tokens alone.
-pub trait Beside: Any + Debug + Send + Sync {
-    /// Memory in use, in bytes.
+/// Data that another crate attaches to a vocabulary because it depends on the tokens alone.
+pub trait VocabularyExtension: Any + Debug + Send + Sync {
+    /// Returns the memory in use, in bytes.
     fn memory_bytes(&self) -> usize;
 }
 
 impl Vocabulary {
-    /// A vocabulary from the bytes of each id; `None` is a special token.
+    /// Builds a vocabulary from the bytes of each id; `None` marks a special token.
     ///
     /// A token of no bytes would make no progress, so it counts as special, and so does an end
-    /// token whatever its bytes; both are reported in [`Vocabulary::notes`]. Several ids may have
-    /// the same bytes: they get the same verdict.
+    /// token whatever its bytes. Both are reported in [`Vocabulary::notes`]. Several ids may have
+    /// the same bytes; they get the same verdict.
     ///
     /// # Errors
     ///
-    /// No ids, no token with bytes, an end token that is not an id, or sizes beyond our limits.
+    /// No ids, no token with bytes, an end token that is not an id, or sizes beyond the limits.
     pub fn from_tokens(
         tokens: Vec<Option<Vec<u8>>>,
         end_token_ids: Vec<u32>,
     ) -> Result<Vocabulary, Error> {
         let given = tokens.iter().map(Option::as_deref);
-        Vocabulary::build(Tokens::new(given)?, end_token_ids)
+        Vocabulary::build(TokenBytes::new(given)?, end_token_ids)
     }
 
-    /// The same, with names of special tokens and sentences for [`Vocabulary::notes`].
+    /// Builds a vocabulary with names of special tokens and sentences for [`Vocabulary::notes`].
     ///
     /// # Errors
     ///
@@ -80,7 +82,7 @@ impl Vocabulary {
         mut names: Vec<(String, u32)>,
         notes: Vec<String>,
     ) -> Result<Vocabulary, Error> {
-        let mut tokens = Tokens::new(tokens.iter().map(Option::as_deref))?;
+        let mut tokens = TokenBytes::new(tokens.iter().map(Option::as_deref))?;
         if let Some((name, id)) = names.iter().find(|(_, id)| *id as usize >= tokens.len()) {
             return Err(Error::new(format!("{name:?} names {id}, which is not an id")));
         }
@@ -90,16 +92,16 @@ impl Vocabulary {
         Vocabulary::build(tokens, end_token_ids)
     }
 
-    /// The same with the ends of text replaced. The tables are shared unless an end token has
+    /// Returns this vocabulary with other end tokens. The tables are shared unless an end token has
     /// bytes, which it loses.
     ///
     /// # Errors
     ///
     /// An end token that is not an id.
     pub fn with_end_token_ids(&self, end_token_ids: Vec<u32>) -> Result<Vocabulary, Error> {
-        let ends = checked_ends(end_token_ids, self.len())?;
+        let ends = checked_end_ids(end_token_ids, self.len())?;
         if ends.iter().any(|&id| self.token_bytes(id).is_some()) {
-            return Vocabulary::build(Tokens::clone(&self.tokens), ends);
+            return Vocabulary::build(TokenBytes::clone(&self.tokens), ends);
         }
         Ok(Vocabulary {
             fingerprint: fingerprint(&self.tokens, &ends).into(),
@@ -108,9 +110,9 @@ impl Vocabulary {
         })
     }
 
-    /// Checks the parts and makes the tables.
-    pub(crate) fn build(mut tokens: Tokens, ends: Vec<u32>) -> Result<Vocabulary, Error> {
-        let ends = checked_ends(ends, tokens.len())?;
+    /// Checks the parts and builds the tables.
+    pub(crate) fn build(mut tokens: TokenBytes, ends: Vec<u32>) -> Result<Vocabulary, Error> {
+        let ends = checked_end_ids(ends, tokens.len())?;
         if ends.iter().any(|&id| tokens.get(id).is_some()) {
             tokens = tokens.without(&ends);
         }
@@ -120,7 +122,7 @@ impl Vocabulary {
             ));
         }
         Ok(Vocabulary {
-            tables: Arc::new(Tables::new(&tokens)),
+            tables: Arc::new(VocabularyTables::new(&tokens)),
             fingerprint: fingerprint(&tokens, &ends).into(),
             end_token_ids: ends.into(),
             tokens: Arc::new(tokens),
@@ -128,128 +130,138 @@ impl Vocabulary {
         })
     }
 
-    /// This vocabulary with other bytes, where special tokens have some.
-    pub(crate) fn build_special(&self, tokens: Tokens) -> Result<Vocabulary, Error> {
-        let made = Vocabulary::build(tokens, self.end_token_ids().to_vec())?;
-        Ok(Vocabulary { plain: Some(Arc::new(self.clone())), ..made })
+    /// Builds the variant of this vocabulary in which special tokens have bytes.
+    pub(crate) fn build_with_special_bytes(&self, tokens: TokenBytes) -> Result<Vocabulary, Error> {
+        let compute_class_mask = Vocabulary::build(tokens, self.end_token_ids().to_vec())?;
+        Ok(Vocabulary { plain: Some(Arc::new(self.clone())), ..compute_class_mask })
     }
 
-    /// The same in which special tokens have no bytes.
-    pub fn plain(&self) -> &Vocabulary {
+    /// Returns the vocabulary in which special tokens have no bytes.
+    pub fn without_special_bytes(&self) -> &Vocabulary {
         self.plain.as_deref().unwrap_or(self)
     }
 
-    /// Whether special tokens have bytes: [`Vocabulary::with_special`].
+    /// Returns `true` if special tokens have bytes; see [`Vocabulary::with_special_tokens`].
     #[inline]
-    pub fn has_special(&self) -> bool {
+    pub fn has_special_bytes(&self) -> bool {
         self.plain.is_some()
     }
 
-    pub(crate) fn tokens(&self) -> &Tokens {
+    pub(crate) fn tokens(&self) -> &TokenBytes {
         &self.tokens
     }
 
-    /// Number of ids: one more than the largest.
+    /// Returns the number of ids: one more than the largest.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a vocabulary is never empty")]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The bytes of a token; `None` for a special token and beyond the last id.
+    /// Returns the bytes of a token; `None` for a special token and for ids beyond the last.
     #[inline]
     pub fn token_bytes(&self, token_id: u32) -> Option<&[u8]> {
         self.tokens.get(token_id)
     }
 
-    /// Ids that end a text, ascending.
+    /// Returns the ids that end a text, ascending.
     #[inline]
     pub fn end_token_ids(&self) -> &[u32] {
         &self.end_token_ids
     }
 
-    /// Whether an id ends a text.
+    /// Returns `true` if an id ends a text.
     #[inline]
-    pub fn is_end(&self, token_id: u32) -> bool {
+    pub fn is_end_token(&self, token_id: u32) -> bool {
         self.end_token_ids.binary_search(&token_id).is_ok()
     }
 
-    /// Ids without bytes, ascending: special tokens, ends of text, ids that no token has.
+    /// Iterates over the ids without bytes, ascending: special tokens, end tokens, and ids that no
+    /// token has.
     pub fn special_token_ids(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len() as u32).filter(|&id| self.token_bytes(id).is_none())
     }
 
-    /// Names of special tokens and their ids, in order of ids, where the file gave them.
+    /// Returns the names and ids of special tokens, by id, as far as the file gave them.
     pub fn special_tokens(&self) -> &[(String, u32)] {
         &self.tokens.names
     }
 
-    /// What a user should know about how the tokens were read, one sentence each.
+    /// Returns remarks for the user about how the tokens were read, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.tokens.notes
     }
 
-    /// The prefix tree of the tokens.
+    /// Returns the prefix tree of the tokens.
     #[inline]
-    pub fn trie(&self) -> &Trie {
+    pub fn trie(&self) -> &TokenTrie {
         &self.tables.trie
     }
 
-    /// The tokens by the characters they have.
+    /// Returns the tokens grouped by the characters they contain.
     #[inline]
-    pub fn classes(&self) -> &Classes {
+    pub fn class_masks(&self) -> &ClassMasks {
         &self.tables.classes
     }
 
-    /// The bitmask of the tokens within a set of characters, kept for the next who asks: of whole
-    /// characters, and of an unfinished last one if the set has every character beyond ASCII.
+    /// Returns the cached bitmask of the tokens within a character class: tokens of whole
+    /// characters, and tokens with a partial last character if the class has every character beyond
+    /// ASCII.
     ///
-    /// The set has the ASCII characters `ascii`; beyond ASCII it has those of `class`, which is so
-    /// much of each of the [`formalm_automata::wide_parts`].
-    pub fn stay(&self, ascii: u128, wide: [Cover; WIDE_PARTS], class: &CharSet) -> Arc<Words> {
+    /// The class has the ASCII characters `ascii`. Beyond ASCII it has those of `class`, whose
+    /// cover of each of the [`formalm_automata::wide_parts`] is `wide`.
+    pub fn class_mask(
+        &self,
+        ascii: u128,
+        wide: [ClassCover; WIDE_PARTS],
+        class: &CharSet,
+    ) -> Arc<MaskWords> {
         let tables = (&*self.tokens, &self.tables.classes);
-        self.tables.stays.get(tables, ascii, wide, class)
+        self.tables.class_mask_cache.get(tables, ascii, wide, class)
     }
 
-    /// Bytes of the longest token.
+    /// Returns the length of the longest token, in bytes.
     #[inline]
     pub fn longest_token_bytes(&self) -> usize {
         self.tables.longest_bytes
     }
 
-    /// What tokens do inside a string of JSON.
-    pub fn strings(&self, escapes: Escapes) -> &Strings {
-        self.tables.strings[escapes as usize].get_or_init(|| Strings::new(&self.tokens, escapes))
+    /// Returns the tokens by their effect inside a JSON string.
+    pub fn json_string_tokens(&self, escapes: EscapePolicy) -> &JsonStringTokens {
+        self.tables.strings[escapes as usize]
+            .get_or_init(|| JsonStringTokens::new(&self.tokens, escapes))
     }
 
-    /// What tokens that begin with the quote that opens a string of JSON do behind it.
-    pub fn opened(&self, escapes: Escapes) -> &Strings {
-        self.tables.opened[escapes as usize].get_or_init(|| Strings::opened(&self.tokens, escapes))
+    /// Returns the tokens that begin with the opening quote of a JSON string, by their effect after
+    /// it.
+    pub fn string_opening_tokens(&self, escapes: EscapePolicy) -> &JsonStringTokens {
+        self.tables.opened[escapes as usize]
+            .get_or_init(|| JsonStringTokens::after_opening_quote(&self.tokens, escapes))
     }
 
-    /// What is kept beside the vocabulary, made when it is first asked for; `None` if that is of
-    /// another type.
-    pub fn beside<T: Beside + Default>(&self) -> Option<&T> {
-        let kept: &dyn Any = &**self.tables.beside.get_or_init(|| Box::<T>::default());
+    /// Returns the extension attached to the vocabulary, creating it on the first call. Returns
+    /// `None` if an extension of another type is attached.
+    pub fn extension<T: VocabularyExtension + Default>(&self) -> Option<&T> {
+        let kept: &dyn Any = &**self.tables.extension.get_or_init(|| Box::<T>::default());
         kept.downcast_ref()
     }
 
-    /// What tokens know of the names of JSON objects.
-    pub fn names(&self) -> &Arc<TokenNames> {
+    /// Returns the table of tokens inside JSON property names.
+    pub fn token_names(&self) -> &Arc<NameTokens> {
         self.tables
             .names
-            .get_or_init(|| Arc::new(TokenNames::new(self.tokens.iter().map(|(_, bytes)| bytes))))
+            .get_or_init(|| Arc::new(NameTokens::new(self.tokens.iter().map(|(_, bytes)| bytes))))
     }
 
-    /// Tokens that may end an item of a JSON array and go on inside of another text, object or
-    /// array: `","x`.
-    pub fn joins_items(&self) -> &[u32] {
+    /// Returns the tokens that may close an item of a JSON array and continue inside another
+    /// string, object or array, such as `","x`.
+    pub fn item_joining_tokens(&self) -> &[u32] {
         self.tables.joins_items.get_or_init(|| self.with_comma(&|_| true))
     }
 
-    /// Of these the tokens that may have a whole text, object or array in front of a comma, and so
-    /// of two items the first from its beginning: `"","x`.
-    pub fn whole_items(&self) -> &[u32] {
+    /// Returns the item-joining tokens that may hold a whole string, object or array before a
+    /// comma, and so the first of two items from its beginning, such as `"","x`.
+    pub fn whole_item_tokens(&self) -> &[u32] {
         self.tables.whole_items.get_or_init(|| {
             self.with_comma(&|before| {
                 let Some((last, rest)) = before.trim_ascii_end().split_last() else { return false };
@@ -264,32 +276,33 @@ impl Vocabulary {
         })
     }
 
-    /// Tokens in which a comma is, behind something and in front of more than the first byte of a
-    /// text, object or array.
-    fn with_comma(&self, behind: &dyn Fn(&[u8]) -> bool) -> Box<[u32]> {
+    /// Returns the tokens with a comma that is preceded by bytes with the property `precedes` and
+    /// followed by more than the first byte of a string, object or array.
+    fn with_comma(&self, precedes: &dyn Fn(&[u8]) -> bool) -> Box<[u32]> {
         let joins = |bytes: &[u8]| {
             let commas = (0..bytes.len()).filter(|&at| bytes[at] == b',');
             commas.into_iter().any(|at| {
                 let rest = bytes[at + 1..].trim_ascii_start();
-                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{') && behind(&bytes[..at])
+                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{') && precedes(&bytes[..at])
             })
         };
         let all = self.tokens.iter().filter(|(_, bytes)| joins(bytes));
         all.map(|(token, _)| token).collect()
     }
 
-    /// Characters of the longest token that is text, an unfinished one at its end included.
+    /// Returns the number of characters of the longest token that is text, counting a partial one
+    /// at its end.
     #[inline]
     pub fn longest_token_characters(&self) -> usize {
         self.tables.classes.longest_characters()
     }
 
-    /// Hex digest of token bytes and end tokens: equal fingerprint, equal masks.
+    /// Returns a hex digest of token bytes and end tokens. Equal fingerprints mean equal masks.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.tokens.bytes.len()
             + 4 * self.tokens.offsets.len()
@@ -301,13 +314,13 @@ impl Vocabulary {
                 .iter()
                 .chain(&self.tables.opened)
                 .filter_map(SetOnce::get)
-                .map(Strings::memory_bytes)
+                .map(JsonStringTokens::memory_bytes)
                 .sum::<usize>()
-            + self.tables.beside.get().map_or(0, |kept| kept.memory_bytes())
+            + self.tables.extension.get().map_or(0, |kept| kept.memory_bytes())
     }
 }
 
-/// Its size and fingerprint; nobody wants to see all tables.
+/// Shows size and fingerprint instead of the tables.
 impl fmt::Debug for Vocabulary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Vocabulary")
@@ -317,33 +330,36 @@ impl fmt::Debug for Vocabulary {
     }
 }
 
-impl Tables {
-    fn new(tokens: &Tokens) -> Tables {
+impl VocabularyTables {
+    fn new(tokens: &TokenBytes) -> VocabularyTables {
         let list: Vec<(u32, &[u8])> = tokens.iter().collect();
         let longest_bytes = list.iter().map(|(_, bytes)| bytes.len()).max().unwrap_or_default();
-        let trie = || Trie::new(&list, tokens.len());
-        let classes = || Classes::new(&list, tokens.len());
-        let (trie, classes) =
-            if list.len() < SMALL { (trie(), classes()) } else { pool::join(trie, classes) };
-        let (stays, names, joins_items, whole_items) = Default::default();
-        let (strings, opened, beside) = Default::default();
-        Tables {
+        let trie = || TokenTrie::new(&list, tokens.len());
+        let classes = || ClassMasks::new(&list, tokens.len());
+        let (trie, classes) = if list.len() < MIN_PARALLEL_TOKENS {
+            (trie(), classes())
+        } else {
+            pool::join(trie, classes)
+        };
+        let (class_mask_cache, names, joins_items, whole_items) = Default::default();
+        let (strings, opened, extension) = Default::default();
+        VocabularyTables {
             trie,
             classes,
             longest_bytes,
-            stays,
+            class_mask_cache,
             names,
             joins_items,
             whole_items,
             strings,
             opened,
-            beside,
+            extension,
         }
     }
 }
 
-/// End tokens in ascending order, each once.
-fn checked_ends(mut ends: Vec<u32>, len: usize) -> Result<Vec<u32>, Error> {
+/// Returns the end tokens in ascending order, each once. Fails if one is not an id.
+fn checked_end_ids(mut ends: Vec<u32>, len: usize) -> Result<Vec<u32>, Error> {
     ends.sort_unstable();
     ends.dedup();
     match ends.last() {
@@ -355,8 +371,8 @@ fn checked_ends(mut ends: Vec<u32>, len: usize) -> Result<Vec<u32>, Error> {
     }
 }
 
-/// A digest of what masks depend on.
-fn fingerprint(tokens: &Tokens, ends: &[u32]) -> String {
+/// Returns a digest of everything that masks depend on.
+fn fingerprint(tokens: &TokenBytes, ends: &[u32]) -> String {
     let mut digest = Sha256::new();
     let mut part = |numbers: &[u32]| {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();

@@ -79,10 +79,10 @@ _PREFIX6 = "(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
 
 
 def _named_host(ends: str) -> str:
-    """ASCII host names of labels without Punycode, as in the URL standard."""
+    """ASCII host names as in the URL standard; encoded labels may be any."""
     letter = r"[!\"$&'()*+\-;=_`{}~a-z0-9" + ("]" if "," in ends else ",]")
     number = rf"(?:[0-9]+|0x[0-9a-f]*)\.?(?:[{ends}]|$)"
-    label = f"(?!xn--|{number}){letter}*"
+    label = f"(?!{number}){letter}*"
     return rf"(?!(?:[{ends}]|$)){label}(?:\.{label})*"
 
 
@@ -91,7 +91,7 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
     allowed = schema.get("allowed_schemes")
     needs_host = bool(schema.get("host_required")) or is_multiple
     fills_host = schema.get("default_host") is not None
-    choices: list[Schema] = []
+    choices: list[str] = []
     if allowed is None:
         schemes = [*SPECIAL, "file", None]
     else:
@@ -102,10 +102,11 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
         schema.get(name) is not None for name in ("default_host", "default_port", "default_path")
     )
     if special:
-        choices += _special(_alternatives(special), is_multiple=is_multiple)
+        choices.append(_special(_alternatives(special), is_multiple=is_multiple))
     # Files have no port.
     if "file" in schemes and not is_multiple and schema.get("default_port") is None:
-        choices += _files(may_lack=not needs_host or fills_host)
+        choices.append(_files(may_lack=not needs_host or fills_host))
+    has_domains = bool(choices)
     if others:
         start = _alternatives(others)
         user = _user(is_multiple=is_multiple)
@@ -113,18 +114,24 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
         host = rf"(?:\[{_IPV6}\]|{letter}+)"
         one = f"{user}{host}{_PORT}"
         places = f"{one}(?:,{one})*" if is_multiple else one
-        choices.append({"pattern": f"^{start}://{places}{_REST}$"})
+        choices.append(f"{start}://{places}{_REST}")
         if fills_host and not is_multiple:
             # Whatever a host can be filled into; the name itself does not matter.
-            choices.append({"pattern": f"^{start}://{_REST}$"})
+            choices.append(f"{start}://{_REST}")
         elif not needs_host and not fills_host and not has_options:
             rest = rf"//{_REST}|/(?!/){_PATH}*(?:\?{_QUERY}*)?(?:#{_FRAGMENT}*)?"
-            choices.append({"pattern": f"^{start}:(?:{rest})$"})
-            choices.append({"pattern": f"^{start}:{_OPAQUE}$"})
+            choices.append(f"{start}:(?:{rest})")
+            choices.append(f"{start}:{_OPAQUE}")
+    if not choices:
+        return {"not": {}}
     found: Schema = {"type": "string"}
     if schema.get("max_length") is not None:
         found["maxLength"] = schema["max_length"]
-    return {**found, "anyOf": choices} if choices else {"not": {}}
+    pattern = "|".join(choices)
+    # What encoded labels of hosts stand for is more than a pattern says.
+    if has_domains:
+        return {**found, PARTS: [{"url": [pattern, is_multiple]}]}
+    return {**found, "pattern": f"^(?:{pattern})$"}
 
 
 def _alternatives(schemes: list[Any]) -> str:
@@ -134,14 +141,14 @@ def _alternatives(schemes: list[Any]) -> str:
     return f"(?:{'|'.join(re.escape(one).replace('/', '[/]') for one in schemes)})"
 
 
-def _special(start: str, *, is_multiple: bool) -> list[Schema]:
+def _special(start: str, *, is_multiple: bool) -> str:
     """Returns URLs with the special schemes of the URL standard, such as ``http``."""
     user = _user(is_multiple=is_multiple)
     ends = ":/?#," if is_multiple else ":/?#"
     host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host(ends)})"
     one = f"{user}{host}{_PORT}"
     places = f"{one}(?:,{one})*" if is_multiple else one
-    return [{"pattern": f"^{start}://{places}{_REST}$"}]
+    return f"{start}://{places}{_REST}"
 
 
 def _user(*, is_multiple: bool) -> str:
@@ -150,10 +157,10 @@ def _user(*, is_multiple: bool) -> str:
     return f"(?:{one}*(?::{one}*)?@)?"
 
 
-def _files(*, may_lack: bool) -> list[Schema]:
+def _files(*, may_lack: bool) -> str:
     host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host('/?#')})"
     lacking = "?" if may_lack else ""
-    return [{"pattern": f"^file://(?:{host}){lacking}{_REST}$"}]
+    return f"file://(?:{host}){lacking}{_REST}"
 
 
 def network(version: int) -> str:

@@ -1,17 +1,19 @@
-//! Machines made of machines of any kind.
+//! Combinators over machines of any kind.
 //!
-//! Regular languages are combined as terms ([`crate::Expression`]), which is quicker; what is here
-//! asks of its parts nothing but to be machines, so that grammars and schemas can be combined too:
-//! in rows, choices and repetitions ([`Composed`]), and with a regular language that filters them
-//! ([`Filtered`]).
+//! Regular languages are combined as terms ([`crate::Expression`]), which is faster. These
+//! combinators need only the trait [`crate::Machine`], so that grammars and schemas can be combined
+//! too: by concatenation, union and repetition ([`PositionAutomaton`]), by intersection with a
+//! regular language ([`Intersection`]), and with a prefix ([`PrefixedMachine`]).
 
-mod ahead;
-mod composed;
-mod filtered;
-mod keys;
-mod states;
+mod identity_classes;
+mod intersection;
+mod position_automaton;
+mod prefixed;
+mod scratch_machine;
+mod state_interner;
 
-pub use ahead::{AHEAD_BYTES, Ahead, Lookahead, StepsAhead};
-pub use composed::{Composed, Letter};
-pub use filtered::Filtered;
-pub use keys::{Plainly, StateKeys};
+pub use identity_classes::{IdentityClasses, StatesAsClasses};
+pub use intersection::Intersection;
+pub use position_automaton::{Position, PositionAutomaton};
+pub use prefixed::{Prefix, PrefixedMachine, PrefixedMaskClasses};
+pub use scratch_machine::{SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton};

@@ -1,84 +1,84 @@
-//! What a pattern says: the tree every dialect is parsed into.
+//! The pattern syntax tree, common to all dialects.
 //!
-//! Dialect, flags and case folding are resolved by the parser, so that the tree needs no
-//! context to be read: a class is a set of characters, an anchor is one of four assertions.
+//! The parser resolves dialect, flags and case folding, so the tree is context-free: a class is a
+//! set of characters, an anchor one of four assertions.
 
-use super::Dialect;
+use super::PatternDialect;
 use crate::charset::CharSet;
-use crate::error::Span;
+use crate::error::SourceSpan;
 
 /// A parsed pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// The whole pattern, to be matched against a whole text.
-    pub root: Node,
+    /// The whole pattern, which must match a whole string.
+    pub root: PatternNode,
     /// Capturing groups in the order of their opening parentheses; group 1 is at index 0.
-    pub groups: Vec<Group>,
-    /// Whose rules decide what the groups capture.
-    pub dialect: Dialect,
+    pub groups: Vec<CaptureGroup>,
+    /// The dialect, whose rules decide what the groups capture.
+    pub dialect: PatternDialect,
 }
 
-/// A capturing group. Groups do not change the language; their names and places are kept.
+/// A capturing group. Groups do not change the language; their names and positions are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct CaptureGroup {
     /// The name, if it has one.
     pub name: Option<String>,
     /// The whole group with its parentheses, in characters of the pattern.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
-    /// The empty text.
+pub enum PatternNode {
+    /// The empty string.
     Empty,
-    /// One character out of a set; an empty set matches nothing.
+    /// One character of a set; an empty set matches nothing.
     Class(CharSet),
-    /// One after the other.
-    Concat(Vec<Node>),
-    /// One of several, in order of preference, which matters to groups and in [`Node::Atomic`].
-    Alternation(Vec<Node>),
-    /// `min` to `max` times; `max: None` is unbounded. `lazy` matters where order does.
+    /// A concatenation.
+    Concat(Vec<PatternNode>),
+    /// A union in order of preference, which matters to groups and in [`PatternNode::Atomic`].
+    Alternation(Vec<PatternNode>),
+    /// A repetition, `min` to `max` times. `lazy` matters where order does.
     Repeat {
-        /// What is repeated.
-        node: Box<Node>,
-        /// At least this often.
+        /// The repeated node.
+        node: Box<PatternNode>,
+        /// Minimum number of iterations.
         min: u32,
-        /// At most this often.
+        /// Maximum number of iterations; `None` is unbounded.
         max: Option<u32>,
-        /// Prefers fewer.
+        /// Prefers fewer iterations.
         lazy: bool,
     },
-    /// Capturing group number `index` (from 1).
+    /// A capturing group.
     Group {
-        /// Number of the group.
+        /// The number of the group, from 1.
         index: u32,
-        /// Its content.
-        node: Box<Node>,
+        /// The content of the group.
+        node: Box<PatternNode>,
     },
     /// `(?>…)`, and possessive quantifiers as `Atomic(Repeat)`.
-    Atomic(Box<Node>),
-    /// Look-ahead or look-behind.
+    Atomic(Box<PatternNode>),
+    /// A lookaround assertion.
     Look {
-        /// Ahead (`true`) or behind.
+        /// `true` for lookahead, `false` for lookbehind.
         ahead: bool,
         /// `(?!` or `(?<!`.
         negative: bool,
         /// The pattern looked for.
-        node: Box<Node>,
+        node: Box<PatternNode>,
     },
-    /// The start of the whole text.
+    /// The start of the whole string.
     TextStart,
-    /// The end of the whole text.
+    /// The end of the whole string.
     TextEnd,
-    /// Between a character of `word` and one that is not (or the text's edge).
+    /// A position between a character of `word` and one outside it (or the end of the string).
     WordBoundary {
-        /// `\B`: anywhere else. As in Python before 3.14, `\B` fails on the empty text
-        /// when `empty_fails` is set.
+        /// `\B`: any other position. As in Python before 3.14, `\B` fails on the empty string if
+        /// `empty_fails` is set.
         negative: bool,
         /// Word characters under the dialect and flags.
         word: CharSet,
-        /// A negated boundary does not match in an empty text.
+        /// A negated boundary does not match the empty string.
         empty_fails: bool,
     },
 }

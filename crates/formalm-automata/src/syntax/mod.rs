@@ -1,48 +1,49 @@
-//! Patterns: text in one of several dialects, parsed into one tree.
+//! Pattern syntax: several regex dialects, parsed into one tree.
 //!
-//! The parser is ours where the dialect is not that of a Rust library: `python` is the `re`
-//! module's (CPython, text patterns; 3.14 changed two escapes), `ecma` is ECMA-262's under the `u` flag, as
-//! JSON Schema asks for. `rust` is that of the `regex` crate and is read by its parser. All three
-//! describe a *whole* text; searching is up to the caller. `oniguruma` is for the patterns of
-//! pre-tokenizers, where the order of preference counts.
+//! ```text
+//!  source ─► PatternCursor ─► PatternParser + dialects/ ─► UnresolvedItem
+//!                                                              │ ItemLowering: flags, case folding
+//!                                                              ▼
+//!                                                          PatternNode
+//! ```
 //!
-//! What no machine over bytes can do (backreferences, conditionals) is refused with its place.
-//! Dialect, flags and case folding are resolved here, so that a tree means the same everywhere.
+//! `python` is the `re` module of CPython for text patterns (3.14 changed two escapes), `ecma` is
+//! ECMA-262 under the `u` flag, as JSON Schema requires. `oniguruma` and `fancy` are for the
+//! patterns of pre-tokenizers, where the order of preference counts. Their parser is ours. `rust`
+//! is the dialect of the `regex` crate and is read by its parser. All describe a *whole* string;
+//! searching is up to the caller.
+//!
+//! Whatever no automaton over bytes can do (backreferences, conditionals) is refused with its
+//! position. Dialect, flags and case folding are resolved here, so that a tree means the same
+//! everywhere.
 
+mod alternation_merging;
 pub mod ast;
-mod branches;
-pub(crate) mod captures;
-mod classes;
-mod cursor;
-mod ecma;
-mod ecma_groups;
-mod folding;
-mod item;
-mod lower;
-mod oniguruma;
+pub(crate) mod capture_matcher;
+mod class_resolution;
+mod dialects;
+mod editable_regions;
+mod item_lowering;
+mod match_width;
 mod parser;
-mod properties;
-mod python;
-mod python_groups;
-mod quantifier;
-mod regions;
-mod rust;
-mod source;
-mod unicode_names;
-mod width;
+mod pattern_cursor;
+mod quantifiers;
+mod regex_source;
+mod unicode;
+mod unresolved_items;
 
-pub use ast::{Group, Node, Pattern};
+pub use ast::{CaptureGroup, Pattern, PatternNode};
+pub(crate) use editable_regions::{check_region, class_of};
 pub use parser::{MAX_NESTING, parse};
-pub use quantifier::MAX_REPETITION;
-pub(crate) use regions::{check_region, class_of};
-pub use source::PatternTexts;
+pub use quantifiers::MAX_REPETITION;
+pub use regex_source::RegexSourceRecognizer;
 
-/// Whose pattern language the text is written in.
+/// The dialect of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// Python's `re` for text patterns, as from 3.11 to 3.13.
+pub enum PatternDialect {
+    /// Python's `re` for text patterns, versions 3.11 to 3.13.
     Python,
-    /// The same from 3.14 on: there is `\z`, and `\B` matches the empty text.
+    /// Python's `re` from 3.14 on: there is `\z`, and `\B` matches the empty string.
     Python314,
     /// ECMA-262 with the `u` flag, as in JSON Schema.
     ///
@@ -50,44 +51,45 @@ pub enum Dialect {
     /// ASCII letter nor a digit for itself, a `{`, `}` or `]` that closes or opens nothing for
     /// itself, and the hyphen in `[\w-.]` for itself: none of them can mean anything else.
     Ecma,
-    /// Oniguruma's for UTF-8, as in the pre-tokenizers of tokenizer files. What these do not use,
-    /// and what the other dialects mean differently (`^`, `$`, `\b`, `\w`, nested classes), is
+    /// Oniguruma for UTF-8, as in the pre-tokenizers of tokenizer files. Syntax that these do not
+    /// use, or that other dialects define differently (`^`, `$`, `\b`, `\w`, nested classes), is
     /// refused.
     Oniguruma,
-    /// That of the `fancy-regex` package, as in tokenizers of tiktoken. Read is as much as of
-    /// Oniguruma's, which it agrees with there, and beside it `$` (only the end of the text) and
-    /// possessive braces.
+    /// The dialect of the `fancy-regex` crate, as in tiktoken's tokenizers. It is read as far as
+    /// Oniguruma, with which it agrees there, plus `$` (only the end of the string) and possessive
+    /// braces.
     Fancy,
-    /// That of the `regex` crate for text patterns: Unicode classes, class algebra, no look-around.
+    /// The dialect of the `regex` crate for text patterns: Unicode classes, class algebra, no
+    /// lookaround.
     Rust,
 }
 
-impl Dialect {
+impl PatternDialect {
     /// Returns the dialect of users' patterns with this name.
-    pub fn named(name: &str) -> Option<Dialect> {
+    pub fn from_name(name: &str) -> Option<PatternDialect> {
         match name {
-            "python" | "python-3.11" => Some(Dialect::Python),
-            "python-3.14" => Some(Dialect::Python314),
-            "ecma" => Some(Dialect::Ecma),
-            "rust" => Some(Dialect::Rust),
+            "python" | "python-3.11" => Some(PatternDialect::Python),
+            "python-3.14" => Some(PatternDialect::Python314),
+            "ecma" => Some(PatternDialect::Ecma),
+            "rust" => Some(PatternDialect::Rust),
             _ => None,
         }
     }
 
-    /// Whether it is that of some version of Python.
+    /// Returns `true` for the versions of Python.
     fn is_python(self) -> bool {
-        matches!(self, Dialect::Python | Dialect::Python314)
+        matches!(self, PatternDialect::Python | PatternDialect::Python314)
     }
 
-    /// Whether it is one of those that pre-tokenizers are written in.
-    fn of_pre_tokenizers(self) -> bool {
-        matches!(self, Dialect::Oniguruma | Dialect::Fancy)
+    /// Returns `true` for the dialects of pre-tokenizers.
+    fn is_pre_tokenizer_dialect(self) -> bool {
+        matches!(self, PatternDialect::Oniguruma | PatternDialect::Fancy)
     }
 }
 
 /// Flags in force from the start of the pattern; inline flags may change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags {
+pub struct PatternFlags {
     /// Letters match without regard to case (`i`).
     pub ignore_case: bool,
     /// `^` and `$` match at the edges of lines (`m`).
@@ -101,10 +103,8 @@ pub struct Flags {
 }
 
 #[cfg(test)]
-mod cases;
+mod parser_tests;
 #[cfg(test)]
-pub(crate) mod reference;
+pub(crate) mod reference_matcher;
 #[cfg(test)]
-mod rust_tests;
-#[cfg(test)]
-mod tests;
+mod testdata_tests;

@@ -1,32 +1,35 @@
-//! The loop all dialects share: sequences, alternatives and parentheses.
+//! The parser loop that all dialects share: sequences, alternatives and parentheses.
 //!
-//! Open parentheses are kept on a stack of our own, so that no pattern can overflow the
-//! thread's; the bound on nesting protects those who walk the tree later.
+//! Open parentheses are kept on an explicit stack, so that no pattern overflows the thread's. The
+//! nesting limit protects later recursive passes over the tree.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{Group, Node, Pattern};
-use super::branches::{Merged, flatten, merge};
-use super::cursor::{Cursor, Token};
-use super::item::{Anchor, Atom, Item};
-use super::lower::Lowering;
-use super::quantifier::counts;
-use super::width::width;
-use super::{Dialect, Flags, ecma, ecma_groups, oniguruma, python, python_groups, rust};
+use super::alternation_merging::{MergedAlternatives, flatten, merge};
+use super::ast::{CaptureGroup, Pattern, PatternNode};
+use super::dialects::{
+    ecma_escapes, ecma_groups, oniguruma, python_escapes, python_groups, rust_regex,
+};
+use super::item_lowering::ItemLowering;
+use super::match_width::width;
+use super::pattern_cursor::{PatternCursor, PatternToken};
+use super::quantifiers::counts;
+use super::unresolved_items::{AnchorKind, CharAtom, UnresolvedItem};
+use super::{PatternDialect, PatternFlags};
 use crate::charset::CharSet;
-use crate::error::{Error, Resource, Span};
+use crate::error::{Error, Resource, SourceSpan};
 
-/// How many parentheses may be open at once.
+/// Maximum number of open parentheses. Chosen, not measured.
 pub const MAX_NESTING: usize = 250;
 
-/// What Python calls `MAXCODE`: its look-behind reaches no further back.
+/// The maximum distance of Python's lookbehind (`MAXCODE` in CPython).
 const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 
-/// Parses a pattern that is to match a whole text.
+/// Parses a pattern that must match a whole string.
 ///
-/// The time is proportional to the length of the pattern, apart from the classes it names.
+/// Takes time linear in the length of the pattern, apart from the classes it names.
 ///
 /// # Errors
 ///
@@ -35,15 +38,20 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// [`MAX_REPETITION`](super::MAX_REPETITION).
 ///
 /// ```
-/// use formalm_automata::syntax::{Dialect, Flags, parse};
+/// use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 ///
-/// let pattern = parse("(?P<year>[0-9]{4})-Q[1-4]", Dialect::Python, Flags::default())?;
+/// let source = "(?P<year>[0-9]{4})-Q[1-4]";
+/// let pattern = parse(source, PatternDialect::Python, PatternFlags::default())?;
 /// assert_eq!(pattern.groups[0].name.as_deref(), Some("year"));
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```
-pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, Error> {
-    if dialect == Dialect::Rust {
-        return rust::parse(pattern, flags);
+pub fn parse(
+    pattern: &str,
+    dialect: PatternDialect,
+    flags: PatternFlags,
+) -> Result<Pattern, Error> {
+    if dialect == PatternDialect::Rust {
+        return rust_regex::parse(pattern, flags);
     }
     if !dialect.is_python() && (flags.ascii || flags.verbose) {
         return Err(Error::Language {
@@ -52,22 +60,22 @@ pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, E
             hint: Some("its classes are ASCII anyway; for verbose use python".to_owned()),
         });
     }
-    let mut parser = Parser::new(pattern, dialect, flags);
+    let mut parser = PatternParser::new(pattern, dialect, flags);
     let result = parser.run();
     if parser.cursor.is_dangling() {
-        // Python reads one token ahead, so this hides what comes directly before it.
+        // Python reads one unit ahead, so this hides errors directly before it.
         return Err(Error::at(
             "a backslash at the end escapes nothing",
-            Span { start: parser.cursor.position(), end: parser.cursor.len() },
+            SourceSpan { start: parser.cursor.position(), end: parser.cursor.len() },
             Some("write \\\\ for a backslash"),
         ));
     }
     result.map(|root| Pattern { root, groups: parser.groups, dialect })
 }
 
-/// What an opening parenthesis began.
+/// The kind of an open parenthesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum GroupKind {
     /// The whole pattern.
     Root,
     /// `(?:…)`
@@ -78,25 +86,25 @@ pub(super) enum Kind {
     Capture(u32),
     /// `(?>…)`
     Atomic,
-    /// Look-around.
+    /// Lookaround.
     Look { ahead: bool, negative: bool },
 }
 
-/// What is between a parenthesis and its partner, as far as it has been read.
-pub(super) struct Frame {
-    kind: Kind,
+/// The contents of an open parenthesis so far.
+pub(super) struct OpenGroup {
+    kind: GroupKind,
     start: usize,
-    pub(super) flags: Flags,
-    alternatives: Vec<Vec<Item>>,
-    pub(super) items: Vec<Item>,
+    pub(super) flags: PatternFlags,
+    alternatives: Vec<Vec<UnresolvedItem>>,
+    pub(super) items: Vec<UnresolvedItem>,
 }
 
-impl Frame {
-    fn new(kind: Kind, start: usize, flags: Flags) -> Frame {
-        Frame { kind, start, flags, alternatives: Vec::new(), items: Vec::new() }
+impl OpenGroup {
+    fn new(kind: GroupKind, start: usize, flags: PatternFlags) -> OpenGroup {
+        OpenGroup { kind, start, flags, alternatives: Vec::new(), items: Vec::new() }
     }
 
-    /// Whether nothing has been read that stays in the pattern.
+    /// Returns `true` if nothing has been read that stays in the pattern.
     fn is_untouched(&self) -> bool {
         self.alternatives.is_empty() && self.items.is_empty()
     }
@@ -106,29 +114,29 @@ impl Frame {
     }
 }
 
-/// The state of one parse. The dialect is never [`Dialect::Rust`], which has a parser of its own.
-pub(super) struct Parser {
-    pub(super) cursor: Cursor,
-    pub(super) dialect: Dialect,
-    pub(super) lowering: Lowering,
+/// The state of one parse. The dialect is never [`PatternDialect::Rust`], which has its own parser.
+pub(super) struct PatternParser {
+    pub(super) cursor: PatternCursor,
+    pub(super) dialect: PatternDialect,
+    pub(super) lowering: ItemLowering,
     /// The innermost open sequence.
-    pub(super) open: Frame,
-    outer: Vec<Frame>,
-    pub(super) groups: Vec<Group>,
+    pub(super) open: OpenGroup,
+    outer: Vec<OpenGroup>,
+    pub(super) groups: Vec<CaptureGroup>,
     pub(super) names: FxHashMap<String, u32>,
-    /// The pattern said `(?u)` itself.
+    /// The pattern itself contains `(?u)`.
     pub(super) says_unicode: bool,
     /// Character properties by name, each looked up once.
     pub(super) properties: FxHashMap<String, Arc<CharSet>>,
 }
 
-impl Parser {
-    fn new(pattern: &str, dialect: Dialect, flags: Flags) -> Parser {
-        Parser {
-            cursor: Cursor::new(pattern),
+impl PatternParser {
+    fn new(pattern: &str, dialect: PatternDialect, flags: PatternFlags) -> PatternParser {
+        PatternParser {
+            cursor: PatternCursor::new(pattern),
             dialect,
-            lowering: Lowering::new(dialect),
-            open: Frame::new(Kind::Root, 0, flags),
+            lowering: ItemLowering::new(dialect),
+            open: OpenGroup::new(GroupKind::Root, 0, flags),
             outer: Vec::new(),
             groups: Vec::new(),
             names: FxHashMap::default(),
@@ -137,27 +145,27 @@ impl Parser {
         }
     }
 
-    fn run(&mut self) -> Result<Node, Error> {
+    fn run(&mut self) -> Result<PatternNode, Error> {
         loop {
             let start = self.cursor.position();
             let Some(token) = self.cursor.next() else { break };
             match token {
-                Token::Escape(letter) => {
+                PatternToken::Escape(letter) => {
                     let item = match self.dialect {
-                        Dialect::Python | Dialect::Python314 => {
-                            python::escape(self, letter, start)?
+                        PatternDialect::Python | PatternDialect::Python314 => {
+                            python_escapes::escape(self, letter, start)?
                         }
-                        Dialect::Ecma => ecma::escape(self, letter, start)?,
-                        Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
-                            oniguruma::escape(self, letter, start)?
-                        }
+                        PatternDialect::Ecma => ecma_escapes::escape(self, letter, start)?,
+                        PatternDialect::Oniguruma
+                        | PatternDialect::Fancy
+                        | PatternDialect::Rust => oniguruma::escape(self, letter, start)?,
                     };
                     self.open.items.push(item);
                 }
-                Token::Char(character) => self.read(character, start)?,
+                PatternToken::Char(character) => self.read(character, start)?,
             }
         }
-        if self.open.kind != Kind::Root {
+        if self.open.kind != GroupKind::Root {
             return Err(self.cursor.refuse(
                 self.open.start,
                 "a parenthesis is never closed",
@@ -179,38 +187,44 @@ impl Parser {
             ')' => return self.close_parenthesis(start),
             '*' | '+' | '?' | '{' => match counts(&mut self.cursor, self.dialect, character)? {
                 Some(counts) => return self.repeat(start, counts, character == '{'),
-                None => Item::Atom(Atom::Literal(character.into())),
+                None => UnresolvedItem::Atom(CharAtom::Literal(character.into())),
             },
-            '[' => Item::Atom(match self.dialect {
-                Dialect::Python | Dialect::Python314 => python::class(&mut self.cursor, start)?,
-                _ => ecma::class(self, start)?,
+            '[' => UnresolvedItem::Atom(match self.dialect {
+                PatternDialect::Python | PatternDialect::Python314 => {
+                    python_escapes::class(&mut self.cursor, start)?
+                }
+                _ => ecma_escapes::class(self, start)?,
             }),
-            '.' => Item::Atom(Atom::Any),
-            '$' if self.dialect == Dialect::Fancy => Item::Look(oniguruma::text_end()),
-            '^' | '$' if self.dialect.of_pre_tokenizers() => {
+            '.' => UnresolvedItem::Atom(CharAtom::Any),
+            '$' if self.dialect == PatternDialect::Fancy => {
+                UnresolvedItem::Look(oniguruma::text_end())
+            }
+            '^' | '$' if self.dialect.is_pre_tokenizer_dialect() => {
                 return Err(oniguruma::unread(&self.cursor, start));
             }
-            '^' => Item::Anchor(Anchor::Caret),
-            '$' => Item::Anchor(Anchor::Dollar),
-            _ => Item::Atom(Atom::Literal(character.into())),
+            '^' => UnresolvedItem::Anchor(AnchorKind::Caret),
+            '$' => UnresolvedItem::Anchor(AnchorKind::Dollar),
+            _ => UnresolvedItem::Atom(CharAtom::Literal(character.into())),
         };
         self.open.items.push(item);
         Ok(())
     }
 
-    /// In verbose mode, skips white space or a comment that begins with `character`.
+    /// Skips whitespace, or a comment that begins with `character`, in verbose mode.
     fn skip_verbose(&mut self, character: char) -> bool {
         if character == '#' {
-            while !matches!(self.cursor.next(), None | Some(Token::Char('\n'))) {}
+            while !matches!(self.cursor.next(), None | Some(PatternToken::Char('\n'))) {}
         }
         matches!(character, '#' | ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
     }
 
     fn open_parenthesis(&mut self, start: usize) -> Result<(), Error> {
         let opened = match self.dialect {
-            Dialect::Python | Dialect::Python314 => python_groups::open(self, start)?,
-            Dialect::Ecma => ecma_groups::open(self, start)?,
-            Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => oniguruma::open(self, start)?,
+            PatternDialect::Python | PatternDialect::Python314 => python_groups::open(self, start)?,
+            PatternDialect::Ecma => ecma_groups::open(self, start)?,
+            PatternDialect::Oniguruma | PatternDialect::Fancy | PatternDialect::Rust => {
+                oniguruma::open(self, start)?
+            }
         };
         let Some((kind, flags)) = opened else { return Ok(()) };
         if self.outer.len() >= MAX_NESTING {
@@ -220,7 +234,7 @@ impl Parser {
                 allowed: MAX_NESTING as u64,
             });
         }
-        let frame = Frame::new(kind, start, flags);
+        let frame = OpenGroup::new(kind, start, flags);
         self.outer.push(std::mem::replace(&mut self.open, frame));
         Ok(())
     }
@@ -233,39 +247,45 @@ impl Parser {
                 "a closing parenthesis has no partner",
                 "remove it, or escape it with a backslash",
             );
-            // Not read, so that what follows it is not looked at.
+            // The parenthesis counts as unread, so that what follows is not examined.
             self.cursor.seek(start);
             return Err(error);
         };
         let inner = std::mem::replace(&mut self.open, outer);
         let item = match inner.kind {
-            Kind::Plain => Item::Plain(items),
+            GroupKind::Plain => UnresolvedItem::Plain(items),
             _ => self.complete(&inner, items)?,
         };
         self.open.items.push(item);
         Ok(())
     }
 
-    /// The item for a group that is more than its content.
-    fn complete(&mut self, inner: &Frame, items: Vec<Item>) -> Result<Item, Error> {
+    /// Returns the item of a group that is more than its content.
+    fn complete(
+        &mut self,
+        inner: &OpenGroup,
+        items: Vec<UnresolvedItem>,
+    ) -> Result<UnresolvedItem, Error> {
         let node = self.lowering.node(items, inner.flags);
         Ok(match inner.kind {
-            Kind::Root | Kind::Plain | Kind::Scoped => Item::Done(node),
-            Kind::Atomic => Item::Done(Node::Atomic(Box::new(node))),
-            Kind::Capture(index) => {
-                self.groups[index as usize - 1].span = self.cursor.span(inner.start);
-                Item::Done(Node::Group { index, node: Box::new(node) })
+            GroupKind::Root | GroupKind::Plain | GroupKind::Scoped => {
+                UnresolvedItem::Complete(node)
             }
-            Kind::Look { ahead, negative } => {
-                if !ahead && self.dialect != Dialect::Ecma {
+            GroupKind::Atomic => UnresolvedItem::Complete(PatternNode::Atomic(Box::new(node))),
+            GroupKind::Capture(index) => {
+                self.groups[index as usize - 1].span = self.cursor.span(inner.start);
+                UnresolvedItem::Complete(PatternNode::Group { index, node: Box::new(node) })
+            }
+            GroupKind::Look { ahead, negative } => {
+                if !ahead && self.dialect != PatternDialect::Ecma {
                     self.check_fixed_width(inner.start, &node)?;
                 }
-                Item::Look(Node::Look { ahead, negative, node: Box::new(node) })
+                UnresolvedItem::Look(PatternNode::Look { ahead, negative, node: Box::new(node) })
             }
         })
     }
 
-    fn check_fixed_width(&self, start: usize, node: &Node) -> Result<(), Error> {
+    fn check_fixed_width(&self, start: usize, node: &PatternNode) -> Result<(), Error> {
         let (least, most) = width(node);
         if least > MAX_LOOK_BEHIND {
             let hint = "look back over fewer characters";
@@ -281,29 +301,36 @@ impl Parser {
         Ok(())
     }
 
-    /// Ends the open sequence and joins its alternatives into one sequence.
-    fn finish(&mut self) -> Vec<Item> {
+    /// Ends the open sequence and merges its alternatives into one sequence.
+    fn finish(&mut self) -> Vec<UnresolvedItem> {
         self.open.end_alternative();
         let mut alternatives = std::mem::take(&mut self.open.alternatives);
         if alternatives.len() == 1 {
             return alternatives.pop().unwrap_or_default();
         }
-        let Merged { front: mut items, rest } = match self.dialect {
-            Dialect::Python | Dialect::Python314 => merge(alternatives),
-            Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
-                Merged { front: Vec::new(), rest: Some(alternatives) }
+        let MergedAlternatives { front: mut items, rest } = match self.dialect {
+            PatternDialect::Python | PatternDialect::Python314 => merge(alternatives),
+            PatternDialect::Ecma
+            | PatternDialect::Oniguruma
+            | PatternDialect::Fancy
+            | PatternDialect::Rust => {
+                MergedAlternatives { front: Vec::new(), rest: Some(alternatives) }
             }
         };
         if let Some(rest) = rest {
             let flags = self.open.flags;
             let nodes = rest.into_iter().map(|items| self.lowering.node(items, flags));
-            items.push(Item::Done(Node::Alternation(nodes.collect())));
+            items.push(UnresolvedItem::Complete(PatternNode::Alternation(nodes.collect())));
         }
         items
     }
 
     /// Begins a capturing group at `start`, whose name was read up to here.
-    pub(super) fn capture(&mut self, start: usize, name: Option<String>) -> Result<Kind, Error> {
+    pub(super) fn capture(
+        &mut self,
+        start: usize,
+        name: Option<String>,
+    ) -> Result<GroupKind, Error> {
         let index = self.groups.len() as u32 + 1;
         if let Some(name) = &name
             && self.names.insert(name.clone(), index).is_some()
@@ -312,11 +339,11 @@ impl Parser {
             return Err(self.cursor.refuse(start, message, "give every group its own name"));
         }
         // The end is set when the group is closed.
-        self.groups.push(Group { name, span: Span { start, end: start } });
-        Ok(Kind::Capture(index))
+        self.groups.push(CaptureGroup { name, span: SourceSpan { start, end: start } });
+        Ok(GroupKind::Capture(index))
     }
 
-    /// Whether inline flags for the whole pattern may stand here.
+    /// Returns `true` if inline flags for the whole pattern are allowed here.
     pub(super) fn is_at_start(&self) -> bool {
         self.outer.is_empty() && self.open.is_untouched()
     }

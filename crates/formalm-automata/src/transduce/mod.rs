@@ -1,84 +1,84 @@
-//! Languages near a language: within some edits of a member, or a member rewritten.
+//! Images of languages: strings within an edit distance of a member, and members with rewrites.
 //!
-//! Each is a term over the term of the original, [`Term::Image`], that is unfolded where it is
-//! read: an edit or a rule that no text has come to yet costs nothing. Nothing is composed
-//! eagerly, and both stack: the original may be an image itself.
+//! Each is a term over the term of the original ([`TermNode::Image`]) that is unfolded where it is
+//! read. An edit or rule that no input has reached costs nothing. Nothing is composed eagerly, and
+//! images nest: the original may be an image itself.
 
-mod characters;
-mod edits;
-mod expressions;
-mod join;
-mod reverse;
-mod rewrites;
-mod script;
+mod character_successors;
+mod edit_distance;
+mod edit_script;
+mod expression_operations;
+mod image_union;
+mod reversal;
+mod rewrite_rules;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::derive::{Exhausted, Work};
-use crate::facts::Facts;
-use crate::term::{EMPTY, Term, TermId, Terms};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::term_properties::TermProperties;
+use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
-pub(crate) use edits::EditPlan;
-pub use edits::{Edits, Operations};
-pub(crate) use reverse::{reversed_pattern, reversed_text};
-pub(crate) use rewrites::{RewritePlan, Rule};
-pub use script::Script;
-pub(crate) use script::script;
+pub(crate) use edit_distance::EditPlan;
+pub use edit_distance::{EditOperations, EditRules};
+pub use edit_script::EditScript;
+pub(crate) use edit_script::script;
+pub(crate) use reversal::{reversed_pattern, reversed_text};
+pub(crate) use rewrite_rules::{RewritePlan, RewriteRule};
 
-/// Identifies an [`EditPlan`] of one [`Terms`].
+/// Identifies an [`EditPlan`] of one [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EditsId(u32);
 
-/// Identifies a [`RewritePlan`] of one [`Terms`].
+/// Identifies a [`RewritePlan`] of one [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RulesId(u32);
 
-/// How the texts of an image come from those of its original.
+/// The kind of an image: how its strings are made from those of the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Change {
-    /// Read unchanged while `gate` is read too; where the gate ends, edits may begin.
+pub(crate) enum ImageKind {
+    /// Reads unchanged while `gate` is read too; where the gate ends, edits may begin.
     Gate { gate: TermId, edits: EditsId },
-    /// At most `budget` edits; `inside` bytes of the present character are still to be read.
+    /// At most `budget` edits; `inside` bytes of the current character remain.
     Edit { budget: u32, inside: u8, edits: EditsId },
-    /// Occurrences of the rules' sources replaced.
+    /// Replaces occurrences of the rules' sources.
     Rewrite { rules: RulesId },
 }
 
-/// The ways to go on from an image at the start of a character.
+/// The continuations of an image at the start of a character.
 #[derive(Debug, Default)]
-struct Unfolded {
-    /// The next character is the original's; its first byte leads to an image of what is left.
-    copies: Vec<(TermId, Change)>,
-    /// Anything else, as terms.
+struct UnfoldedImage {
+    /// The next character is the original's; its first byte leads to an image of the rest.
+    copies: Vec<(TermId, ImageKind)>,
+    /// All other continuations, as terms.
     others: Vec<TermId>,
 }
 
-/// What images of one arena share.
+/// The tables that the images of one arena share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Images {
+pub(crate) struct ImageTables {
     pub(super) edits: Vec<EditPlan>,
     pub(super) rules: Vec<Arc<RewritePlan>>,
-    unfolded: FxHashMap<TermId, Arc<Unfolded>>,
-    /// Originals with what vanishing sources leave of them.
+    unfolded: FxHashMap<TermId, Arc<UnfoldedImage>>,
+    /// Originals, closed under sources that may vanish.
     pub(super) closed: FxHashMap<(TermId, RulesId), TermId>,
-    pub(super) successors: characters::Successors,
+    pub(super) successors: character_successors::CharSuccessors,
 }
 
-impl Images {
-    /// Terms that images hold beside their originals: their letters are read too.
-    pub(crate) fn leaves(&self, change: Change) -> Vec<TermId> {
+impl ImageTables {
+    /// Returns the terms that images hold in addition to their originals: their bytes are read too.
+    pub(crate) fn leaves(&self, change: ImageKind) -> Vec<TermId> {
         match change {
-            Change::Gate { edits, .. } | Change::Edit { edits, .. } => {
+            ImageKind::Gate { edits, .. } | ImageKind::Edit { edits, .. } => {
                 let plan = self.plan(edits);
                 let gate = match change {
-                    Change::Gate { gate, .. } => Some(gate),
+                    ImageKind::Gate { gate, .. } => Some(gate),
                     _ => None,
                 };
                 [Some(plan.alphabet), plan.after, plan.before, gate].into_iter().flatten().collect()
             }
-            Change::Rewrite { rules } => self.rewrites(rules).leaves(),
+            ImageKind::Rewrite { rules } => self.rewrites(rules).leaves(),
         }
     }
 
@@ -94,39 +94,43 @@ impl Images {
         self.rules[id.0 as usize].clone()
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.unfolded.len() * 160 + self.closed.len() * 24 + self.successors.memory_bytes()
     }
 }
 
-impl Terms {
-    /// The texts that `change` makes of those of `rest`.
+impl TermArena {
+    /// Returns the image of `rest` of the given kind.
     pub(crate) fn image(
         &mut self,
         rest: TermId,
-        change: Change,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        change: ImageKind,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         work.step()?;
         match change {
-            Change::Edit { budget, inside, edits } => {
+            ImageKind::Edit { budget, inside, edits } => {
                 self.edited(rest, budget, inside, edits, work)
             }
-            Change::Gate { gate, edits } => self.gated(rest, gate, edits, work),
-            Change::Rewrite { rules } => self.rewritten(rest, rules, work),
+            ImageKind::Gate { gate, edits } => self.gated(rest, gate, edits, work),
+            ImageKind::Rewrite { rules } => self.rewritten(rest, rules, work),
         }
     }
 
-    /// Facts of an image, `nullable` aside.
-    pub(crate) fn image_facts(&self, rest: Facts, change: Change) -> Facts {
+    /// Returns the properties of an image, except `nullable`.
+    pub(crate) fn image_properties(
+        &self,
+        rest: TermProperties,
+        change: ImageKind,
+    ) -> TermProperties {
         match change {
-            Change::Edit { budget, edits, .. } => self.edit_facts(rest, budget, edits),
-            Change::Gate { edits, .. } => {
+            ImageKind::Edit { budget, edits, .. } => self.edit_properties(rest, budget, edits),
+            ImageKind::Gate { edits, .. } => {
                 let budget = self.images.plan(edits).budget;
-                Facts { pure: false, ..self.edit_facts(rest, budget, edits) }
+                TermProperties { pure: false, ..self.edit_properties(rest, budget, edits) }
             }
-            Change::Rewrite { rules } => self.rewrite_facts(rest, rules),
+            ImageKind::Rewrite { rules } => self.rewrite_properties(rest, rules),
         }
     }
 
@@ -135,16 +139,16 @@ impl Terms {
         &mut self,
         id: TermId,
         byte: u8,
-        work: &mut Work,
+        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
-    ) -> Result<(), Exhausted> {
-        let Term::Image { rest, change, .. } = *self.get(id) else { return Ok(()) };
+    ) -> Result<(), BudgetExhausted> {
+        let TermNode::Image { rest, change, .. } = *self.get(id) else { return Ok(()) };
         match change {
-            Change::Edit { budget, inside, edits } if inside > 0 => {
+            ImageKind::Edit { budget, inside, edits } if inside > 0 => {
                 let next = self.derive(rest, byte, &[], work)?;
                 sum.push(self.edited(next, budget, inside - 1, edits, work)?);
             }
-            Change::Gate { gate, edits } => {
+            ImageKind::Gate { gate, edits } => {
                 let gate_open = self.nullable(gate, &[]);
                 let gate = self.derive(gate, byte, &[], work)?;
                 let next = self.derive(rest, byte, &[], work)?;
@@ -170,31 +174,35 @@ impl Terms {
         Ok(())
     }
 
-    fn unfold(&mut self, id: TermId, work: &mut Work) -> Result<Arc<Unfolded>, Exhausted> {
+    fn unfold(
+        &mut self,
+        id: TermId,
+        work: &mut StepMeter,
+    ) -> Result<Arc<UnfoldedImage>, BudgetExhausted> {
         if let Some(known) = self.images.unfolded.get(&id) {
             return Ok(known.clone());
         }
         let unfolded = match *self.get(id) {
-            Term::Image { rest, change: Change::Edit { budget, edits, .. }, .. } => {
+            TermNode::Image { rest, change: ImageKind::Edit { budget, edits, .. }, .. } => {
                 self.unfold_edits(rest, budget, edits, work)?
             }
-            Term::Image { rest, change: Change::Rewrite { rules }, .. } => {
+            TermNode::Image { rest, change: ImageKind::Rewrite { rules }, .. } => {
                 self.unfold_rewrites(rest, rules, work)?
             }
-            _ => Unfolded::default(),
+            _ => UnfoldedImage::default(),
         };
         let unfolded = Arc::new(unfolded);
         self.images.unfolded.insert(id, unfolded.clone());
         Ok(unfolded)
     }
 
-    /// The term after all of `text`.
+    /// Returns the derivative by all of `text`.
     pub(crate) fn derive_text(
         &mut self,
         mut id: TermId,
         text: &[u8],
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         for &byte in text {
             if id == EMPTY {
                 break;
@@ -205,12 +213,12 @@ impl Terms {
     }
 }
 
-impl Change {
-    /// The change after the first byte of a character was copied.
-    fn after(self, byte: u8) -> Change {
+impl ImageKind {
+    /// Returns the kind after the first byte of a character was copied.
+    fn after(self, byte: u8) -> ImageKind {
         match self {
-            Change::Edit { budget, edits, .. } => {
-                Change::Edit { budget, inside: characters::bytes_after(byte), edits }
+            ImageKind::Edit { budget, edits, .. } => {
+                ImageKind::Edit { budget, inside: character_successors::bytes_after(byte), edits }
             }
             other => other,
         }

@@ -1,21 +1,21 @@
-//! Images against their definitions, by brute force over short texts.
+//! Tests of images against their definitions, by brute force over short strings.
 
 use proptest::prelude::*;
 
 use crate::charset::CharSet;
-use crate::explicit::Poll;
-use crate::syntax::{Dialect, Flags, parse};
-use crate::{Automaton, Edits, Error, Expression, Limits, Machine, Operations};
+use crate::materialized::InterruptCheck;
+use crate::syntax::{PatternDialect, PatternFlags, parse};
+use crate::{Automaton, AutomatonLimits, EditOperations, EditRules, Error, Expression, Machine};
 
 const LETTERS: [char; 3] = ['a', 'b', 'é'];
-const ALL: Operations = Operations { insert: true, delete: true, substitute: true };
+const ALL: EditOperations = EditOperations { insert: true, delete: true, substitute: true };
 
 fn pattern(pattern: &str) -> Expression {
-    Expression::pattern(parse(pattern, Dialect::Python, Flags::default()).unwrap())
+    Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())
 }
 
 fn automaton(expression: &Expression) -> Automaton {
-    Automaton::new(expression, Limits::default()).unwrap()
+    Automaton::new(expression, AutomatonLimits::default()).unwrap()
 }
 
 fn has(automaton: &Automaton, text: &str) -> bool {
@@ -23,15 +23,15 @@ fn has(automaton: &Automaton, text: &str) -> bool {
     end.is_ok_and(|state| automaton.is_accepting(state))
 }
 
-fn edits(budget: u32, alphabet: CharSet) -> Edits {
-    Edits { budget, alphabet, operations: ALL, after: None, before: None, group: None }
+fn edits(budget: u32, alphabet: CharSet) -> EditRules {
+    EditRules { budget, alphabet, operations: ALL, after: None, before: None, group: None }
 }
 
 fn letters() -> CharSet {
     CharSet::from_ranges(LETTERS.map(|letter| (letter, letter)))
 }
 
-/// All texts over the letters with at most `length` characters.
+/// Returns all strings over the letters with at most `length` characters.
 fn texts(length: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut last = all.clone();
@@ -43,8 +43,8 @@ fn texts(length: usize) -> Vec<String> {
     all
 }
 
-/// Fewest operations that turn `member` into `text`.
-fn distance(member: &[char], text: &[char], allowed: Operations, alphabet: &CharSet) -> u32 {
+/// Returns the fewest operations that turn `member` into `text`.
+fn distance(member: &[char], text: &[char], allowed: EditOperations, alphabet: &CharSet) -> u32 {
     const FAR: u32 = 1000;
     let mut rows = vec![vec![FAR; text.len() + 1]; member.len() + 1];
     for i in 0..=member.len() {
@@ -87,7 +87,7 @@ fn count(automaton: &Automaton) -> usize {
 }
 
 #[test]
-fn counts_of_neighbourhoods() {
+fn edit_languages_have_the_expected_number_of_members() {
     let printable = CharSet::from_ranges([(' ', '~')]);
     for (text, budget, wanted) in [("a b", 1, 663), ("Hello", 1, 1040), ("", 1, 96)] {
         let near = pattern(text).edits(edits(budget, printable.clone())).unwrap();
@@ -96,7 +96,7 @@ fn counts_of_neighbourhoods() {
 }
 
 #[test]
-fn machines_of_edits_stay_small() {
+fn edit_automata_have_few_states() {
     let text = "The quick brown fox jumps over the lazy dog, and the dog does not mind.";
     for (budget, most) in [(1, 1_000), (2, 5_000), (3, 25_000)] {
         let near = pattern(text).edits(edits(budget, CharSet::all())).unwrap();
@@ -121,10 +121,10 @@ fn machines_of_edits_stay_small() {
 }
 
 #[test]
-fn edits_in_a_group_stay_there() {
+fn edits_stay_inside_their_group() {
     let base = pattern("(?P<who>ab|b)-(?P<what>a|é)");
     let only = edits(1, letters());
-    let near = base.edits(Edits { group: Some("what".to_owned()), ..only }).unwrap();
+    let near = base.edits(EditRules { group: Some("what".to_owned()), ..only }).unwrap();
     let near = automaton(&near);
     for (text, member) in [("ab-a", true), ("b-ab", true), ("b-", true), ("b-b", true)] {
         assert_eq!(has(&near, text), member, "{text}");
@@ -142,9 +142,13 @@ fn scripts_of_optional_regions_start_from_members() {
         ("b(?:(?P<g>aa))??b", "bab", "baab"),
         ("b(?P<g>a)?", "b", "b"),
     ] {
-        let only = Edits { group: Some("g".to_owned()), ..edits(1, CharSet::all()) };
+        let only = EditRules { group: Some("g".to_owned()), ..edits(1, CharSet::all()) };
         let near = pattern(source).edits(only).unwrap();
-        let script = near.edit_script(text, Limits::default(), &mut Poll::new(&mut || true));
+        let script = near.edit_script(
+            text,
+            AutomatonLimits::default(),
+            &mut InterruptCheck::new(&mut || true),
+        );
         let pairs = script.unwrap().unwrap().pairs;
         let found: String = pairs.iter().filter_map(|pair| pair.0).collect();
         assert_eq!(found, member, "{source}");
@@ -152,19 +156,19 @@ fn scripts_of_optional_regions_start_from_members() {
 }
 
 #[test]
-fn regions_that_cannot_be_are_refused() {
+fn invalid_edit_regions_are_refused() {
     for (source, name) in [("(?P<x>a)+", "x"), ("a", "x"), (r"(?P<x>a)\b", "x"), ("(?P<x>^a)", "x")]
     {
-        let only = Edits { group: Some(name.to_owned()), ..edits(1, letters()) };
+        let only = EditRules { group: Some(name.to_owned()), ..edits(1, letters()) };
         assert!(matches!(pattern(source).edits(only), Err(Error::Language { .. })), "{source}");
     }
     assert!(matches!(pattern("a").edits(edits(101, letters())), Err(Error::Limit { .. })));
-    let bytes = Expression::texts(vec![vec![0xFF]]);
+    let bytes = Expression::literals(vec![vec![0xFF]]);
     assert!(matches!(bytes.edits(edits(1, letters())), Err(Error::Language { .. })));
 }
 
 #[test]
-fn edits_of_edits_add_up() {
+fn nested_edit_budgets_add_up() {
     let once = pattern("aab?").edits(edits(1, letters())).unwrap();
     let twice = automaton(&once.edits(edits(1, letters())).unwrap());
     let both = automaton(&pattern("aab?").edits(edits(2, letters())).unwrap());
@@ -174,21 +178,25 @@ fn edits_of_edits_add_up() {
 }
 
 #[test]
-fn scripts_of_edits_of_edits_count_the_last() {
+fn scripts_of_nested_edits_count_only_the_outer_edits() {
     let once = pattern("ab").edits(edits(1, letters())).unwrap();
     let twice = once.edits(edits(1, letters())).unwrap();
-    let script =
-        twice.edit_script("bb", Limits::default(), &mut Poll::new(&mut || true)).unwrap().unwrap();
+    let script = twice
+        .edit_script("bb", AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true))
+        .unwrap()
+        .unwrap();
     assert_eq!(script.count(), 0);
-    let script =
-        twice.edit_script("éé", Limits::default(), &mut Poll::new(&mut || true)).unwrap().unwrap();
+    let script = twice
+        .edit_script("éé", AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true))
+        .unwrap()
+        .unwrap();
     assert_eq!(script.count(), 1);
 }
 
 #[test]
 fn obligatory_rewriting_is_leftmost_longest() {
     let rules = |pairs: &[(&str, &str)]| {
-        let texts = |text: &str| Expression::texts(vec![text.as_bytes().to_vec()]);
+        let texts = |text: &str| Expression::literals(vec![text.as_bytes().to_vec()]);
         pairs.iter().map(|(source, target)| ((*source).to_owned(), texts(target))).collect()
     };
     for (text, pairs, wanted) in [
@@ -205,15 +213,15 @@ fn obligatory_rewriting_is_leftmost_longest() {
 }
 
 #[test]
-fn vanishing_sources_end() {
-    let rules = vec![("a".to_owned(), Expression::texts(vec![vec![], b"b".to_vec()]))];
+fn sources_that_vanish_terminate() {
+    let rules = vec![("a".to_owned(), Expression::literals(vec![vec![], b"b".to_vec()]))];
     let machine = automaton(&pattern("a*").rewrite(rules, true).unwrap());
     for text in ["", "a", "bb", "abab"] {
         assert!(has(&machine, text));
     }
 }
 
-/// Texts that optional rules make of a member.
+/// Collects the strings that optional rules make of a member.
 fn rewritings(member: &str, rules: &[(String, Vec<String>)], found: &mut Vec<String>, done: &str) {
     let Some(first) = member.chars().next() else {
         found.push(done.to_owned());
@@ -229,7 +237,7 @@ fn rewritings(member: &str, rules: &[(String, Vec<String>)], found: &mut Vec<Str
     }
 }
 
-/// The texts that obligatory rules make of a member.
+/// Returns the strings that obligatory rules make of a member.
 fn replaced(member: &str, rules: &[(String, Vec<String>)]) -> Vec<String> {
     let Some(first) = member.chars().next() else { return vec![String::new()] };
     let here = rules.iter().filter(|(source, _)| member.starts_with(source.as_str()));
@@ -255,9 +263,9 @@ fn small_pattern() -> impl Strategy<Value = String> {
     })
 }
 
-fn some_operations() -> impl Strategy<Value = Operations> {
+fn some_operations() -> impl Strategy<Value = EditOperations> {
     (any::<bool>(), any::<bool>(), any::<bool>())
-        .prop_map(|(insert, delete, substitute)| Operations { insert, delete, substitute })
+        .prop_map(|(insert, delete, substitute)| EditOperations { insert, delete, substitute })
 }
 
 fn some_rules() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
@@ -273,7 +281,7 @@ fn some_rules() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
 
 fn lowered(rules: &[(String, Vec<String>)]) -> Vec<(String, Expression)> {
     let texts = |list: &[String]| {
-        Expression::texts(list.iter().map(|text| text.clone().into_bytes()).collect())
+        Expression::literals(list.iter().map(|text| text.clone().into_bytes()).collect())
     };
     rules.iter().map(|(source, targets)| (source.clone(), texts(targets))).collect()
 }
@@ -282,19 +290,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn edits_are_within_the_distance(
+    fn edit_languages_are_the_strings_within_the_distance(
         source in small_pattern(),
         budget in 0u32..3,
         operations in some_operations(),
         only_a in any::<bool>(),
     ) {
         let original = pattern(&source);
-        prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
+        prop_assume!(Automaton::new(&original, AutomatonLimits::default()).is_ok());
         let machine = automaton(&original);
         let members: Vec<Vec<char>> =
             texts(6).iter().filter(|text| has(&machine, text)).map(|text| characters(text)).collect();
         let alphabet = if only_a { CharSet::single('a') } else { letters() };
-        let plan = Edits { operations, ..edits(budget, alphabet.clone()) };
+        let plan = EditRules { operations, ..edits(budget, alphabet.clone()) };
         let near = original.edits(plan).unwrap();
         let machine = automaton(&near);
         for text in texts(4) {
@@ -305,7 +313,7 @@ proptest! {
                 .min()
                 .unwrap_or(1000);
             prop_assert_eq!(has(&machine, &text), best <= budget, "{} {:?}", &source, &text);
-            let script = near.edit_script(&text, Limits::default(), &mut Poll::new(&mut || true)).unwrap();
+            let script = near.edit_script(&text, AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true)).unwrap();
             prop_assert_eq!(script.is_some(), best <= budget);
             if let Some(script) = script {
                 prop_assert_eq!(script.count() as u32, best);
@@ -319,18 +327,18 @@ proptest! {
     }
 
     #[test]
-    fn regions_confine_edits(
+    fn edits_are_confined_to_their_regions(
         source in small_pattern(),
         after in small_pattern(),
         before in small_pattern(),
         budget in 0u32..2,
     ) {
         let original = pattern(&source);
-        let usable = |one: &str| Automaton::new(&pattern(one), Limits::default()).is_ok();
+        let usable = |one: &str| Automaton::new(&pattern(one), AutomatonLimits::default()).is_ok();
         prop_assume!(usable(&source) && usable(&after) && usable(&before));
         let (machine, first, last) =
             (automaton(&original), automaton(&pattern(&after)), automaton(&pattern(&before)));
-        let regions = Edits {
+        let regions = EditRules {
             after: Some(pattern(&after)),
             before: Some(pattern(&before)),
             ..edits(budget, letters())
@@ -356,18 +364,19 @@ proptest! {
         for text in texts(3) {
             let member = wanted.contains(&text);
             prop_assert_eq!(has(&near_machine, &text), member, "{} {:?}", &source, &text);
-            let script = near.edit_script(&text, Limits::default(), &mut Poll::new(&mut || true)).unwrap();
+            let script = near.edit_script(&text, AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true)).unwrap();
             prop_assert_eq!(script.is_some(), member);
         }
     }
 
     #[test]
-    fn rewriting_is_as_defined(source in small_pattern(), rules in some_rules(), optional in any::<bool>()) {
+    fn rewriting_agrees_with_its_definition(source in small_pattern(), rules in some_rules(), optional in any::<bool>()) {
         let original = pattern(&source);
-        prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
+        prop_assume!(Automaton::new(&original, AutomatonLimits::default()).is_ok());
         let machine = automaton(&original);
         let mut wanted: Vec<String> = Vec::new();
-        // Sources are at most two characters and may vanish: members twice as long as the texts.
+        // Sources have at most two characters and may vanish, so members are twice as long as the
+        // strings.
         for member in texts(6).iter().filter(|text| has(&machine, text)) {
             if optional {
                 rewritings(member, &rules, &mut wanted, "");
@@ -379,7 +388,7 @@ proptest! {
         let vanishes = rules.iter().any(|(_, targets)| targets.iter().any(String::is_empty));
         for text in texts(3) {
             let found = has(&rewritten, &text);
-            // Where sources vanish, longer members than were tried may lead to the text too.
+            // Where sources vanish, longer members than were tried may lead to the string too.
             if !vanishes || wanted.contains(&text) {
                 prop_assert_eq!(found, wanted.contains(&text), "{} {:?} {:?}", &source, &rules, &text);
             }
@@ -387,10 +396,10 @@ proptest! {
     }
 
     #[test]
-    fn reversal_reverses(source in small_pattern(), budget in 0u32..2) {
+    fn the_reversed_language_has_the_reversed_members(source in small_pattern(), budget in 0u32..2) {
         let original = pattern(&source);
-        prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
-        let near = original.edits(Edits { after: Some(pattern("a?")), ..edits(budget, letters()) });
+        prop_assume!(Automaton::new(&original, AutomatonLimits::default()).is_ok());
+        let near = original.edits(EditRules { after: Some(pattern("a?")), ..edits(budget, letters()) });
         let near = near.unwrap();
         let (forward, backward) = (automaton(&near), automaton(&near.reverse().unwrap()));
         for text in texts(4) {

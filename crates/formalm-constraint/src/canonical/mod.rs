@@ -1,130 +1,143 @@
-//! Canonical tokens only: masks of sequences that extend to what the tokenizer makes of a member.
+//! Masks for canonical tokenization: token sequences that extend to the tokenizer's own encoding of
+//! a string in the language.
 //!
-//! A position is a state of the language, what may be true of the marked text so far (`positions`),
-//! and the last token. What lies ahead is searched on a machine of its own (`search`). A token may
-//! follow if the language goes on with its bytes, the tokenizer may cut the text so, it may be the last token's neighbour unless a piece begins with it, and
-//! from there some member can be completed in the same way (`live`). For machines with finitely many
-//! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
-//! searches endless they are bounded, and what they leave open counts as possible and is counted.
+//! ```text
+//!  language state  ×  splitter state  ×  last token
+//!  (machine)          (pre-tokenizer)    (adjacency)
+//!        └── product (product/), subsets (subsets) ──┘──► liveness ──► mask
+//! ```
+//!
+//! A token is allowed iff four conditions hold. The language accepts its bytes; the splitter admits
+//! the boundaries; it may be adjacent to the last token, unless it begins a pre-token; and from
+//! there a string can be completed in the same way (`liveness`). Lookahead runs on a machine of its
+//! own (`lookahead_search`).
+//!
+//! For machines with finitely many states nothing is approximated: a query that cannot be decided
+//! within limits is an error. A stack can make searches infinite. These are bounded; whatever they
+//! leave open counts as possible, and is counted.
 
-mod between;
-mod live;
-mod pairs;
-mod positions;
+mod joint_targets;
+mod language_targets;
+mod liveness;
+mod lookahead_search;
+mod product;
 mod prompt;
-mod reach;
-mod search;
-mod sets;
-mod sorted;
+mod special_tokens;
+mod subsets;
 #[cfg(test)]
 mod tests;
-mod walks;
+mod text_positions;
+mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Chunks, Error, Keys, Lock, Machine, StateId};
+use formalm_automata::{AppendVec, Error, ForkSafeMutex, Machine, MaskClasses, StateId};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 
-use crate::epoch::Unfollowed;
-use crate::mask::{Mask, Words, patch};
-use crate::memo::Memo;
-use positions::Positions;
-use search::{Here, Search};
-use sets::{Member, Numbered, Sets};
+use crate::epoch::NoContinuation;
+use crate::mask::{Mask, MaskWords, patch};
+use crate::mask_cache::MaskCache;
+use lookahead_search::{LookaheadSearch, TextState};
+use subsets::{NumberedElement, SubsetElement, Subsets};
+use text_positions::TextPositions;
 
-/// No token: nothing has been read.
+/// No token has been read.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Up to so many tokens are looked at one by one.
-const FEW: usize = 32;
+/// Up to this many tokens are tested one by one. Chosen, not measured.
+const FEW_TOKENS: usize = 32;
 
-/// From so many forbidden neighbours on, a bitmask of them is used.
-const MANY: usize = 2048;
+/// Number of forbidden neighbors above which their bitmask is used. Chosen, not measured.
+const MANY_NEIGHBORS: usize = 2048;
 
-/// Steps of one search where no search needs to come to an end.
-const MOST_STEPS: usize = 1_000;
+/// Maximum steps of one search on a machine with a stack, where a search need not terminate.
+/// Chosen, not measured.
+const MAX_STEPS: usize = 1_000;
 
-/// Everything that grows.
+/// The mutable state.
 #[derive(Debug)]
-struct Grown<K> {
-    /// Where texts have come to.
-    positions: Positions,
-    /// What was looked at beyond them.
-    search: Search<K>,
+struct CanonicalState<K> {
+    /// Positions of inputs.
+    positions: TextPositions,
+    /// Tables of the lookahead beyond inputs.
+    search: LookaheadSearch<K>,
 }
 
 /// The canonical tokenizations of a language.
 #[derive(Debug)]
-pub(crate) struct Canonical<K> {
-    encoder: Arc<Encoder>,
-    /// In which special tokens have no bytes.
+pub(crate) struct CanonicalMasks<K> {
+    encoder: Arc<BpeEncoder>,
+    /// The vocabulary in which special tokens have no bytes.
     vocabulary: Arc<Vocabulary>,
-    /// Special tokens that may stand between texts, with their bytes.
+    /// Special tokens that may occur between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
-    grown: Lock<Grown<K>>,
-    /// Apart from the rest, so that known masks are read while others are computed.
-    sets: Lock<Sets>,
-    /// Per set 1 if the text may end there.
-    accepting: Chunks,
-    masks: Memo,
+    grown: ForkSafeMutex<CanonicalState<K>>,
+    /// In a lock of its own, so that known masks are read while others are computed.
+    subsets: ForkSafeMutex<Subsets>,
+    /// Per subset, 1 if the text may end there.
+    accepting: AppendVec,
+    masks: MaskCache,
 }
 
-/// What the searches below look at.
+/// The inputs of the searches below.
 #[derive(Debug)]
-pub(crate) struct Context<'a, K: Keys> {
+pub(crate) struct ProductContext<'a, K: MaskClasses> {
     pub(crate) keys: &'a K,
     pub(crate) machine: &'a K::Machine,
     pub(crate) vocabulary: &'a Vocabulary,
-    pub(crate) encoder: &'a Encoder,
+    pub(crate) encoder: &'a BpeEncoder,
     pub(crate) special: &'a [(u32, Vec<u8>)],
 }
 
-impl<K: Keys> Clone for Context<'_, K> {
+impl<K: MaskClasses> Clone for ProductContext<'_, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<K: Keys> Copy for Context<'_, K> {}
+impl<K: MaskClasses> Copy for ProductContext<'_, K> {}
 
-impl<K: Keys> Canonical<K> {
-    /// Where `begins` is false, a text begins only after tokens that are given.
+impl<K: MaskClasses> CanonicalMasks<K> {
+    /// Creates the product. With `begins` false, the input begins after given tokens only.
     ///
     /// # Errors
     ///
-    /// `begins`, and no member has canonical tokens; [`Error::Limit`].
+    /// `begins`, and no string in the language has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
         keys: &K,
-        (vocabulary, encoder): (&Arc<Vocabulary>, Arc<Encoder>),
+        (vocabulary, encoder): (&Arc<Vocabulary>, Arc<BpeEncoder>),
         memory_limit_bytes: usize,
         begins: bool,
-    ) -> Result<Canonical<K>, Error> {
-        let plain = vocabulary.plain();
-        let special = match vocabulary.has_special() {
+    ) -> Result<CanonicalMasks<K>, Error> {
+        let plain = vocabulary.without_special_bytes();
+        let special = match vocabulary.has_special_bytes() {
             false => Vec::new(),
             true => (0..vocabulary.len() as u32)
                 .filter(|&token| plain.token_bytes(token).is_none())
                 .filter_map(|token| Some((token, vocabulary.token_bytes(token)?.to_vec())))
                 .collect(),
         };
-        let canonical = Canonical {
+        let canonical = CanonicalMasks {
             encoder,
             vocabulary: Arc::new(plain.clone()),
             special,
-            grown: Lock::new(Grown { positions: Positions::default(), search: Search::new(keys) }),
-            sets: Lock::new(Sets::default()),
-            accepting: Chunks::default(),
-            masks: Memo::new(memory_limit_bytes),
+            grown: ForkSafeMutex::new(CanonicalState {
+                positions: TextPositions::default(),
+                search: LookaheadSearch::new(keys),
+            }),
+            subsets: ForkSafeMutex::new(Subsets::default()),
+            accepting: AppendVec::default(),
+            masks: MaskCache::new(memory_limit_bytes),
         };
         canonical.begin(keys, begins)?;
         Ok(canonical)
     }
 
-    /// Makes the first state.
+    /// Interns the start state.
     fn begin(&self, keys: &K, begins: bool) -> Result<(), Error> {
         let context = self.context(keys);
-        let Grown { positions, search } = &mut *self.lock();
+        let CanonicalState { positions, search } = &mut *self.lock();
         let start = (context.machine.start(), self.encoder.splitter().start());
         if begins && !search.is_productive(context, start)? {
             return Err(Error::Language {
@@ -134,92 +147,106 @@ impl<K: Keys> Canonical<K> {
             });
         }
         let start = positions.intern(start.0, start.1);
-        self.set(context, positions, vec![Member::new(start)])?;
+        self.set(context, positions, vec![SubsetElement::new(start)])?;
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Grown<K>> {
-        // A panic while the lock was held leaves at worst something unlearnt.
+    fn lock(&self) -> MutexGuard<'_, CanonicalState<K>> {
+        // A panic while the lock was held leaves at worst some results unrecorded.
         self.grown.lock()
     }
 
-    fn context<'a>(&'a self, keys: &'a K) -> Context<'a, K> {
+    fn context<'a>(&'a self, keys: &'a K) -> ProductContext<'a, K> {
         let (vocabulary, encoder) = (&*self.vocabulary, &*self.encoder);
-        Context { keys, machine: keys.machine(), vocabulary, encoder, special: &self.special }
+        ProductContext {
+            keys,
+            machine: keys.machine(),
+            vocabulary,
+            encoder,
+            special: &self.special,
+        }
     }
 
-    /// The state before anything was read.
+    /// Returns the state before any input.
     pub(crate) fn start(&self) -> StateId {
         StateId::new(0)
     }
 
-    /// The state before anything was read where a text goes on after tokens, none of them special,
-    /// and the last of them.
+    /// Returns the state before any input if the text continues the given tokens, none of them
+    /// special, together with the last of them.
     ///
     /// # Errors
     ///
-    /// [`Unfollowed`].
+    /// [`NoContinuation`].
     pub(crate) fn start_after(
         &self,
         keys: &K,
         tokens: &[u32],
-    ) -> Result<(StateId, u32), Unfollowed> {
+    ) -> Result<(StateId, u32), NoContinuation> {
         let context = self.context(keys);
-        let places = prompt::places(context, tokens).map_err(|good| Unfollowed::Prompt { good })?;
+        let splitter_states = prompt::splitter_states(context, tokens)
+            .map_err(|good| NoContinuation::Prompt { good })?;
         let last = tokens.last().copied().unwrap_or(NONE);
-        let Grown { positions, search } = &mut *self.lock();
+        let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
         let start = context.machine.start();
-        let mut members = Vec::new();
-        for (place, path) in places {
-            if search.is_live(context, (start, place, path), last)? {
-                members.push(Member { pair: positions.intern(start, place), path });
+        let mut elements = Vec::new();
+        for (splitter_state, pretoken) in splitter_states {
+            if search.is_live(context, (start, splitter_state, pretoken), last)? {
+                elements.push(SubsetElement {
+                    product_state: positions.intern(start, splitter_state),
+                    pretoken,
+                });
             }
         }
-        if members.is_empty() {
-            return Err(Unfollowed::Language);
+        if elements.is_empty() {
+            return Err(NoContinuation::Language);
         }
-        members.sort_unstable();
-        Ok((self.set(context, positions, members)?, last))
+        elements.sort_unstable();
+        Ok((self.set(context, positions, elements)?, last))
     }
 
-    /// The number of a set of members, all of one state of the language.
+    /// Interns a subset of elements, all with the same language state.
     fn set(
         &self,
-        context: Context<'_, K>,
-        positions: &mut Positions,
-        members: Vec<Member>,
+        context: ProductContext<'_, K>,
+        positions: &mut TextPositions,
+        elements: Vec<SubsetElement>,
     ) -> Result<StateId, Error> {
         let machine = context.machine;
         let mut accepting = false;
-        for member in &members {
-            let (state, place) = positions.parts(member.pair);
-            let may_end = self.encoder.splitter().ends(place) && self.encoder.may_end(member.path);
+        for element in &elements {
+            let (state, splitter_state) = positions.parts(element.product_state);
+            let may_end = self.encoder.splitter().may_end(splitter_state)
+                && self.encoder.pretoken_may_end(element.pretoken);
             accepting = accepting || (may_end && machine.is_accepting(state)?);
         }
-        let masked = members.iter().map(|&Member { pair, path }| {
-            positions.common(context.keys, pair).map(|pair| Member { pair, path })
+        let masked = elements.iter().map(|&SubsetElement { product_state, pretoken }| {
+            positions
+                .common(context.keys, product_state)
+                .map(|product_state| SubsetElement { product_state, pretoken })
         });
-        let masked: Vec<Member> = masked.collect::<Result<_, _>>()?;
-        let mut sets = self.sets.lock();
-        let set = sets.intern(members, masked);
+        let masked: Vec<SubsetElement> = masked.collect::<Result<_, _>>()?;
+        let mut subsets = self.subsets.lock();
+        let set = subsets.intern(elements, masked);
         self.accepting.set(set as usize, u32::from(accepting));
         Ok(StateId::new(set))
     }
 
-    /// Whether the text may end with the tokens read.
+    /// Returns `true` if the text may end with the tokens read.
     #[inline]
     pub(crate) fn is_accepting(&self, state: StateId) -> bool {
         self.accepting.get(state.number() as usize) != 0
     }
 
-    /// The language's state.
+    /// Returns the language state.
     pub(crate) fn machine_state(&self, state: StateId) -> StateId {
-        let first = self.members(state)[0].member;
-        self.lock().positions.parts(first.pair).0
+        let first = self.elements(state)[0].element;
+        self.lock().positions.parts(first.product_state).0
     }
 
-    /// The state after a token, given the one before it; none if it may not stand there.
+    /// Returns the state after a token, given the last one. Returns `None` if the token is not
+    /// allowed.
     pub(crate) fn step(
         &self,
         keys: &K,
@@ -227,34 +254,37 @@ impl<K: Keys> Canonical<K> {
         token: u32,
     ) -> Result<Option<StateId>, Error> {
         let context = self.context(keys);
-        let Grown { positions, search } = &mut *self.lock();
+        let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
-        let mut members = Vec::new();
-        for &Numbered { member, .. } in &*self.members(state) {
-            let here @ (state, ..) = here(positions, member);
-            let goals = search.after(context, here, (last, token))?;
+        let mut elements = Vec::new();
+        for &NumberedElement { element, .. } in &*self.elements(state) {
+            let here @ (state, ..) = here(positions, element);
+            let found_targets = search.after(context, here, (last, token))?;
             let plain = context.vocabulary.token_bytes(token);
             let special = context.special.iter().find(|one| one.0 == token);
             let Some(bytes) = plain.or(special.map(|one| &one.1[..])) else { continue };
-            if goals.is_empty() {
+            if found_targets.is_empty() {
                 continue;
             }
             let Ok(state) = context.machine.walk(state, bytes)? else { continue };
-            for (place, path) in goals {
-                let next = Member { pair: positions.intern(state, place), path };
-                if !members.contains(&next) {
-                    members.push(next);
+            for (splitter_state, pretoken) in found_targets {
+                let next = SubsetElement {
+                    product_state: positions.intern(state, splitter_state),
+                    pretoken,
+                };
+                if !elements.contains(&next) {
+                    elements.push(next);
                 }
             }
         }
-        members.sort_unstable();
-        if members.is_empty() {
+        elements.sort_unstable();
+        if elements.is_empty() {
             return Ok(None);
         }
-        self.set(context, positions, members).map(Some)
+        self.set(context, positions, elements).map(Some)
     }
 
-    /// Whether [`Canonical::step`] leads anywhere.
+    /// Returns `true` if [`CanonicalMasks::step`] allows the token.
     pub(crate) fn allows(
         &self,
         keys: &K,
@@ -262,10 +292,10 @@ impl<K: Keys> Canonical<K> {
         token: u32,
     ) -> Result<bool, Error> {
         let context = self.context(keys);
-        let Grown { positions, search } = &mut *self.lock();
+        let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
-        for &Numbered { member, .. } in &*self.members(state) {
-            let here = here(positions, member);
+        for &NumberedElement { element, .. } in &*self.elements(state) {
+            let here = here(positions, element);
             if !search.after(context, here, (last, token))?.is_empty() {
                 return Ok(true);
             }
@@ -273,30 +303,30 @@ impl<K: Keys> Canonical<K> {
         Ok(false)
     }
 
-    /// The members of a set.
-    fn members(&self, state: StateId) -> Arc<[Numbered]> {
-        self.sets.lock().members(state.number())
+    /// Returns the elements of a subset.
+    fn elements(&self, state: StateId) -> Arc<[NumberedElement]> {
+        self.subsets.lock().elements(state.number())
     }
 
-    /// Whether the masks of a state are stored.
+    /// Returns `true` if the masks of a state are cached.
     pub(crate) fn is_ready(&self, state: StateId) -> bool {
         let has = |id: u32| self.masks.has(2 * id) && self.masks.has(2 * id + 1);
-        self.members(state).iter().all(|member| has(member.id))
+        self.elements(state).iter().all(|element| has(element.id))
     }
 
-    /// Writes the mask over `out`, end tokens left out.
+    /// Overwrites `out` with the mask, without end tokens.
     pub(crate) fn fill(
         &self,
         keys: &K,
         (state, last): (StateId, u32),
-        out: &mut Words,
+        out: &mut MaskWords,
     ) -> Result<(), Error> {
-        let members = self.members(state);
+        let elements = self.elements(state);
         out.fill(0);
         let mut many = false;
-        for &member in &*members {
-            self.with_mask(keys, member, false, |mask| match mask {
-                Mask::Sparse(ids) if ids.len() <= FEW => {
+        for &element in &*elements {
+            self.with_mask(keys, element, false, |mask| match mask {
+                Mask::Sparse(ids) if ids.len() <= FEW_TOKENS => {
                     let fits = |id: u32| last == NONE || self.encoder.may_follow(last, id);
                     for &id in ids.iter().filter(|&&id| fits(id)) {
                         patch(out, &[id], &[]);
@@ -311,19 +341,19 @@ impl<K: Keys> Canonical<K> {
         if many && last != NONE {
             self.clear_after(last, out);
         }
-        for &member in &*members {
-            self.with_mask(keys, member, true, |mask| mask.join(out))?;
+        for &element in &*elements {
+            self.with_mask(keys, element, true, |mask| mask.join(out))?;
         }
-        // What keys forget a few tokens can tell.
-        if keys.forgets_items() {
+        // A few tokens depend on details that mask classes abstract away.
+        if keys.drops_seen_items() {
             let inner = self.machine_state(state);
-            // The masks may be there although the key was never asked for.
-            keys.key(inner)?;
-            let unsure = match keys.is_unsure(inner) {
-                true => self.vocabulary.joins_items(),
-                false => self.vocabulary.whole_items(),
+            // The masks may be cached although the mask class was never computed.
+            keys.mask_class(inner)?;
+            let undecided = match keys.is_approximate(inner) {
+                true => self.vocabulary.item_joining_tokens(),
+                false => self.vocabulary.whole_item_tokens(),
             };
-            for &token in unsure {
+            for &token in undecided {
                 match self.allows(keys, (state, last), token)? {
                     true => patch(out, &[token], &[]),
                     false => patch(out, &[], &[token]),
@@ -333,12 +363,12 @@ impl<K: Keys> Canonical<K> {
         Ok(())
     }
 
-    /// Uses the mask of the tokens that begin a piece, or of those that go on with one, neighbours
-    /// aside.
+    /// Passes one of the two masks of an element to `use_mask`: the tokens that begin a pre-token,
+    /// or those that continue one, without checking adjacency.
     fn with_mask(
         &self,
         keys: &K,
-        Numbered { masked, id, .. }: Numbered,
+        NumberedElement { masked, id, .. }: NumberedElement,
         begins: bool,
         use_mask: impl FnOnce(&Mask),
     ) -> Result<(), Error> {
@@ -357,45 +387,46 @@ impl<K: Keys> Canonical<K> {
         Ok(())
     }
 
-    /// Clears what may not follow a token within a piece.
-    fn clear_after(&self, last: u32, out: &mut Words) {
+    /// Clears the tokens that may not follow `last` inside a pre-token.
+    fn clear_after(&self, last: u32, out: &mut MaskWords) {
         let mut count = 0;
-        self.encoder.not_after(last, |tokens| count += tokens.len());
-        if count <= MANY {
-            self.encoder.not_after(last, |tokens| patch(out, &[], tokens));
+        self.encoder.forbidden_after(last, |tokens| count += tokens.len());
+        if count <= MANY_NEIGHBORS {
+            self.encoder.forbidden_after(last, |tokens| patch(out, &[], tokens));
             return;
         }
-        let row = self.encoder.beside(&self.vocabulary, last, true);
+        let row = self.encoder.forbidden_mask(&self.vocabulary, last, true);
         for (word, forbidden) in out.iter_mut().zip(&*row) {
             *word &= !forbidden;
         }
     }
 
-    /// The tokens that go on with a piece, neighbours aside, and those that begin one.
-    fn compute(&self, keys: &K, member: Member) -> Result<(Mask, Mask), Error> {
+    /// Computes the tokens that continue a pre-token, without checking adjacency, and those that
+    /// begin one.
+    fn compute(&self, keys: &K, element: SubsetElement) -> Result<(Mask, Mask), Error> {
         let context = self.context(keys);
-        let Grown { positions, search } = &mut *self.lock();
+        let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
-        search.allowed(context, here(positions, member), (&mut inside, &mut begins))?;
+        search.allowed(context, here(positions, element), (&mut inside, &mut begins))?;
         Ok((Mask::from_words(inside), Mask::from_words(begins)))
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let grown = self.lock();
         grown.positions.memory_bytes()
             + grown.search.memory_bytes()
-            + self.sets.lock().memory_bytes()
+            + self.subsets.lock().memory_bytes()
     }
 
-    /// Memory of masks, in bytes.
+    /// Returns the memory of masks, in bytes.
     pub(crate) fn mask_bytes(&self) -> usize {
         self.masks.size().1
     }
 
-    /// Number of questions that a bounded search left open.
+    /// Returns the number of queries that a bounded search left undecided.
     pub(crate) fn undecided_count(&self) -> usize {
         if self.grown.is_abandoned() {
             return 0;
@@ -403,20 +434,23 @@ impl<K: Keys> Canonical<K> {
         self.lock().search.undecided_count()
     }
 
-    /// Whether a thread was at work on its positions while the process was forked, see
+    /// Returns `true` if a thread was modifying the state while the process was forked, see
     /// [`Keys::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.grown.is_abandoned() || self.sets.is_abandoned()
+        self.grown.is_abandoned() || self.subsets.is_abandoned()
     }
 
-    /// Number of masks kept.
+    /// Returns the number of cached masks.
     pub(crate) fn mask_count(&self) -> usize {
         self.masks.size().0 / 2
     }
 }
 
-/// The state of the language and the place of a member.
-fn here(positions: &Positions, Member { pair, path }: Member) -> Here {
-    let (state, place) = positions.parts(pair);
-    (state, place, path)
+/// Returns the language state and the splitter state of an element.
+fn here(
+    positions: &TextPositions,
+    SubsetElement { product_state, pretoken }: SubsetElement,
+) -> TextState {
+    let (state, splitter_state) = positions.parts(product_state);
+    (state, splitter_state, pretoken)
 }

@@ -1,68 +1,80 @@
-//! Where a tokenizer's marked text is after tokens that are given.
+//! The splitter states after the tokens of a prompt.
 
-use formalm_automata::Keys;
-use formalm_vocabulary::canonical::{Kind, MARKS, Mark, Path, Place};
+use formalm_automata::MaskClasses;
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
-use super::walks::fits_kind;
-use super::{Context, NONE};
+use super::joint_targets::fits_kind;
+use super::{NONE, ProductContext};
 
-/// What may be true of a text after tokens: places with the tokens of the current piece.
-type Places = Vec<(Place, Path)>;
+/// The possible states after some tokens: splitter states with the state of the current pre-token.
+type PossibleStates = Vec<(SplitterState, PretokenState)>;
 
-/// What may be true after tokens, none of them special, that begin a text.
+/// Returns the possible states after tokens, none of them special, that begin a text.
 ///
 /// # Errors
 ///
-/// How many of the tokens some text begins with, if not all.
-pub(super) fn places<K: Keys>(context: Context<'_, K>, tokens: &[u32]) -> Result<Places, usize> {
+/// The number of tokens with which some canonical text begins, if not all.
+pub(super) fn splitter_states<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    tokens: &[u32],
+) -> Result<PossibleStates, usize> {
     let encoder = context.encoder;
-    let mut places: Places = vec![(encoder.splitter().start(), Path::PLAIN)];
+    let mut splitter_states: PossibleStates =
+        vec![(encoder.splitter().start(), PretokenState::PLAIN)];
     let mut last = NONE;
     for (at, &token) in tokens.iter().enumerate() {
-        let mut next = Places::new();
-        for &from in &places {
-            for goal in after(context, from, last, token) {
-                if !next.contains(&goal) {
-                    next.push(goal);
+        let mut next = PossibleStates::new();
+        for &from in &splitter_states {
+            for target in after(context, from, last, token) {
+                if !next.contains(&target) {
+                    next.push(target);
                 }
             }
         }
         if next.is_empty() {
             return Err(at);
         }
-        (places, last) = (next, token);
+        (splitter_states, last) = (next, token);
     }
-    Ok(places)
+    Ok(splitter_states)
 }
 
-/// Where one token leads, neighbours considered.
-pub(super) fn after<K: Keys>(
-    context: Context<'_, K>,
-    (place, path): (Place, Path),
+/// Returns the states after one token, adjacency included.
+pub(super) fn after<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    (splitter_state, pretoken): (SplitterState, PretokenState),
     last: u32,
     token: u32,
-) -> impl Iterator<Item = (Place, Path)> {
+) -> impl Iterator<Item = (SplitterState, PretokenState)> {
     let encoder = context.encoder;
     let splitter = encoder.splitter();
-    let kind = encoder.kind(token);
+    let kind = encoder.origin(token);
     let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
-    MARKS.into_iter().filter_map(move |mark| {
-        let begins = mark != Mark::Inside;
+    BOUNDARIES.into_iter().filter_map(move |boundary| {
+        let begins = boundary != Boundary::Inside;
         let fits = match begins {
-            true => encoder.may_end(path),
+            true => encoder.pretoken_may_end(pretoken),
             false => encoder.may_follow(last, token),
         };
         if !fits || bytes.is_empty() {
             return None;
         }
-        let path = encoder.path(path, token, begins)?;
-        let place = match kind {
-            Kind::Byte(byte) => splitter.step_alone(place, byte, mark),
-            _ => bytes.iter().enumerate().try_fold(place, |place, (at, &byte)| {
-                splitter.step(place, byte, if at == 0 { mark } else { Mark::Inside })
-            }),
+        let pretoken = encoder.pretoken_step(pretoken, token, begins)?;
+        let splitter_state = match kind {
+            TokenOrigin::Byte(byte) => splitter.step_byte_token(splitter_state, byte, boundary),
+            _ => {
+                bytes.iter().enumerate().try_fold(splitter_state, |splitter_state, (at, &byte)| {
+                    splitter.step(
+                        splitter_state,
+                        byte,
+                        if at == 0 { boundary } else { Boundary::Inside },
+                    )
+                })
+            }
         };
-        let place = place.filter(|&place| fits_kind(kind, mark, splitter.is_added(place)))?;
-        Some((place, path))
+        let splitter_state = splitter_state.filter(|&splitter_state| {
+            fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
+        })?;
+        Some((splitter_state, pretoken))
     })
 }

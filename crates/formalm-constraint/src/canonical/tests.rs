@@ -1,25 +1,27 @@
-//! Tokens sorted by where they lead, against reading every token.
+//! Property test: tokens grouped by target against reading every token.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Expression, Keys, Limits, Machine, Viability};
+use formalm_automata::{
+    Automaton, AutomatonLimits, Expression, Machine, MaskClasses, RegularMaskClasses,
+};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::{Encoder, MARKS, Path};
+use formalm_vocabulary::bpe::{BOUNDARIES, BpeEncoder, PretokenState};
 use proptest::prelude::*;
 
-use super::Context;
-use super::reach::Reaches;
-use super::walks::{Goal, Groups, plain_tokens, tokens};
+use super::ProductContext;
+use super::joint_targets::{JointTarget, TargetGroups, tokens, tokens_by_reading};
+use super::language_targets::LanguageTargetCache;
 
-/// Goals that are looked at in one language.
-const MOST_GOALS: usize = 300;
+/// Maximum number of targets visited in one language.
+const MAX_TARGETS: usize = 300;
 
-/// A tokenizer of pieces spelled in byte-level characters, cut as GPT-2 cuts. Every piece of two
-/// characters is merged, longer ones are whole pieces.
+/// A `tokenizer.json` whose pieces are spelled in byte-level characters and split as GPT-2 splits.
+/// Every piece of two characters has a merge; longer ones are whole tokens.
 fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
     let plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut others = (0x100..).filter_map(char::from_u32);
@@ -54,12 +56,13 @@ fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
     )
 }
 
-/// Where each token leads.
-fn sorted(groups: &Groups) -> BTreeMap<u32, (u32, u32, Path)> {
+/// Returns the target of each token.
+fn sorted(groups: &TargetGroups) -> BTreeMap<u32, (u32, u32, PretokenState)> {
     let mut found = BTreeMap::new();
-    for (goal, tokens) in groups {
+    for (target, tokens) in groups {
         tokens.find(|token| {
-            let before = found.insert(token, (goal.state.number(), goal.place, goal.path));
+            let before = found
+                .insert(token, (target.state.number(), target.splitter_state, target.pretoken));
             assert_eq!(before, None, "token {token} twice");
             None::<()>
         });
@@ -71,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn tokens_sorted_by_where_they_lead_are_the_tokens_read(
+    fn grouping_by_target_matches_reading_every_token(
         // Letters, a space, digits, an apostrophe, and the bytes of é and 中.
         pieces in prop::collection::btree_set("[absĠ1'.Ã©ä¸Ń]{2,4}", 1..40),
         crowd in 0..1200usize,
@@ -81,7 +84,7 @@ proptest! {
             r"(?s:.*)", r#""[^"]*""#, "[ab ]{0,6}", "(?:a|b| a|'s|1)*b", r"(?:\w| )*", "é*中?a*",
         ]),
     ) {
-        // So many tokens that sets of them are bitmasks.
+        // Enough tokens that sets of them are bitmasks.
         let mut pieces = pieces;
         pieces.extend((0..crowd).map(|at| {
             let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
@@ -89,26 +92,26 @@ proptest! {
         }));
         let file = file(&pieces, added, whole);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
-        let encoder = Encoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
         encoder.check(&vocabulary).unwrap();
-        let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
-        let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
-        let keys = Viability::new(Arc::new(machine), vocabulary.longest_token_bytes());
+        let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
+        let machine = Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap();
+        let keys = RegularMaskClasses::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
-        let context = Context { keys, machine, vocabulary, encoder, special: &[] };
-        prop_assert!(encoder.passages(vocabulary).is_some());
-        let mut reaches = Reaches::default();
-        let place = encoder.splitter().start();
-        let mut goals = vec![Goal { state: machine.start(), place, path: Path::PLAIN }];
+        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[] };
+        prop_assert!(encoder.token_transitions(vocabulary).is_some());
+        let mut language_targets = LanguageTargetCache::default();
+        let splitter_state = encoder.splitter().start();
+        let mut found_targets = vec![JointTarget { state: machine.start(), splitter_state, pretoken: PretokenState::PLAIN }];
         let mut at = 0;
-        while at < goals.len().min(MOST_GOALS) {
-            for mark in MARKS {
-                let expected = plain_tokens(context, goals[at], mark).unwrap();
-                let found = tokens(context, &mut reaches, goals[at], mark).unwrap();
+        while at < found_targets.len().min(MAX_TARGETS) {
+            for boundary in BOUNDARIES {
+                let expected = tokens_by_reading(context, found_targets[at], boundary).unwrap();
+                let found = tokens(context, &mut language_targets, found_targets[at], boundary).unwrap();
                 prop_assert_eq!(sorted(&found), sorted(&expected));
-                for (goal, _) in expected {
-                    if !goals.contains(&goal) {
-                        goals.push(goal);
+                for (target, _) in expected {
+                    if !found_targets.contains(&target) {
+                        found_targets.push(target);
                     }
                 }
             }

@@ -1,84 +1,84 @@
-//! How much an epoch has grown, and when another one takes its place.
+//! Growth of an epoch, and its replacement when it exceeds its budget.
 //!
-//! Tables grow behind their own locks and are not counted there: what they take is measured from time
-//! to time, by the work that was done since. A measurement adds up capacities and takes a few
-//! microseconds.
+//! Tables grow inside their own locks and are not counted there. Their size is measured from time
+//! to time, by the work done since. A measurement adds up capacities and takes a few microseconds.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use formalm_automata::{Keys, Survey};
+use formalm_automata::{ForkCheck, MaskClasses};
 
 use super::StateEpoch;
-use crate::canonical::Canonical;
+use crate::canonical::CanonicalMasks;
 
-/// Work between two measurements, in tokens read. Chosen, not measured: what so many tokens intern is
-/// small beside any budget, and the measurement costs less than a hundredth of reading them.
+/// Work between two measurements, in tokens read. Chosen, not measured: what these tokens intern
+/// is small compared to any budget, and the measurement costs less than 1 % of reading them.
 const TOKENS_BETWEEN_MEASUREMENTS: u32 = 256;
 
-/// Work that a new mask counts for, in tokens read. Chosen, not measured.
+/// Work that a new mask counts as, in tokens read. Chosen, not measured.
 pub(super) const TOKENS_PER_MASK: u32 = 32;
 
-/// An epoch is replaced at no less than this multiple of what it had in the beginning, so that a
-/// budget below what the language itself takes makes memory grow, and not time.
-const LEAST_GROWTH: usize = 4;
+/// Minimum factor by which an epoch grows before it is replaced. A budget below the size of the
+/// language itself then costs memory, not time. Chosen, not measured.
+const MIN_GROWTH_FACTOR: usize = 4;
 
-/// An epoch's budget and what it takes of it.
+/// The budget of an epoch and its current size.
 #[derive(Debug)]
-pub(super) struct Growth {
+pub(super) struct EpochGrowth {
     /// The number of the epoch, unique in the process.
     serial: u64,
     /// Tokens read since the last measurement.
     noted: AtomicU32,
-    /// Bytes at the last measurement, masks aside.
+    /// Size at the last measurement without masks, in bytes.
     bytes: AtomicUsize,
-    /// Bytes at which the epoch is to be replaced.
+    /// Size at which the epoch is replaced, in bytes.
     budget: AtomicUsize,
     retired: AtomicBool,
-    survey: Survey,
+    survey: ForkCheck,
 }
 
-impl Growth {
-    /// Growth that nobody limits.
-    pub(super) fn unbounded() -> Growth {
+impl EpochGrowth {
+    /// Creates growth without a budget.
+    pub(super) fn unbounded() -> EpochGrowth {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Growth {
+        EpochGrowth {
             serial: NEXT.fetch_add(1, Ordering::Relaxed),
             noted: AtomicU32::new(0),
             bytes: AtomicUsize::new(0),
             budget: AtomicUsize::new(usize::MAX),
             retired: AtomicBool::new(false),
-            survey: Survey::new(),
+            survey: ForkCheck::new(),
         }
     }
 }
 
-impl<K: Keys> StateEpoch<K> {
-    /// Whether a thread was at work on it while the process was forked, and does not exist in this
-    /// one. Nothing in it may be asked then; [`crate::Constraint::current`] is another one.
+impl<K: MaskClasses> StateEpoch<K> {
+    /// Returns `true` if the process was forked while a thread modified the epoch; that thread does
+    /// not exist here. The epoch must not be used then; [`crate::Constraint::current`] returns
+    /// another one.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
-        self.growth.survey.finds_abandoned(|| {
+        self.growth.survey.is_abandoned(|| {
             let canonical = self.canonical.as_deref();
-            self.keys.is_abandoned() || canonical.is_some_and(Canonical::is_abandoned)
+            self.keys.is_abandoned() || canonical.is_some_and(CanonicalMasks::is_abandoned)
         })
     }
 
-    /// The number of the epoch; no other one of the process has it.
+    /// Returns the number of the epoch, unique in the process.
     #[inline]
     pub fn serial(&self) -> u64 {
         self.growth.serial
     }
 
-    /// Gives the epoch a budget in bytes, or four times what it takes now if that is more.
+    /// Sets the budget, in bytes, to at least four times the current size.
     pub(crate) fn limit_growth(&self, budget: usize) {
         let bytes = self.state_bytes();
-        let budget = budget.max(bytes.saturating_mul(LEAST_GROWTH));
+        let budget = budget.max(bytes.saturating_mul(MIN_GROWTH_FACTOR));
         self.growth.bytes.store(bytes, Ordering::Relaxed);
         self.growth.budget.store(budget, Ordering::Relaxed);
     }
 
-    /// Notes that about so many tokens were read, and finds out now and then whether the epoch is
-    /// to be replaced.
+    /// Records that about `tokens` tokens were read, and measures from time to time whether the
+    /// epoch has to be replaced.
     #[inline]
     pub(crate) fn note(&self, tokens: u32) {
         let noted = self.growth.noted.fetch_add(tokens, Ordering::Relaxed);
@@ -101,43 +101,43 @@ impl<K: Keys> StateEpoch<K> {
         }
     }
 
-    /// Sees to it that new matchers begin in another epoch.
+    /// Makes new matchers begin in another epoch.
     pub(crate) fn retire(&self) {
         self.growth.retired.store(true, Ordering::Release);
     }
 
-    /// Takes that back, where there is no other epoch to be had: this one may grow to twice its
-    /// size before it is tried again.
+    /// Revokes [`StateEpoch::retire`] if no other epoch can be made. The epoch may double its size
+    /// before the next attempt.
     pub(crate) fn keep_on(&self) {
         let bytes = self.state_bytes();
         let _ = self.growth.budget.fetch_max(bytes.saturating_mul(2), Ordering::Relaxed);
         self.growth.retired.store(false, Ordering::Release);
     }
 
-    /// Gives an epoch that a matcher moved to room for as much as it has now, several times over, so
-    /// that matchers move less and less often the more they have read.
+    /// Raises the budget of an epoch that a matcher moved to, to a multiple of its current size.
+    /// Matchers then move less often the more they have read.
     pub(crate) fn grow_with(&self) {
         if self.growth.budget.load(Ordering::Relaxed) != usize::MAX {
             let bytes = self.state_bytes();
-            let budget = bytes.saturating_mul(LEAST_GROWTH);
+            let budget = bytes.saturating_mul(MIN_GROWTH_FACTOR);
             let _ = self.growth.budget.fetch_max(budget, Ordering::Relaxed);
         }
     }
 
-    /// Whether new matchers begin in another epoch.
+    /// Returns `true` if new matchers begin in another epoch.
     #[inline]
     pub(crate) fn is_retired(&self) -> bool {
         self.growth.retired.load(Ordering::Acquire)
     }
 
-    /// Whether the epoch has grown so far that matchers in it have to move on.
+    /// Returns `true` if the epoch has grown so much that its matchers have to move.
     pub(crate) fn is_crowded(&self) -> bool {
         let budget = self.growth.budget.load(Ordering::Relaxed);
         self.growth.bytes.load(Ordering::Relaxed) > budget.saturating_mul(2)
     }
 
-    /// Bytes of all that is numbered by what was read: machine, mask classes, completions, pairs
-    /// of canonical tokens. Masks and what depends on the vocabulary have limits of their own.
+    /// Returns the size of everything numbered by input, in bytes: machine, mask classes,
+    /// completions, canonical states. Masks and tables of the vocabulary have limits of their own.
     pub(crate) fn state_bytes(&self) -> usize {
         let sizes = self.sizes();
         sizes.machine + sizes.classes + sizes.completions + sizes.canonical

@@ -1,95 +1,107 @@
-//! Masks of machines that read lexemes.
+//! Masks of machines with a lexer and a parser.
 //!
-//! What tokens do within one lexeme is a *summary* ([`summary`]): it depends on the lexer alone, and
-//! a vocabulary and a lexer have few. Tokens that go on beyond the end of a lexeme are a *group*
-//! for each terminal: nodes of the trie with what the lexeme left behind. Whatever the stacks are,
-//! what a group does in a context is remembered too ([`groups`]). So a mask asks the stacks only
-//! which terminals can follow each other: once for each sequence of terminals that tokens spell.
-//! What they answer depends on the upper part of the stacks nearly always, and is remembered for
-//! all stacks that look alike from their tops ([`reach`]).
+//! ```text
+//!  token bytes ──lexer──► inside one lexeme: summary            (depends on the lexer state only)
+//!                    └──► lexeme ends at trie nodes ──context──► next lexeme … ──► joins
+//!                               parser filter: which terminal sequences may follow? (stack prefix)
+//! ```
+//!
+//! The effect of tokens inside one lexeme is a *summary* ([`summary`]). It depends on the lexer
+//! state alone, of which a vocabulary and a lexer have few. Tokens that continue beyond the end of
+//! a lexeme are a *group* per terminal: trie nodes with the leftover lexer state. The effect of a
+//! group in a lexer context is cached too, whatever the parser stacks are ([`lexeme_ends`]).
+//!
+//! So a mask queries the stacks only for the sequences of terminals that tokens spell. The answer
+//! nearly always depends on the upper part of the stacks, and is cached for all stacks with equal
+//! prefixes ([`parser_filter`]).
 
-mod groups;
-mod loops;
-mod members;
-mod reach;
+mod lexeme_ends;
+mod node_list;
+mod parser_filter;
+mod self_loops;
 mod summary;
 
 use std::hash::Hasher;
 use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, KeyId, Lexemes, Lock, Outline, Resource};
+use formalm_automata::{
+    Error, ForkSafeMutex, LexicalMachine, MaskClassId, Resource, StackPrefixId,
+};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::mask::{Mask, Words, has, patch};
-use groups::{Joined, Tokens};
-use members::Members;
-use reach::{Reach, Way};
-use summary::Summary;
+use crate::mask::{Mask, MaskWords, has, patch};
+use lexeme_ends::{JoinedSummary, JoinedTokens};
+use node_list::NodeList;
+use parser_filter::{FilterResult, TerminalPath};
+use summary::LexemeSummary;
 
-/// What all tables may take; when they have more they begin anew.
-const BYTES: usize = 8 << 20;
-/// What masks that are shared may take; others are kept and counted one by one.
-const SHARED_BYTES: usize = 16 << 20;
-/// With more masks, those that are much like another one are kept as what differs.
-const MANY: usize = 8;
-/// Sequences of terminals and summaries made for one mask.
-const STEPS: u64 = 2_000_000;
+/// Memory limit of all tables, in bytes; beyond it they are rebuilt from scratch. 8 MiB; chosen,
+/// not measured.
+const MAX_TABLE_BYTES: usize = 8 << 20;
+/// Memory limit of shared masks, in bytes; further masks are stored and counted one by one. 16 MiB,
+/// chosen, not measured.
+const MAX_SHARED_BYTES: usize = 16 << 20;
+/// Number of masks above which a mask similar to another one is stored as a patch. Chosen, not
+/// measured.
+const MIN_MASKS_TO_PATCH: usize = 8;
+/// Work limit of one mask, in sequences of terminals and summaries. Chosen, not measured.
+const MAX_STEPS: u64 = 2_000_000;
 
-/// What was found out about a vocabulary and a lexer.
+/// The tables of a vocabulary and a lexer.
 #[derive(Debug, Default)]
-pub(crate) struct Lexical {
-    tables: Lock<Tables>,
+pub(crate) struct LexicalMasks {
+    tables: ForkSafeMutex<LexicalTables>,
 }
 
 #[derive(Debug, Default)]
-struct Tables {
+struct LexicalTables {
     summaries: FxHashMap<(u32, u32), u32>,
-    list: Vec<Summary>,
-    /// Numbers of summaries by their hash.
+    list: Vec<LexemeSummary>,
+    /// Numbers of summaries by hash.
     numbers: FxHashMap<u64, u32>,
-    loops: FxHashMap<u32, loops::Loops>,
-    /// Nodes with what was left, by group.
-    groups: Vec<Arc<Members>>,
-    group_ids: FxHashMap<Arc<Members>, u32>,
-    joins: Vec<Joined>,
-    /// Bitmasks of joins, in the order in which they came.
-    wholes: Vec<Arc<Words>>,
-    /// Numbers of joins by their hash.
+    loops: FxHashMap<u32, self_loops::LexerSelfLoops>,
+    /// Node lists by group.
+    groups: Vec<Arc<NodeList>>,
+    group_ids: FxHashMap<Arc<NodeList>, u32>,
+    joins: Vec<JoinedSummary>,
+    /// Bitmasks of joins, in order of creation.
+    join_bitmasks: Vec<Arc<MaskWords>>,
+    /// Numbers of joins by hash.
     join_ids: FxHashMap<u64, u32>,
-    /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
+    /// Numbers of joins: of a group in a context, and of all tokens from a lexer state.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
-    /// Lists of terminals with groups, as joins have them.
+    /// Lists of terminals with groups, as used by joins.
     lists: Vec<Arc<[(u32, u32)]>>,
     list_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
-    /// What such a list comes to, by the outline of a place.
-    reaches: FxHashMap<(u32, Outline), Arc<Reach>>,
-    /// Ways that are open still: most lists are open at many places.
-    opens: FxHashSet<Arc<[Way]>>,
-    /// Masks by the joins they are made of: many states come to the same ones.
-    sums: FxHashMap<Box<[u32]>, Mask>,
-    /// Whole masks by their hash, so that equal ones are one.
-    masks: FxHashMap<u64, Arc<Words>>,
-    /// The same in the order in which they came.
-    bases: Vec<Arc<Words>>,
+    /// The filter result of such a list, by the stack prefix.
+    filter_results: FxHashMap<(u32, StackPrefixId), Arc<FilterResult>>,
+    /// Undecided terminal paths; most lists are undecided for many stacks.
+    undecided_paths: FxHashSet<Arc<[TerminalPath]>>,
+    /// Masks by the joins they are made of; many states use the same ones.
+    masks_by_joins: FxHashMap<Box<[u32]>, Mask>,
+    /// Bitmasks by hash, so that equal ones are shared.
+    masks: FxHashMap<u64, Arc<MaskWords>>,
+    /// Shared bitmasks in order of creation.
+    shared_bitmasks: Vec<Arc<MaskWords>>,
     bytes: usize,
     steps: u64,
 }
 
-impl Lexical {
-    /// The mask of a key; `None` if it has to be found byte by byte.
+impl LexicalMasks {
+    /// Returns the mask of a mask class, or `None` if it must be found byte by byte.
     pub(crate) fn mask(
         &self,
-        lexemes: &impl Lexemes,
+        lexemes: &impl LexicalMachine,
         vocabulary: &Vocabulary,
-        key: KeyId,
+        key: MaskClassId,
     ) -> Result<Option<Mask>, Error> {
         let mut tables = self.tables.lock();
-        if tables.bytes > BYTES {
+        if tables.bytes > MAX_TABLE_BYTES {
             let masks = std::mem::take(&mut tables.masks);
-            *tables = Tables { masks, ..Tables::default() };
+            *tables = LexicalTables { masks, ..LexicalTables::default() };
         }
         tables.steps = 0;
         tables.mask(lexemes, vocabulary, key)
@@ -100,24 +112,24 @@ impl Lexical {
     }
 }
 
-impl Tables {
-    fn mask<L: Lexemes>(
+impl LexicalTables {
+    fn mask<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        key: KeyId,
+        key: MaskClassId,
     ) -> Result<Option<Mask>, Error> {
-        let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
+        let Some(configurations) = lexemes.configurations(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
-        for (scan, place) in readings {
-            let root = self.root(lexemes, vocabulary, scan)?;
+        for (lexer_state, parser_state) in configurations {
+            let root = self.root(lexemes, vocabulary, lexer_state)?;
             let joined = &self.joins[root];
             if joined.doubtful {
                 return Ok(None);
             }
             parts.extend((!joined.is_empty()).then_some(root as u32));
-            let from = (place, joined.groups);
-            if !self.reached(lexemes, vocabulary, from, &mut parts)? {
+            let from = (parser_state, joined.groups);
+            if !self.filter_by_parser(lexemes, vocabulary, from, &mut parts)? {
                 return Ok(None);
             }
         }
@@ -126,34 +138,34 @@ impl Tables {
         Ok(Some(self.sum_of(vocabulary, &parts)))
     }
 
-    /// The mask of all tokens of some joins.
+    /// Returns the union of the tokens of some joins.
     fn sum_of(&mut self, vocabulary: &Vocabulary, parts: &[u32]) -> Mask {
-        if let Some(known) = self.sums.get(parts) {
+        if let Some(known) = self.masks_by_joins.get(parts) {
             return known.clone();
         }
         let size = vocabulary.len().div_ceil(32);
-        let mut sum = Sum { order: vocabulary.trie().order(), only: None, words: Vec::new() };
+        let mut sum = MaskUnion { order: vocabulary.trie().order(), only: None, words: Vec::new() };
         for &part in parts {
             sum.add(&self.joins[part as usize].tokens, size);
         }
         let mask = self.shared(sum, size);
         self.bytes += mask.memory_bytes() + 4 * parts.len() + 40;
-        self.sums.insert(parts.into(), mask.clone());
+        self.masks_by_joins.insert(parts.into(), mask.clone());
         mask
     }
 
     fn spend(&mut self, steps: u64) -> Result<(), Error> {
         self.steps += steps;
         check_deadline()?;
-        if self.steps > STEPS {
-            let (needed, allowed) = (self.steps, STEPS);
+        if self.steps > MAX_STEPS {
+            let (needed, allowed) = (self.steps, MAX_STEPS);
             return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
         }
         Ok(())
     }
 
-    /// The mask of a sum; equal ones share their words.
-    fn shared(&mut self, sum: Sum<'_>, size: usize) -> Mask {
+    /// Returns the mask of a union; equal masks share their words.
+    fn shared(&mut self, sum: MaskUnion<'_>, size: usize) -> Mask {
         let words = match sum.only {
             Some(words) if sum.words.is_empty() => words,
             _ => {
@@ -168,7 +180,7 @@ impl Tables {
         let hash = hash_of(&words);
         match self.masks.get(&hash) {
             Some(known) if *known == words => Mask::patched(known, Vec::new(), Vec::new()),
-            None => match self.near(&words) {
+            None => match self.patch_of_similar(&words) {
                 Some(mask) => mask,
                 None if self.keep(hash, &words) => Mask::patched(&words, Vec::new(), Vec::new()),
                 None => Mask::Dense(words.to_vec().into_boxed_slice()),
@@ -177,26 +189,26 @@ impl Tables {
         }
     }
 
-    /// A mask as what differs from one much like it, once there are many.
-    fn near(&self, words: &Words) -> Option<Mask> {
-        if self.masks.len() < MANY {
+    /// Stores a mask as a patch of a similar one, once there are many.
+    fn patch_of_similar(&self, words: &MaskWords) -> Option<Mask> {
+        if self.masks.len() < MIN_MASKS_TO_PATCH {
             return None;
         }
-        self.bases.iter().find_map(|base| Mask::near(base, words))
+        self.shared_bitmasks.iter().find_map(|base| Mask::as_patch_of(base, words))
     }
 
-    /// Keeps words so that equal ones share them, if there is room.
-    fn keep(&mut self, hash: u64, words: &Arc<Words>) -> bool {
-        let room = SHARED_BYTES / (4 * words.len() + 40);
+    /// Shares a bitmask with later equal ones, if there is room.
+    fn keep(&mut self, hash: u64, words: &Arc<MaskWords>) -> bool {
+        let room = MAX_SHARED_BYTES / (4 * words.len() + 40);
         if self.masks.len() >= room {
-            self.bases.clear();
+            self.shared_bitmasks.clear();
             self.masks.retain(|_, mask| Arc::strong_count(mask) > 1);
         }
         if self.masks.len() >= room {
             return false;
         }
         self.masks.insert(hash, Arc::clone(words));
-        self.bases.push(Arc::clone(words));
+        self.shared_bitmasks.push(Arc::clone(words));
         true
     }
 
@@ -206,7 +218,7 @@ impl Tables {
     }
 }
 
-fn hash_of(words: &Words) -> u64 {
+fn hash_of(words: &MaskWords) -> u64 {
     let mut hasher = FxHasher::default();
     words.chunks(2).for_each(|pair| {
         hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
@@ -214,27 +226,27 @@ fn hash_of(words: &Words) -> u64 {
     hasher.finish()
 }
 
-/// Tokens that came together so far.
-struct Sum<'a> {
+/// A union of tokens under construction.
+struct MaskUnion<'a> {
     order: &'a [u32],
-    /// All of them, as long as they are one shared bitmask.
-    only: Option<Arc<Words>>,
+    /// The union, as long as it is one shared bitmask.
+    only: Option<Arc<MaskWords>>,
     words: Vec<u32>,
 }
 
-impl Sum<'_> {
-    fn add(&mut self, tokens: &Tokens, size: usize) {
+impl MaskUnion<'_> {
+    fn add(&mut self, tokens: &JoinedTokens, size: usize) {
         match tokens {
-            Tokens::Words(words) if self.words.is_empty() && self.only.is_none() => {
+            JoinedTokens::MaskWords(words) if self.words.is_empty() && self.only.is_none() => {
                 self.only = Some(Arc::clone(words));
             }
-            Tokens::Words(words) => {
+            JoinedTokens::MaskWords(words) => {
                 self.begin(size);
                 for (word, more) in self.words.iter_mut().zip(&**words) {
                     *word |= more;
                 }
             }
-            Tokens::Near(base, add, remove) => {
+            JoinedTokens::Patched(base, add, remove) => {
                 self.begin(size);
                 let mut others = remove.to_vec();
                 others.retain(|&id| has(&self.words, id));
@@ -245,7 +257,7 @@ impl Sum<'_> {
                 patch(&mut self.words, add, &[]);
                 patch(&mut self.words, &others, &[]);
             }
-            Tokens::Ranges(ranges) => {
+            JoinedTokens::Ranges(ranges) => {
                 if !ranges.is_empty() {
                     self.begin(size);
                 }
@@ -273,17 +285,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_has_the_tokens_of_all_its_parts() {
-        let base: Arc<Words> = vec![0b1111, 0, 0b11].into();
+    fn a_union_has_the_tokens_of_all_its_parts() {
+        let base: Arc<MaskWords> = vec![0b1111, 0, 0b11].into();
         let near = |add: &[u32], remove: &[u32]| {
-            Tokens::Near(Arc::clone(&base), add.into(), remove.into())
+            JoinedTokens::Patched(Arc::clone(&base), add.into(), remove.into())
         };
-        let ranges = Tokens::Ranges(vec![(0, 2)].into());
-        let own = Tokens::Words(vec![0b100, 0, 0].into());
-        // What one part leaves out another one may have, whichever comes first.
+        let ranges = JoinedTokens::Ranges(vec![(0, 2)].into());
+        let own = JoinedTokens::MaskWords(vec![0b100, 0, 0].into());
+        // Tokens that one part leaves out may be in another one, in any order.
         let parts = [near(&[40], &[2, 65]), ranges, own, near(&[33], &[0, 1, 2])];
         let order = [3, 70];
-        let alone = |part: &Tokens| summed(&[part], &order);
+        let alone = |part: &JoinedTokens| summed(&[part], &order);
         let all = alone(&parts[0])
             .into_iter()
             .zip(parts[1..].iter().fold(vec![0; 3], |sum: Vec<u32>, part| {
@@ -293,15 +305,15 @@ mod tests {
             .collect::<Vec<u32>>();
         assert_eq!(alone(&parts[0]), [0b1011, 1 << 8, 0b01]);
         for turn in 0..parts.len() {
-            let turned: Vec<&Tokens> = parts[turn..].iter().chain(&parts[..turn]).collect();
+            let turned: Vec<&JoinedTokens> = parts[turn..].iter().chain(&parts[..turn]).collect();
             assert_eq!(summed(&turned, &order), all);
-            let back: Vec<&Tokens> = turned.into_iter().rev().collect();
+            let back: Vec<&JoinedTokens> = turned.into_iter().rev().collect();
             assert_eq!(summed(&back, &order), all);
         }
     }
 
-    fn summed(parts: &[&Tokens], order: &[u32]) -> Vec<u32> {
-        let mut sum = Sum { order, only: None, words: Vec::new() };
+    fn summed(parts: &[&JoinedTokens], order: &[u32]) -> Vec<u32> {
+        let mut sum = MaskUnion { order, only: None, words: Vec::new() };
         parts.iter().for_each(|part| sum.add(part, 3));
         match sum.only {
             Some(words) if sum.words.is_empty() => words.to_vec(),

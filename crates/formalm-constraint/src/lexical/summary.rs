@@ -1,36 +1,37 @@
-//! What the tokens below a node do to the lexeme under way.
+//! The effect of the tokens below a trie node on the current lexeme.
 
 use std::hash::BuildHasher;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Lexemes, Scan};
-use formalm_vocabulary::{Trie, Vocabulary};
+use formalm_automata::{Error, LexerStateId, LexicalMachine};
+use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxBuildHasher;
 
-use super::Tables;
-use crate::walk::CHECKED;
+use super::LexicalTables;
+use crate::trie_walk::DEADLINE_CHECK_MASK;
 
-/// The root of the trie, which is no node of it.
+/// The root of the trie, which is not one of its nodes.
 pub(super) const ROOT: u32 = u32::MAX;
 
-/// Subtrees of more nodes have a summary of their own, which others share.
-const SHARED: u32 = 200;
-/// Subtrees of no more nodes are read again each time.
-const SMALL: u32 = 32;
+/// Subtree size, in nodes, above which a subtree has a shared summary of its own. Chosen, not
+/// measured.
+const MIN_SHARED_NODES: u32 = 200;
+/// Subtree size, in nodes, up to which a subtree is read again each time. Chosen, not measured.
+const MAX_READ_NODES: u32 = 32;
 
-/// Tokens strictly below a node from one place of the lexer.
+/// The tokens strictly below a node, read from one lexer state.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Summary {
-    /// Those that stay in the lexeme or end with it, as ranges of the trie's order.
+pub(super) struct LexemeSummary {
+    /// Tokens that stay in the lexeme or end with it, as ranges of the trie's order.
     pub(super) tokens: Vec<(u32, u32)>,
-    /// Where the lexeme ends before the token does: terminal, node, what is left.
+    /// The lexeme ends inside the token: terminal, node, leftover state.
     pub(super) endings: Vec<(u32, u32, u32)>,
-    /// Summaries of large subtrees, which are parts of this one.
+    /// Summaries of large subtrees.
     pub(super) parts: Vec<u32>,
     pub(super) doubtful: bool,
 }
 
-impl Summary {
+impl LexemeSummary {
     pub(super) fn memory_bytes(&self) -> usize {
         120 + 8 * self.tokens.len() + 12 * self.endings.len() + 4 * self.parts.len()
     }
@@ -44,30 +45,30 @@ impl Summary {
     }
 }
 
-impl Tables {
-    /// The summary of the tokens strictly below a node.
-    pub(super) fn summary<L: Lexemes>(
+impl LexicalTables {
+    /// Returns the summary of the tokens strictly below a node.
+    pub(super) fn summary<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         node: u32,
-        scan: Scan,
+        lexer_state: LexerStateId,
     ) -> Result<u32, Error> {
-        if let Some(&known) = self.summaries.get(&(node, scan.0)) {
+        if let Some(&known) = self.summaries.get(&(node, lexer_state.0)) {
             return Ok(known);
         }
-        let mut summary = Summary::default();
-        self.read_below(lexemes, vocabulary, (node, scan), (&mut summary, &mut Vec::new()))?;
+        let mut summary = LexemeSummary::default();
+        self.read_below(lexemes, vocabulary, (node, lexer_state), (&mut summary, &mut Vec::new()))?;
         summary.tokens.shrink_to_fit();
         summary.endings.shrink_to_fit();
         let number = self.number_of(summary);
         self.bytes += 20;
-        self.summaries.insert((node, scan.0), number);
+        self.summaries.insert((node, lexer_state.0), number);
         Ok(number)
     }
 
-    /// The number of a summary: very many are alike, most of them empty.
-    fn number_of(&mut self, summary: Summary) -> u32 {
+    /// Interns a summary. Very many are equal, most of them empty.
+    fn number_of(&mut self, summary: LexemeSummary) -> u32 {
         let hash = FxBuildHasher.hash_one(&summary);
         let fresh = self.list.len() as u32;
         let known = self.numbers.get(&hash).copied();
@@ -80,30 +81,30 @@ impl Tables {
         fresh
     }
 
-    /// Adds the tokens strictly below a node to a summary. Of a small subtree that is quicker than
-    /// to remember it, and there are very many.
-    pub(super) fn add_below<L: Lexemes>(
+    /// Adds the tokens strictly below a node to a summary. Reading a small subtree is faster than
+    /// caching it, and there are very many.
+    pub(super) fn add_below<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (node, scan): (u32, Scan),
-        (summary, stack): (&mut Summary, &mut Vec<Scan>),
+        (node, lexer_state): (u32, LexerStateId),
+        (summary, stack): (&mut LexemeSummary, &mut Vec<LexerStateId>),
     ) -> Result<(), Error> {
         let end = vocabulary.trie().nodes()[node as usize].end();
-        if end - node <= SMALL {
-            return self.read_below(lexemes, vocabulary, (node, scan), (summary, stack));
+        if end - node <= MAX_READ_NODES {
+            return self.read_below(lexemes, vocabulary, (node, lexer_state), (summary, stack));
         }
-        let part = self.summary(lexemes, vocabulary, node, scan)?;
+        let part = self.summary(lexemes, vocabulary, node, lexer_state)?;
         summary.parts.push(part);
         Ok(())
     }
 
-    fn read_below<L: Lexemes>(
+    fn read_below<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (node, scan): (u32, Scan),
-        (summary, stack): (&mut Summary, &mut Vec<Scan>),
+        (node, lexer_state): (u32, LexerStateId),
+        (summary, stack): (&mut LexemeSummary, &mut Vec<LexerStateId>),
     ) -> Result<(), Error> {
         let trie = vocabulary.trie();
         let (nodes, rank) = (trie.nodes(), trie.rank());
@@ -112,16 +113,16 @@ impl Tables {
             None => (0, nodes.len() as u32, 0),
         };
         stack.clear();
-        stack.push(scan);
+        stack.push(lexer_state);
         while at < end {
-            if at & CHECKED == 0 {
+            if at & DEADLINE_CHECK_MASK == 0 {
                 check_deadline()?;
             }
             let here = nodes[at as usize];
             let depth = here.depth() - top;
-            let progress = lexemes.read(stack[depth - 1], here.byte())?;
-            summary.doubtful |= progress.doubtful;
-            if progress.on.is_none() && progress.endings == 0 {
+            let progress = lexemes.read_byte(stack[depth - 1], here.byte())?;
+            summary.doubtful |= progress.context_dependent;
+            if progress.next.is_none() && progress.ends == 0 {
                 at = here.end();
                 continue;
             }
@@ -131,21 +132,21 @@ impl Tables {
                 at += 1;
                 continue;
             }
-            if progress.endings != 0 {
-                for one in &*lexemes.endings(progress.endings) {
-                    if self.may_follow(lexemes, trie, one.left, at)? {
-                        summary.endings.push((one.terminal, at, one.left));
+            if progress.ends != 0 {
+                for one in &*lexemes.lexeme_ends(progress.ends) {
+                    if self.may_follow(lexemes, trie, one.negative_threads, at)? {
+                        summary.endings.push((one.terminal, at, one.negative_threads));
                     }
                 }
             }
-            let Some(next) = progress.on else {
+            let Some(next) = progress.next else {
                 at = here.end();
                 continue;
             };
-            if self.stays(lexemes, trie, at, next)? {
+            if self.is_within_loop(lexemes, trie, at, next)? {
                 summary.take(below, rank[here.end() as usize]);
                 at = here.end();
-            } else if here.end() - at > SHARED {
+            } else if here.end() - at > MIN_SHARED_NODES {
                 let part = self.summary(lexemes, vocabulary, at, next)?;
                 summary.doubtful |= self.list[part as usize].doubtful;
                 summary.parts.push(part);
@@ -159,20 +160,20 @@ impl Tables {
         Ok(())
     }
 
-    /// Whether some byte below a node can follow a lexeme that left something.
+    /// Returns `true` if some byte below a node can follow a lexeme with leftover state `left`.
     fn may_follow(
         &mut self,
-        lexemes: &impl Lexemes,
-        trie: &Trie,
-        left: u32,
+        lexemes: &impl LexicalMachine,
+        trie: &TokenTrie,
+        leftover: u32,
         node: u32,
     ) -> Result<bool, Error> {
-        if left == 0 {
+        if leftover == 0 {
             return Ok(true);
         }
         let (bytes, _) = trie.children(node);
         for &byte in bytes {
-            if lexemes.pending(left, byte)?.is_some() {
+            if lexemes.step_threads(leftover, byte)?.is_some() {
                 return Ok(true);
             }
         }

@@ -1,30 +1,36 @@
 //! Parsers that users write in Python, as machines.
+//!
+//! ```text
+//!  Parser ──copy──► ParserMachine ──► states: a trie of inputs, some nodes own a parser
+//!                        │
+//!                        └──► masks: forced strings │ token groups │ walk of the vocabulary trie
+//! ```
 
-mod asking;
-mod calls;
-mod groups;
-mod keys;
-mod machine;
-mod masked;
-mod states;
-mod walk;
+mod grammar_masks;
+mod opaque;
+mod parser_machine;
+mod parser_masks;
+mod python_calls;
+mod state_table;
+mod token_groups;
+mod trie_walk;
 
 use formalm_automata::Error;
 use pyo3::prelude::*;
 
-pub(crate) use asking::AskingKeys;
-use calls::Calls;
-pub(crate) use keys::ParserKeys;
-pub(crate) use machine::ParserMachine;
+pub(crate) use grammar_masks::GrammarParserMasks;
+pub(crate) use parser_machine::ParserMachine;
+pub(crate) use parser_masks::ParserMasks;
+use python_calls::ParserCalls;
 
-/// States of a parser's machine, unless the user says otherwise.
+/// Default state limit of a parser machine.
 const STATE_LIMIT: u64 = 1 << 18;
 
-/// A parser in the state that its language begins with; no machine yet.
+/// A parser in its initial state; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Parser {
     start: Py<PyAny>,
-    calls: Calls,
+    calls: ParserCalls,
     compares: bool,
 }
 
@@ -41,7 +47,7 @@ impl Parser {
 
 #[pymethods]
 impl Parser {
-    /// A copy of `parser` is kept, so that it is not changed with it.
+    /// Keeps a copy of `parser`, so that later changes have no effect.
     #[new]
     #[pyo3(signature = (parser, *, failure, parser_class, reads_bytes, compares))]
     fn new(
@@ -52,7 +58,7 @@ impl Parser {
         compares: bool,
     ) -> PyResult<Parser> {
         let py = parser.py();
-        let calls = Calls::new(failure, parser_class, reads_bytes);
+        let calls = ParserCalls::new(failure, parser_class, reads_bytes);
         let start = calls.copy(parser).map_err(|error| crate::errors::failure(py, &error, None))?;
         Ok(Parser { start: start.unbind(), calls, compares })
     }

@@ -1,20 +1,22 @@
 //! Formats as patterns, from the standards that JSON Schema names.
 
-mod bytes;
+mod bounded_timestamps;
+mod byte_length;
+mod embedded_document;
 mod idna;
-mod inner;
-mod leap;
-mod moments;
+mod leap_seconds;
+mod urls;
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{Dialect, Flags, PatternTexts, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, RegexSourceRecognizer, parse};
 use formalm_automata::{Error, Expression, SetOnce};
 
-pub(crate) use self::bytes::ByteCount;
-pub(crate) use self::inner::Inner;
-use self::leap::LeapSeconds;
-pub(crate) use self::moments::{Bound, Moments};
+pub(crate) use self::bounded_timestamps::{BoundedTimestamps, TimestampBound};
+pub(crate) use self::byte_length::ByteCount;
+pub(crate) use self::embedded_document::EmbeddedDocument;
+use self::leap_seconds::LeapSeconds;
+pub(crate) use self::urls::Urls;
 
 /// The formats that are known.
 pub const NAMES: [&str; 19] = [
@@ -52,7 +54,7 @@ fn made(name: &str) -> Option<Result<Expression, Error>> {
         "date" => date(),
         "time" => return Some(any_time()),
         "date-time" => return Some(any_date_time()),
-        "regex" => return Some(Ok(Expression::recognized(Arc::new(PatternTexts::default())))),
+        "regex" => return Some(Ok(Expression::custom(Arc::new(RegexSourceRecognizer::default())))),
         "duration" => duration(),
         "email" => email("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]", &hostname_labels()),
         // RFC 6531 has letters beyond ASCII in its grammar; the rules of IDNA are not part of it.
@@ -83,7 +85,7 @@ const POINTER: &str = "(?:/(?:[^~/]|~[01])*)*";
 const PRIVATE: &str = "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
 
 fn whole(source: &str) -> Result<Expression, Error> {
-    parse(source, Dialect::Ecma, Flags::default()).map(Expression::pattern)
+    parse(source, PatternDialect::Ecma, PatternFlags::default()).map(Expression::pattern)
 }
 
 fn date() -> String {
@@ -102,7 +104,7 @@ fn time() -> String {
 
 /// The same with leap seconds, which are at 23:59:60 in UTC.
 fn any_time() -> Result<Expression, Error> {
-    Expression::union(vec![whole(&time())?, Expression::recognized(Arc::new(LeapSeconds))])
+    Expression::union(vec![whole(&time())?, Expression::custom(Arc::new(LeapSeconds))])
 }
 
 fn any_date_time() -> Result<Expression, Error> {
@@ -216,7 +218,7 @@ fn uri_template() -> String {
 #[cfg(test)]
 mod tests {
     use super::format;
-    use formalm_automata::{Automaton, Limits, Machine};
+    use formalm_automata::{Automaton, AutomatonLimits, Machine};
 
     #[test]
     fn formats_hold_what_the_standards_say() {
@@ -243,7 +245,7 @@ mod tests {
         ];
         for (name, text, expected) in cases {
             let Some(Ok(expression)) = format(name) else { panic!("{name} is no format") };
-            let Ok(machine) = Automaton::new(&expression, Limits::default()) else {
+            let Ok(machine) = Automaton::new(&expression, AutomatonLimits::default()) else {
                 panic!("{name} is empty")
             };
             let read = machine.walk(machine.start(), text.as_bytes());

@@ -1,224 +1,248 @@
-//! The machine of a schema, as others see it.
+//! The public automaton of a schema: construction, and the implementation of [`Machine`].
 
 use std::sync::Arc;
 
 use formalm_automata::{
-    ByteSet, Chunks, Doubts, Error, Lock, Machine, SetOnce, StateId, Survey, part,
+    AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, RecheckPredicate, SetOnce,
+    StateId, into_dyn_machine,
 };
 use rustc_hash::FxHashMap;
 
-use super::frame::{DONE, Frame, Owes, Place};
-use super::known::{Known, Parts};
-use super::needs::Learnt;
-use super::outlook::Outlooks;
-use super::own::{Locked, Own};
-use super::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
-use crate::core::Core;
-use crate::difference;
-use crate::document::Document;
 use crate::formula::TRUE;
-use crate::node::{Effect, NodeId, Note, Rule, Schema};
-use crate::options::{Limits, Options};
-use crate::read;
-use crate::table::Table;
+use crate::interner::Interner;
+use crate::json::document::Document;
+use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
+use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
+use crate::machine::mask_class::continuation::ContinuationCache;
+use crate::machine::min_bytes::BoundCache;
+use crate::machine::reader::cache::{FrameParts, TransitionCache};
+use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_difference;
+use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
+use crate::schema_reader;
+use crate::solver::context::SolverContext;
 
-/// What a machine is built from.
+/// The input that an automaton is built from.
 #[derive(Clone, Debug)]
 pub(crate) enum SchemaSource {
-    /// A schema, and those that it may refer to, by URI.
+    /// A schema, and the schemas that it may refer to, by URI.
     Schema(Document, Arc<[(String, Document)]>),
-    /// The instances of the first schema that are none of the second.
-    Difference(Box<[difference::Side; 2]>),
+    /// The instances of the first schema that are not instances of the second.
+    Difference(Box<[schema_difference::OwnedDescription; 2]>),
 }
 
 impl SchemaSource {
-    fn read(&self, options: Options) -> Result<Schema, Error> {
+    fn read(&self, options: JsonSchemaOptions) -> Result<ResolvedSchema, Error> {
         match self {
-            SchemaSource::Schema(schema, resources) => read::read(schema, resources, options),
-            SchemaSource::Difference(sides) => difference::read(sides),
+            SchemaSource::Schema(schema, resources) => {
+                schema_reader::read_schema(schema, resources, options)
+            }
+            SchemaSource::Difference(sides) => schema_difference::read(sides),
         }
     }
 }
 
-/// The lazy deterministic automaton of a schema; shared freely between threads.
+/// The lazy deterministic automaton of a schema. Threads share it freely.
+///
+/// ```
+/// use formalm_automata::Machine;
+/// use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
+///
+/// let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
+/// let options = Options::default();
+/// let automaton = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
+/// let state = automaton.walk(automaton.start(), b"[1,2]")?.expect("a viable prefix");
+/// assert!(automaton.is_accepting(state));
+/// assert_eq!(automaton.shortest(automaton.start())?, b"[1]");
+/// assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
+/// # Ok::<(), formalm_automata::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SchemaAutomaton {
-    /// What it was built from, to build it again.
+    /// The source, kept to build the automaton again.
     source: SchemaSource,
-    options: Options,
-    limits: Limits,
-    pub(super) grown: Arc<Lock<Box<Grown>>>,
-    /// Of a machine to look ahead with the states that it has met.
-    pub(super) own: Option<Own>,
-    survey: Survey,
-    pub(super) flags: Chunks,
-    pub(super) start: StateId,
-    notes: Arc<[Note]>,
-    all_notes: SetOnce<Vec<Note>>,
-    /// Whether items of some array must be distinct.
-    pub(super) has_distinct: bool,
+    options: JsonSchemaOptions,
+    limits: JsonSchemaLimits,
+    pub(crate) tables: Arc<ForkSafeMutex<Box<LazyTables>>>,
+    /// The private tables of an automaton that looks ahead.
+    pub(crate) private_tables: Option<PrivateTables>,
+    survey: ForkCheck,
+    pub(crate) flags: AppendVec,
+    pub(crate) start: StateId,
+    notes: Arc<[SchemaNote]>,
+    all_notes: SetOnce<Vec<SchemaNote>>,
+    /// Set if the items of some array must be unique.
+    pub(crate) has_unique_items: bool,
 }
 
 impl SchemaAutomaton {
-    /// The machine of a schema. `resources` are the schemas that it may refer to, by URI.
+    /// Builds the automaton of a schema. `resources` are the schemas that it may refer to, by URI.
     ///
     /// # Errors
     ///
-    /// [`Error::Language`], with the JSON pointer of the place, if the schema is none or has no
-    /// instance; [`Error::Limit`] if finding out takes more than `limits`.
+    /// [`Error::Language`] with a JSON pointer if the schema is invalid or has no instance;
+    /// [`Error::Limit`] if deciding that exceeds `limits`.
     pub fn new(
         schema: &Document,
         resources: &[(String, Document)],
-        options: Options,
-        limits: Limits,
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
     ) -> Result<SchemaAutomaton, Error> {
-        SchemaAutomaton::of(schema, resources, options, limits)?.ok_or_else(|| Error::Language {
-            message: "the schema has no instance: what it asks for contradicts itself".into(),
-            span: None,
-            hint: Some("look for keywords that exclude each other".into()),
+        SchemaAutomaton::new_if_satisfiable(schema, resources, options, limits)?.ok_or_else(|| {
+            Error::Language {
+                message: "the schema has no instance: what it asks for contradicts itself".into(),
+                span: None,
+                hint: Some("look for keywords that exclude each other".into()),
+            }
         })
     }
 
-    /// The same; `None` if the schema has no instance.
+    /// Builds the automaton of a schema, `None` if the schema has no instance.
     ///
     /// # Errors
     ///
-    /// As [`SchemaAutomaton::new`], having no instance aside.
-    pub fn of(
+    /// As [`SchemaAutomaton::new`], except for a schema without instances.
+    pub fn new_if_satisfiable(
         schema: &Document,
         resources: &[(String, Document)],
-        options: Options,
-        limits: Limits,
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
     ) -> Result<Option<SchemaAutomaton>, Error> {
         let source = SchemaSource::Schema(schema.clone(), resources.into());
-        let (made, notes) = SchemaAutomaton::of_source(source, options, limits)?;
-        if made.is_some() && !options.approximate {
+        let (made, notes) = SchemaAutomaton::from_source(source, options, limits)?;
+        if made.is_some() && !options.allow_approximate {
             exact(&notes)?;
         }
         Ok(made)
     }
 
-    /// The machine of a schema and its notes.
-    pub(crate) fn of_source(
+    /// Builds the automaton of a source, with its notes.
+    pub(crate) fn from_source(
         source: SchemaSource,
-        options: Options,
-        limits: Limits,
-    ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
+    ) -> Result<(Option<SchemaAutomaton>, Arc<[SchemaNote]>), Error> {
         let mut schema = source.read(options)?;
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
         let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
-        let has_distinct = rules.any(|rule| matches!(rule, Rule::Unique));
-        let mut core = Core::new(schema, options, limits);
+        let has_unique_items = rules.any(|rule| matches!(rule, KeywordRule::UniqueItems));
+        let mut core = SolverContext::new(schema, options, limits);
         let must = core.child(root);
-        let some = core.some_value(must)?;
+        let some = core.has_value(must)?;
         core.steps = 0;
-        notes.extend(core.undecided_items()?);
+        notes.extend(core.unique_items_notes()?);
         core.steps = 0;
         if !some {
             return Ok((None, notes.into()));
         }
-        let mut grown = Box::new(Grown {
+        let mut tables = Box::new(LazyTables {
             core,
-            frames: Table::default(),
+            frames: Interner::default(),
             depths: vec![0],
-            states: Table::default(),
-            records: Table::default(),
+            states: Interner::default(),
+            records: Interner::default(),
             next: FxHashMap::default(),
-            leaps: FxHashMap::default(),
+            run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
-            parts: Parts::default(),
-            known: Known::default(),
-            outlooks: Outlooks::default(),
-            learnt: Learnt::default(),
-            namings: Vec::new(),
-            keys: Table::default(),
-            tells_names: false,
-            horizon: 0,
+            parts: FrameParts::default(),
+            cache: TransitionCache::default(),
+            continuations: ContinuationCache::default(),
+            bound_cache: BoundCache::default(),
+            name_sets: Vec::new(),
+            mask_classes: Interner::default(),
+            distinguishes_names: false,
+            max_token_len: 0,
             lengths: FxHashMap::default(),
-            spare: Default::default(),
+            spare_tables: Default::default(),
         });
-        grown.frames.intern(Frame::Done);
-        grown.records.intern((0, 0, 0));
-        grown.records.intern((0, 1, 0));
-        let owes = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
-        let owes = grown.parts.owes(owes);
-        let frame = Frame::Value { owes, blanks: 0, below: DONE };
-        let start = grown.states.intern(Place { frame, record: UNRECORDED });
+        tables.frames.intern(Frame::Done);
+        tables.records.intern((0, 0, 0));
+        tables.records.intern((0, 1, 0));
+        let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
+        let obligation = tables.parts.obligation(obligation);
+        let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
+        let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
-        let (grown, flags) = (Arc::new(Lock::new(grown)), Chunks::default());
+        let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
         let all_notes = SetOnce::new();
-        let notes: Arc<[Note]> = notes.into();
-        let (notes_of, own) = (Arc::clone(&notes), None);
+        let notes: Arc<[SchemaNote]> = notes.into();
+        let (notes_of, private_tables) = (Arc::clone(&notes), None);
         let made = SchemaAutomaton {
             source,
             options,
             limits,
-            grown,
-            own,
-            survey: Survey::new(),
+            tables,
+            private_tables,
+            survey: ForkCheck::new(),
             flags,
             start,
             notes: notes_of,
             all_notes,
-            has_distinct,
+            has_unique_items,
         };
         Ok((Some(made), notes))
     }
 
-    /// Whether every member is valid UTF-8.
+    /// Returns `true`: every member is valid UTF-8.
     pub fn is_text(&self) -> bool {
         true
     }
 
-    /// What the user should know: formats that are not enforced, keywords read as in older drafts.
-    pub fn notes(&self) -> &[Note] {
+    /// Returns the notes for the user, e.g. formats that are not enforced and keywords of older
+    /// drafts.
+    pub fn notes(&self) -> &[SchemaNote] {
         &self.notes
     }
 
-    /// The same and the parts of the schema that no instance meets, which takes a search.
-    pub fn all_notes(&self) -> &[Note] {
+    /// Returns all notes, including the subschemas that no instance reaches. Finding these takes a
+    /// search, which is cached.
+    pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = self.lock().core.pruned();
+            let pruned = self.lock().core.unreachable_notes();
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }
 
-    /// The JSON pointers of all subschemas that can be reached, each once.
-    pub fn places(&self) -> Vec<String> {
-        let grown = self.lock();
-        let schema = &grown.core.schema;
+    /// Returns the JSON pointers of all reachable subschemas, each once.
+    pub fn subschema_pointers(&self) -> Vec<String> {
+        let tables = self.lock();
+        let schema = &tables.core.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
-        let places: std::collections::BTreeSet<String> =
-            nodes.map(|id| schema.place(id)).filter(|place| !place.is_empty()).collect();
+        let places: std::collections::BTreeSet<String> = nodes
+            .map(|id| schema.json_pointer(id))
+            .filter(|position| !position.is_empty())
+            .collect();
         places.into_iter().collect()
     }
 
-    /// Number of states built so far.
+    /// Returns the number of states built so far.
     pub fn state_count(&self) -> usize {
         self.lock().states.len()
     }
 
-    pub(super) fn lock(&self) -> Locked<'_> {
-        // A panic while the lock was held leaves at worst something half remembered.
-        let grown = self.grown.lock();
-        Locked::new(grown, self.own.as_ref())
+    /// Locks the tables, with the private states of a look-ahead in place.
+    pub(crate) fn lock(&self) -> LockedTables<'_> {
+        // A panic while the lock was held leaves at worst a partly filled cache.
+        let tables = self.tables.lock();
+        LockedTables::new(tables, self.private_tables.as_ref())
     }
 }
 
-/// Refuses what is not exact.
-fn exact(notes: &[Note]) -> Result<(), Error> {
-    match notes.iter().find(|note| note.effect != Effect::Exact) {
+/// Fails if some note says that the automaton is not exact.
+fn exact(notes: &[SchemaNote]) -> Result<(), Error> {
+    match notes.iter().find(|note| note.effect != NoteEffect::Exact) {
         None => Ok(()),
         Some(note) => {
             let hint = "approximate=True takes it, and the report tells of it";
-            Err(read::refuse(&note.place, &note.message, Some(hint)))
+            Err(schema_reader::schema_error(&note.place, &note.message, Some(hint)))
         }
     }
 }
 
 impl SchemaAutomaton {
-    /// Whether the text read so far is a member.
+    /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
         match self.flags.get(state.number() as usize) {
@@ -249,107 +273,108 @@ impl Machine for SchemaAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        self.lock().live(state.number())
+        self.lock().live_bytes(state.number())
     }
 
-    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
-        Ok(self.lock().ways(state.number())?.to_vec())
+    fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        Ok(self.lock().byte_classes(state.number())?.to_vec())
     }
 
     fn is_finite(&self) -> bool {
         false
     }
 
-    fn ahead(&self) -> Option<SchemaAutomaton> {
-        if self.own.is_some() {
+    fn scratch_copy(&self) -> Option<SchemaAutomaton> {
+        if self.private_tables.is_some() {
             return None;
         }
-        let own = Own::default();
+        let own = PrivateTables::default();
         let start = own.enter(&self.lock(), self.start);
         Some(SchemaAutomaton {
             source: self.source.clone(),
             options: self.options,
             limits: self.limits,
-            grown: Arc::clone(&self.grown),
-            own: Some(own),
-            survey: Survey::new(),
-            flags: Chunks::default(),
+            tables: Arc::clone(&self.tables),
+            private_tables: Some(own),
+            survey: ForkCheck::new(),
+            flags: AppendVec::default(),
             start,
             notes: Arc::clone(&self.notes),
             all_notes: SetOnce::new(),
-            has_distinct: self.has_distinct,
+            has_unique_items: self.has_unique_items,
         })
     }
 
-    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
-        Some(Arc::new(self.ahead()?))
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.scratch_copy()?))
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        let Some(own) = &self.own else { return Ok(state) };
-        // Without its own tables in their place, those of the other machine are there.
-        let grown = self.grown.lock();
-        Ok(own.enter(&grown, state))
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(own) = &self.private_tables else { return Ok(state) };
+        // This lock does not swap the tables, so those of the other automaton are in place.
+        let tables = self.tables.lock();
+        Ok(own.enter(&tables, state))
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         self.lock().shortest(state.number())
     }
 
-    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         self.lock().shortest_soon(state.number())
     }
 
-    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
         Ok(self.lock().open_frames(state.number()))
     }
 
-    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
         self.lock().completes_as(state.number()).map(StateId::from_number)
     }
 
-    /// Tokens that begin a name behind another one, which may become the same.
-    fn is_unsure(&self, token: &[u8]) -> bool {
+    /// Returns `true` for tokens that begin a property name after another one; the two may become
+    /// equal.
+    fn token_needs_recheck(&self, token: &[u8]) -> bool {
         let comma = token.iter().position(|&byte| byte == b',');
         comma.is_some_and(|at| token[at..].contains(&b'"'))
     }
 
-    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(StateId::from_number(self.lock().forgetful(state.number())))
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
     }
 
-    fn doubts(
+    fn needs_recheck(
         &self,
         state: Option<StateId>,
         forgetful: StateId,
         text: &[u8],
-    ) -> Result<Option<Doubts>, Error> {
-        Ok(self.lock().doubts(state.map(StateId::number), forgetful.number(), text))
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
     }
 
-    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
         self.lock().is_completed(state.number(), text)
     }
 
     fn memory_bytes(&self) -> usize {
-        let grown = self.lock();
-        if self.own.is_some() { grown.met_bytes() } else { grown.bytes() }
+        let tables = self.lock();
+        if self.private_tables.is_some() { tables.visited_bytes() } else { tables.bytes() }
     }
 
     fn is_abandoned(&self) -> bool {
-        self.survey.finds_abandoned(|| {
-            self.grown.is_abandoned()
-                || self.own.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().core.all_texts().any(|one| one.is_abandoned())
+        self.survey.is_abandoned(|| {
+            self.tables.is_abandoned()
+                || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
+                || self.lock().core.automata().any(|one| one.is_abandoned())
         })
     }
 
-    fn renewed(&self) -> Result<Option<SchemaAutomaton>, Error> {
-        Ok(SchemaAutomaton::of_source(self.source.clone(), self.options, self.limits)?.0)
+    fn fresh_copy(&self) -> Result<Option<SchemaAutomaton>, Error> {
+        Ok(SchemaAutomaton::from_source(self.source.clone(), self.options, self.limits)?.0)
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {

@@ -1,188 +1,189 @@
-//! What a reader of JSON remembers: one frame for each value that is open.
+//! The states of the reader: a linked list of frames, one for each open JSON value.
 
 use formalm_automata::StateId;
-use formalm_automata::spelling::Escape;
+use formalm_automata::json_escapes::EscapeState;
 use num_bigint::BigInt;
 
-use super::Recorded;
-use crate::core::TextId;
-use crate::formula::F;
-use crate::node::NodeId;
+use crate::formula::FormulaId;
+use crate::machine::RecordId;
+use crate::schema_nodes::NodeId;
+use crate::solver::context::LanguageId;
 
-/// An interned frame with all frames below it.
+/// An interned frame, including its parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FrameId(pub(crate) u32);
 
-/// The frame after the whole text.
+/// The frame after the whole input.
 pub(crate) const DONE: FrameId = FrameId(0);
 
-/// An interned [`Owes`].
+/// An interned `Obligation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct OwesId(pub(crate) u32);
+pub(crate) struct ObligationId(pub(crate) u32);
 
-/// Interned names that cannot come any more, sorted.
+/// Interned property names that can no longer be used, sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct GoneId(pub(crate) u32);
+pub(crate) struct UsedNamesId(pub(crate) u32);
 
-/// Names in the order in which an object has them; `0` is any order.
+/// The declared order of an object's property names; `0` is any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct OrderId(pub(crate) u32);
+pub(crate) struct NameOrderId(pub(crate) u32);
 
-/// Interned truths that a value's frame below asked for.
+/// The interned verdicts that a value reports to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TruthsId(pub(crate) u32);
+pub(crate) struct VerdictsId(pub(crate) u32);
 
-/// Interned machines of texts for the truths that are asked, with their states.
+/// The interned string automata that answer queries, with their states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct AskedId(pub(crate) u32);
+pub(crate) struct QueriesId(pub(crate) u32);
 
-/// An interned [`Digits`].
+/// An interned [`NumberPrefix`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct DigitsId(pub(crate) u32);
+pub(crate) struct NumberPrefixId(pub(crate) u32);
 
-/// What is known of the names that may come next in an object.
+/// The tables about the names that may come next in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct NamingId(pub(crate) u32);
+pub(crate) struct NextNamesId(pub(crate) u32);
 
-/// What a value owes. The first formula must hold; the truths of the others are asked by the
-/// frame below, one for each node of `asked`, and `goal` says with which of them the text can
+/// The outstanding obligation of a value.
+///
+/// `formulas[0]` must hold. The others are queries of the parent, one for each node of `asked`.
+/// `goal` is a formula over these verdicts: it holds of the combinations with which the input can
 /// still be completed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Owes {
-    pub(crate) formulas: Box<[F]>,
-    pub(crate) asked: Box<[NodeId]>,
-    pub(crate) goal: F,
+pub(crate) struct Obligation {
+    pub(crate) formulas: Box<[FormulaId]>,
+    pub(crate) queries: Box<[NodeId]>,
+    pub(crate) goal: FormulaId,
 }
 
-/// Where between the parts of an object or array the text is.
+/// The place between the parts of an object or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Mode {
+pub(crate) enum ContainerState {
     /// After the opening bracket.
-    First,
+    AfterOpen,
     /// After a comma.
-    Next,
+    AfterComma,
     /// After a name, before its colon.
-    Colon,
-    /// A value is being read.
-    Inside,
+    AfterName,
+    /// Inside a value.
+    InValue,
     /// After a value.
-    After,
+    AfterValue,
 }
 
-/// A number that is being read, up to what its formula can tell apart.
+/// The prefix of a number, as far as its formulas can distinguish prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Digits {
+pub(crate) struct NumberPrefix {
     pub(crate) negative: bool,
-    pub(crate) part: Part,
-    /// The digits without the point.
+    pub(crate) part: NumberPart,
+    /// The digits without the decimal point.
     pub(crate) digits: BigInt,
-    /// Digits after the point.
+    /// Number of digits after the decimal point.
     pub(crate) places: u32,
-    /// Some digit beyond those kept is not zero.
-    pub(crate) more: bool,
-    /// The exponent, as far as it can be told apart, and whether it is negative.
-    pub(crate) power: u32,
-    pub(crate) divides: bool,
+    /// The sticky bit: some dropped digit is not zero.
+    pub(crate) sticky: bool,
+    /// The magnitude of the exponent, saturated where no formula distinguishes larger ones.
+    pub(crate) exponent: u32,
+    pub(crate) negative_exponent: bool,
 }
 
-/// The part of a number's text that was read last.
+/// The part of a number that was read last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Part {
+pub(crate) enum NumberPart {
     Minus,
     Zero,
-    Whole,
+    Integer,
     Point,
     Fraction,
-    /// After the `e`: in numbers of which nothing is asked, and by option.
-    Exponent,
-    Sign,
-    Power,
+    /// After the `e`. Allowed in unconstrained numbers, and in all if an option says so.
+    ExponentMark,
+    ExponentSign,
+    ExponentDigits,
 }
 
-/// Which names a text may still become: those of the known ones from a number up to another, and
-/// others by classes.
+/// The names that an input may still become: a range of the known names, and classes of all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Reach {
+pub(crate) struct NameCandidates {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    pub(crate) classes: AskedId,
+    pub(crate) classes: QueriesId,
 }
 
-/// One value that is open. Frames are small and copied: everything larger is interned.
+/// One open value. Frames are small and copied; everything larger is interned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Frame {
     Done,
     /// Before a value.
     Value {
-        owes: OwesId,
-        blanks: u16,
-        below: FrameId,
+        obligation: ObligationId,
+        whitespace: u16,
+        parent: FrameId,
     },
     Object {
-        owes: OwesId,
-        gone: GoneId,
-        order: OrderId,
-        mode: Mode,
-        blanks: u16,
-        below: FrameId,
+        obligation: ObligationId,
+        used_names: UsedNamesId,
+        order: NameOrderId,
+        mode: ContainerState,
+        whitespace: u16,
+        parent: FrameId,
     },
-    /// Inside a name; `object` is the frame of its object. No text is any
-    /// text that begins no known name.
+    /// Inside a property name; `object` is the frame of its object. Without a recorded `text` the
+    /// name starts like no known one.
     Name {
         object: FrameId,
-        naming: NamingId,
-        text: Recorded,
-        reach: Reach,
-        escape: Escape,
+        next_names: NextNamesId,
+        text: RecordId,
+        candidates: NameCandidates,
+        escape: EscapeState,
     },
-    /// `from`: where in the recorded text the present item starts.
+    /// `from` is the offset in the recorded input at which the current item starts.
     Array {
-        owes: OwesId,
-        mode: Mode,
-        blanks: u16,
+        obligation: ObligationId,
+        mode: ContainerState,
+        whitespace: u16,
         from: u32,
-        below: FrameId,
+        parent: FrameId,
     },
-    /// Texts are read by a machine for what must hold and by one for each truth that is asked.
-    Text {
-        language: TextId,
+    /// A string, read by one automaton for what must hold and by one for each query.
+    String {
+        language: LanguageId,
         state: StateId,
-        asked: AskedId,
-        escape: Escape,
-        below: FrameId,
+        queries: QueriesId,
+        escape: EscapeState,
+        parent: FrameId,
     },
     Number {
-        owes: OwesId,
-        digits: DigitsId,
-        below: FrameId,
+        obligation: ObligationId,
+        digits: NumberPrefixId,
+        parent: FrameId,
     },
     /// `true`, `false` or `null`.
-    Word {
+    Literal {
         rest: &'static [u8],
-        truths: TruthsId,
-        below: FrameId,
+        verdicts: VerdictsId,
+        parent: FrameId,
     },
 }
 
 impl Frame {
-    /// The frame that a frame stands on.
-    pub(crate) fn below(&self) -> Option<FrameId> {
+    /// Returns the enclosing frame.
+    pub(crate) fn parent(&self) -> Option<FrameId> {
         match *self {
             Frame::Done => None,
             Frame::Name { object, .. } => Some(object),
-            Frame::Value { below, .. }
-            | Frame::Object { below, .. }
-            | Frame::Array { below, .. }
-            | Frame::Text { below, .. }
-            | Frame::Number { below, .. }
-            | Frame::Word { below, .. } => Some(below),
+            Frame::Value { parent, .. }
+            | Frame::Object { parent, .. }
+            | Frame::Array { parent, .. }
+            | Frame::String { parent, .. }
+            | Frame::Number { parent, .. }
+            | Frame::Literal { parent, .. } => Some(parent),
         }
     }
 }
 
-/// Where a text is: the frames that are open, and what was recorded of the text.
+/// A state of the reader: the open frames, and the recorded input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct ReaderPosition {
     pub(crate) frame: Frame,
-    pub(crate) record: Recorded,
+    pub(crate) record: RecordId,
 }

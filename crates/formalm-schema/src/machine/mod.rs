@@ -1,155 +1,150 @@
-//! The machine of a schema: JSON read byte by byte, with what is still owed in every frame.
+//! The lazy deterministic automaton of a schema: JSON read byte by byte.
+//!
+//! ```text
+//! state = (frame, record)
+//!               │
+//!               └─ bytes of the item being read, kept only under `uniqueItems`
+//! frame ─parent─► frame ─parent─► … ─parent─► DONE        one frame for each open value
+//!   │
+//!   └─ obligation: the residual formula of the value, the queries of its parent, their goal
+//! ```
+//!
+//! A frame holds what a value still has to satisfy. Reading a byte takes a derivative of the
+//! innermost frame; closing a value reports its verdicts to the parent. All tables are interned and
+//! grow as inputs need them.
+//!
+//! * [`reader`]: one byte further from a state.
+//! * [`numbers`]: sets of numbers, decided digit by digit without the solver.
+//! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks.
+//! * [`min_bytes`]: lower bounds on the bytes of any completion.
+//! * [`completion`]: shortest completions, an A* search over these bounds.
 
-mod ahead;
-mod apart;
 mod automaton;
-mod bounds;
-mod cells;
-mod cheapest;
-mod containers;
-mod derive;
-mod differing;
-mod distinct;
-mod exponents;
-mod forgetful;
-mod forgetting;
+mod completion;
 mod frame;
-mod gaps;
-mod joined;
-mod keys;
-mod known;
-#[cfg(test)]
-mod laws;
-mod leaps;
-mod lengths;
-mod members;
-mod names;
-mod naming;
-mod needs;
-mod number_needs;
+mod lookahead_tables;
+mod mask_class;
+mod min_bytes;
 mod numbers;
-mod outlook;
-mod owed;
-mod own;
-mod periods;
-mod pieces;
-mod repeated;
-mod runs;
-mod scalars;
-mod shortcuts;
-mod shortest;
-mod spelled;
-mod telling;
-mod tested;
-mod trying;
-mod views;
-mod ways;
+#[cfg(test)]
+mod proptests;
+mod reader;
 
-use formalm_automata::{ByteSet, Error, Resource, Viability};
+use formalm_automata::{ByteSet, Error, RegularMaskClasses, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::core::{Core, TextId};
-use crate::table::Table;
-use frame::{DONE, Frame, FrameId, Place};
-use known::{Known, Parts};
-use naming::Naming;
-use needs::Learnt;
-use outlook::Outlooks;
-use runs::Runs;
+use crate::interner::Interner;
+use crate::solver::context::{LanguageId, SolverContext};
+use frame::{DONE, Frame, FrameId, ReaderPosition};
+use mask_class::continuation::ContinuationCache;
+use mask_class::string_states::StringStates;
+use min_bytes::BoundCache;
+use reader::cache::{FrameParts, TransitionCache};
+use reader::next_names::NextNames;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
-pub(crate) use frame::Owes;
-pub use keys::SchemaKeys;
+pub(crate) use frame::Obligation;
+pub use mask_class::SchemaMaskClasses;
 
-/// No successor is known yet.
+/// Marks a transition that leads nowhere.
 const DEAD: u32 = u32::MAX;
+/// Flag of a state known to be accepting.
 const ACCEPTING: u32 = 1;
+/// Flag of a state known not to be accepting.
 const REFUSING: u32 = 2;
 
-/// Text that is recorded because its value is needed: `0` is none, `1` the empty text.
-type Recorded = u32;
-const UNRECORDED: Recorded = 0;
-const EMPTY_RECORD: Recorded = 1;
+/// The id of a recorded input: `0` is none, `1` the empty one. Only inputs whose value is needed
+/// are recorded.
+type RecordId = u32;
+/// Nothing is recorded.
+const NO_RECORD: RecordId = 0;
+/// The empty recorded input.
+const EMPTY_RECORD: RecordId = 1;
 
-/// Frames, states and their successors.
+/// The tables that grow while inputs are read: frames, states, transitions and caches.
 #[derive(Debug)]
-pub(crate) struct Grown {
-    pub(crate) core: Core,
-    frames: Table<Frame>,
-    /// Objects and arrays that are open, for each frame.
+pub(crate) struct LazyTables {
+    pub(crate) core: SolverContext,
+    frames: Interner<Frame>,
+    /// Number of open objects and arrays, by frame.
     depths: Vec<u32>,
-    states: Table<Place>,
-    /// Recorded texts, each one byte longer than another: `(the other, byte, length)`.
-    records: Table<(Recorded, u8, u32)>,
+    states: Interner<ReaderPosition>,
+    /// Recorded inputs as linked lists: `(record without the last byte, last byte, length)`.
+    records: Interner<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
-    /// The same after several bytes, packed behind a one.
-    leaps: FxHashMap<(u32, u64), u32>,
+    /// Transitions over several bytes, packed below a leading one bit.
+    run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
-    parts: Parts,
-    known: Known,
-    outlooks: Outlooks,
-    learnt: Learnt,
-    namings: Vec<Naming>,
-    keys: Table<Place>,
-    /// Whether names whose text does not matter are told apart by it in keys.
-    tells_names: bool,
-    /// Bytes of the longest token.
-    horizon: usize,
-    lengths: FxHashMap<TextId, Option<Box<Viability>>>,
-    /// Empty tables of the last look ahead, for the next.
-    spare: (Table<Place>, Runs),
+    parts: FrameParts,
+    cache: TransitionCache,
+    continuations: ContinuationCache,
+    bound_cache: BoundCache,
+    name_sets: Vec<NextNames>,
+    mask_classes: Interner<ReaderPosition>,
+    /// Set if mask classes keep the strings of names that matter to nothing else.
+    distinguishes_names: bool,
+    /// Length of the longest token, in bytes.
+    max_token_len: usize,
+    lengths: FxHashMap<LanguageId, Option<Box<RegularMaskClasses>>>,
+    /// Empty tables of the last look-ahead, reused by the next.
+    spare_tables: (Interner<ReaderPosition>, StringStates),
 }
 
-impl Grown {
-    /// Memory in use, in bytes.
+impl LazyTables {
+    /// Returns the memory in use, in bytes.
     fn bytes(&self) -> usize {
         self.core.memory_bytes()
             + self.frames.memory_bytes()
             + self.depths.capacity() * 4
-            + self.met_bytes()
+            + self.visited_bytes()
             + self.parts.bytes()
-            + self.known.bytes()
-            + self.outlooks.bytes()
-            + self.learnt.bytes()
+            + self.cache.bytes()
+            + self.continuations.bytes()
+            + self.bound_cache.bytes()
             + self.live.capacity() * 40
-            + self.namings.len() * 200
+            + self.name_sets.len() * 200
     }
 
-    /// Numbers of all that keeps states of several texts for good: what a look ahead adds to these
-    /// has to stay.
-    fn keeping_asked(&self) -> [usize; 3] {
-        [self.keys.len(), self.namings.len(), self.known.opened.len()]
+    /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of
+    /// them, its query states can be dropped.
+    fn retained_counts(&self) -> [usize; 3] {
+        [self.mask_classes.len(), self.name_sets.len(), self.cache.opened_values.len()]
     }
 
-    /// Objects, arrays and texts that are not closed yet.
+    /// Returns the number of objects, arrays, strings and names that are open in `state`.
     fn open_frames(&self, state: u32) -> usize {
         let (mut frame, mut open) = (self.states.get(state).frame, 0);
-        while let Some(below) = frame.below() {
-            let is_open =
-                !matches!(frame, Frame::Value { .. } | Frame::Number { .. } | Frame::Word { .. });
-            (frame, open) = (*self.frames.get(below.0), open + usize::from(is_open));
+        while let Some(parent) = frame.parent() {
+            let is_open = !matches!(
+                frame,
+                Frame::Value { .. } | Frame::Number { .. } | Frame::Literal { .. }
+            );
+            (frame, open) = (*self.frames.get(parent.0), open + usize::from(is_open));
         }
         open
     }
 
+    /// Returns the state after `byte`, [`DEAD`] if no instance continues so. Fails if the tables
+    /// exceed their limits.
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
         if let Some(&known) = self.next.get(&(state, byte)) {
             return Ok(known);
         }
         self.check_limits()?;
-        let place = *self.states.get(state);
-        let next = match self.read_fresh(place, byte)? {
-            Some(place) => self.states.intern(place),
+        let position = *self.states.get(state);
+        let next = match self.read_byte(position, byte)? {
+            Some(position) => self.states.intern(position),
             None => DEAD,
         };
         self.next.insert((state, byte), next);
         Ok(next)
     }
 
+    /// Fails if there are too many states, or if they take too many bytes.
     fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
-        let bytes = (self.next.len() + self.leaps.len()) * 40
+        let bytes = (self.next.len() + self.run_transitions.len()) * 40
             + (self.states.len() + self.frames.len()) * 100;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
@@ -162,10 +157,14 @@ impl Grown {
         Ok(())
     }
 
-    /// The place after a byte, with all steps of search that one byte may take.
-    fn read_fresh(&mut self, place: Place, byte: u8) -> Result<Option<Place>, Error> {
+    /// Returns the position after `byte`, with the full step limit of the solver for this byte.
+    fn read_byte(
+        &mut self,
+        position: ReaderPosition,
+        byte: u8,
+    ) -> Result<Option<ReaderPosition>, Error> {
         self.core.steps = 0;
-        let read = self.read(place, byte);
+        let read = self.read(position, byte);
         if read.is_err() {
             self.core.answers.abandon();
         }
@@ -176,11 +175,13 @@ impl Grown {
         self.is_end(self.states.get(state).frame)
     }
 
-    /// Whether a text that has come to a frame is an instance.
+    /// Returns `true` if an input that led to `frame` is an instance.
     fn is_end(&mut self, frame: Frame) -> bool {
         match frame {
             Frame::Done => true,
-            Frame::Number { owes, digits, below: DONE } => self.number_end(owes, digits).is_some(),
+            Frame::Number { obligation, digits, parent: DONE } => {
+                self.number_end(obligation, digits).is_some()
+            }
             _ => false,
         }
     }
@@ -193,39 +194,45 @@ impl Grown {
         FrameId(id)
     }
 
-    /// The place after a byte; `None` if no instance continues so.
-    fn read(&mut self, place: Place, byte: u8) -> Result<Option<Place>, Error> {
-        let Place { frame, record } = place;
-        let grown = if record == UNRECORDED { UNRECORDED } else { self.record(record, byte) };
+    /// Returns the position after `byte`, `None` if no instance continues so.
+    fn read(
+        &mut self,
+        position: ReaderPosition,
+        byte: u8,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        let ReaderPosition { frame, record } = position;
+        let extended = if record == NO_RECORD { NO_RECORD } else { self.record(record, byte) };
         let frame = match frame {
             Frame::Done => None,
-            Frame::Value { owes, blanks, below } => self.read_value(owes, blanks, below, byte)?,
-            Frame::Word { rest, truths, below } => {
+            Frame::Value { obligation, whitespace, parent } => {
+                self.read_value(obligation, whitespace, parent, byte)?
+            }
+            Frame::Literal { rest, verdicts, parent } => {
                 if rest[0] != byte {
                     return Ok(None);
                 }
                 if rest.len() == 1 {
-                    return self.close(below, truths, grown);
+                    return self.close_value(parent, verdicts, extended);
                 }
-                Some(Frame::Word { rest: &rest[1..], truths, below })
+                Some(Frame::Literal { rest: &rest[1..], verdicts, parent })
             }
-            Frame::Text { .. } => return self.read_text(frame, byte, grown),
-            Frame::Number { .. } => return self.read_number(frame, byte, record, grown),
+            Frame::String { .. } => return self.read_string(frame, byte, extended),
+            Frame::Number { .. } => return self.read_number(frame, byte, record, extended),
             Frame::Name { .. } => self.read_name(frame, byte)?,
-            Frame::Object { .. } => return self.read_object(frame, byte, grown),
-            Frame::Array { .. } => return self.read_array(frame, byte, record, grown),
+            Frame::Object { .. } => return self.read_object(frame, byte, extended),
+            Frame::Array { .. } => return self.read_array(frame, byte, record, extended),
         };
-        Ok(frame.map(|frame| Place { frame, record: grown }))
+        Ok(frame.map(|frame| ReaderPosition { frame, record: extended }))
     }
 
-    /// A recorded text with one more byte.
-    fn record(&mut self, record: Recorded, byte: u8) -> Recorded {
+    /// Appends `byte` to a recorded input.
+    fn record(&mut self, record: RecordId, byte: u8) -> RecordId {
         let length = self.records.get(record).2;
         self.records.intern((record, byte, length + 1))
     }
 
-    /// The text recorded from a place on.
-    fn recorded(&self, record: Recorded, from: u32) -> Vec<u8> {
+    /// Returns the recorded input from offset `from` on.
+    fn recorded(&self, record: RecordId, from: u32) -> Vec<u8> {
         let mut text = Vec::new();
         let mut at = record;
         loop {

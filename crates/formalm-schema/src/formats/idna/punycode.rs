@@ -10,7 +10,7 @@ const FIRST: u32 = 0x80;
 
 /// Reads digits of Punycode one by one, from the basic characters on.
 #[derive(Clone)]
-pub(super) struct Decoder {
+pub(super) struct PunycodeDecoder {
     pub(super) text: Vec<char>,
     next: u32,
     at: u32,
@@ -36,10 +36,10 @@ fn adapted(delta: u32, count: u32, first: bool) -> u32 {
     place + (BASE - LEAST + 1) * delta / (delta + SKEW)
 }
 
-impl Decoder {
-    pub(super) fn new(basic: &str) -> Decoder {
+impl PunycodeDecoder {
+    pub(super) fn new(basic: &str) -> PunycodeDecoder {
         let text = basic.chars().map(|c| c.to_ascii_lowercase()).collect();
-        Decoder { text, next: FIRST, at: 0, bias: BIAS, begun: 0, weight: 1, place: BASE }
+        PunycodeDecoder { text, next: FIRST, at: 0, bias: BIAS, begun: 0, weight: 1, place: BASE }
     }
 
     /// Whether no number is under way.
@@ -75,6 +75,35 @@ impl Decoder {
         self.at += 1;
         (self.begun, self.weight, self.place) = (self.at, 1, BASE);
         Some(Some(character))
+    }
+}
+
+impl PunycodeDecoder {
+    /// The character that the number under way, or the next one, stands for, its place in the text
+    /// and the digits that are missing, where the number is the `rest`th of those that begin so.
+    pub(super) fn completed(&self, rest: u32) -> Option<(u32, usize, usize)> {
+        let at = u64::from(self.weight) * u64::from(rest) + u64::from(self.at);
+        let count = self.text.len() as u64 + 1;
+        let code = u64::from(self.next) + u32::try_from(at).ok().map(u64::from)? / count;
+        let (mut rest, mut place, mut digits) = (rest, self.place, 1);
+        loop {
+            let threshold = threshold(place, self.bias);
+            if rest < threshold {
+                return Some((u32::try_from(code).ok()?, (at % count) as usize, digits));
+            }
+            rest = (rest - threshold) / (BASE - threshold);
+            place += BASE;
+            digits += 1;
+        }
+    }
+
+    /// The first of the numbers that begin as the one under way which stands for this character, or
+    /// one after it.
+    pub(super) fn reaching(&self, character: char) -> u32 {
+        let count = self.text.len() as u64 + 1;
+        let at = u64::from(u32::from(character).saturating_sub(self.next)) * count;
+        let rest = at.saturating_sub(self.at.into()).div_ceil(self.weight.into());
+        u32::try_from(rest).unwrap_or(u32::MAX)
     }
 }
 
@@ -126,7 +155,7 @@ fn push_number(code: &mut String, mut rest: u32, bias: u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoder, encode};
+    use super::{PunycodeDecoder, encode};
 
     #[test]
     fn what_is_encoded_is_decoded() {
@@ -141,7 +170,7 @@ mod tests {
             let characters: Vec<char> = text.chars().collect();
             assert_eq!(encode(&characters), code);
             let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
-            let mut decoder = Decoder::new(basic);
+            let mut decoder = PunycodeDecoder::new(basic);
             for digit in digits.chars() {
                 assert!(decoder.read(digit).is_some(), "{code}");
             }

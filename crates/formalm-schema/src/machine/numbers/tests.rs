@@ -1,49 +1,52 @@
-//! What is told without a search, against the search.
+//! Interval sets and modular sets against the solver.
 
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::decimal::power;
-use crate::document::Document;
-use crate::options::{Limits, Options};
-use crate::read;
+use crate::json::decimal::pow10;
+use crate::json::document::Document;
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_reader;
 
-/// Every text of up to four characters, against the search and against all completions.
+/// All inputs of up to four characters, against the solver and against all completions.
 #[test]
-fn bounds_decide_as_the_search_does() {
+fn interval_sets_agree_with_the_solver() {
     let ends = [None, Some("-3"), Some("0.5"), Some("17")];
     let document = Document::read("true").unwrap();
-    let schema = read::read(&document, &[], Options::default()).unwrap();
-    let mut core = Core::new(schema, Options::default(), Limits::default());
+    let schema = schema_reader::read_schema(&document, &[], JsonSchemaOptions::default()).unwrap();
+    let mut core =
+        SolverContext::new(schema, JsonSchemaOptions::default(), JsonSchemaLimits::default());
     let decimal = |text: &str| Decimal::parse(text).unwrap();
     for low in ends {
         for high in ends {
             for open in 0..4 {
                 let units = [None, Some("1"), Some("0.5"), Some("0.1"), Some("4"), Some("30")];
-                let ways = units.map(|unit| [(unit, false), (unit, true)]);
-                for (unit, whole) in ways.into_iter().flatten() {
+                let variants = units.map(|unit| [(unit, false), (unit, true)]);
+                for (unit, whole) in variants.into_iter().flatten() {
                     for more in 0..4 {
                         let mut all = Vec::new();
                         let pair = [low.map(decimal), high.map(decimal)];
                         if let Some(low) = pair[0].clone() {
-                            let above = Atom::Above(low.clone());
-                            let atom = if open & 1 != 0 { above } else { Atom::Least(low) };
+                            let above = FormulaAtom::GreaterThan(low.clone());
+                            let atom =
+                                if open & 1 != 0 { above } else { FormulaAtom::AtLeast(low) };
                             all.push(core.formulas.atom(atom));
                         }
                         if let Some(high) = pair[1].clone() {
-                            let least = Atom::Least(high.clone());
-                            let atom = if open & 2 != 0 { least } else { Atom::Above(high) };
+                            let least = FormulaAtom::AtLeast(high.clone());
+                            let atom =
+                                if open & 2 != 0 { least } else { FormulaAtom::GreaterThan(high) };
                             let atom = core.formulas.atom(atom);
                             all.push(core.formulas.not(atom));
                         }
                         if let Some(unit) = unit {
-                            all.push(core.formulas.atom(Atom::Multiple(decimal(unit))));
+                            all.push(core.formulas.atom(FormulaAtom::MultipleOf(decimal(unit))));
                         }
                         if whole {
-                            all.push(core.formulas.atom(Atom::Whole));
+                            all.push(core.formulas.atom(FormulaAtom::IntegerSpelling));
                         }
                         let mut listed = |list: &[&str]| {
-                            let list = list.iter().map(|one| Atom::Equal(decimal(one)));
+                            let list = list.iter().map(|one| FormulaAtom::EqualTo(decimal(one)));
                             let list = list.map(|one| core.formulas.atom(one)).collect();
                             core.formulas.or(list)
                         };
@@ -55,7 +58,7 @@ fn bounds_decide_as_the_search_does() {
                             all.push(core.formulas.not(other));
                         }
                         let total = core.formulas.and(all);
-                        agrees(&mut core, total);
+                        check_interval_set(&mut core, total);
                     }
                 }
             }
@@ -63,80 +66,85 @@ fn bounds_decide_as_the_search_does() {
     }
 }
 
-/// Formulas of any shape over comparisons, multiples and spellings.
+/// Random formulas over comparisons, multiples and integer spellings.
 #[test]
-fn periods_decide_as_the_search_does() {
+fn modular_sets_agree_with_the_solver() {
     let document = Document::read("true").unwrap();
-    let schema = read::read(&document, &[], Options::default()).unwrap();
-    let mut core = Core::new(schema, Options::default(), Limits::default());
+    let schema = schema_reader::read_schema(&document, &[], JsonSchemaOptions::default()).unwrap();
+    let mut core =
+        SolverContext::new(schema, JsonSchemaOptions::default(), JsonSchemaLimits::default());
     let mut seed = 1u64;
     let mut draw = |most: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % most
     };
-    let mut told = 0;
+    let mut checked = 0;
     for _ in 0..150 {
-        let mut known: Vec<F> = Vec::new();
+        let mut known: Vec<FormulaId> = Vec::new();
         for _ in 0..4 {
             let at = Decimal::parse(["-7", "0", "0.5", "12", "30.25"][draw(5)]).unwrap();
             let unit = Decimal::parse(["2", "3", "0.5", "7", "0.25", "-6"][draw(6)]).unwrap();
-            let atoms = [Atom::Least(at.clone()), Atom::Above(at.clone()), Atom::Equal(at)];
+            let atoms = [
+                FormulaAtom::AtLeast(at.clone()),
+                FormulaAtom::GreaterThan(at.clone()),
+                FormulaAtom::EqualTo(at),
+            ];
             let atom = match draw(7) {
-                0 => Atom::Whole,
+                0 => FormulaAtom::IntegerSpelling,
                 one @ 1..4 => atoms[one - 1].clone(),
-                _ => Atom::Multiple(unit),
+                _ => FormulaAtom::MultipleOf(unit),
             };
             let id = core.formulas.atom(atom);
             known.push(if draw(2) == 0 { id } else { core.formulas.not(id) });
         }
         while known.len() > 1 {
-            let list: Vec<F> = (0..2 + draw(2)).filter_map(|_| known.pop()).collect();
+            let list: Vec<FormulaId> = (0..2 + draw(2)).filter_map(|_| known.pop()).collect();
             let joined = match draw(4) {
-                0 => core.formulas.one(list),
+                0 => core.formulas.exactly_one(list),
                 1 => core.formulas.and(list),
                 _ => core.formulas.or(list),
             };
             known.insert(0, if draw(4) == 0 { core.formulas.not(joined) } else { joined });
         }
-        let (total, scale) = (known[0], Scale::new(&core.atoms(known[0])));
+        let (total, scale) = (known[0], NumberScale::new(&core.atoms(known[0])));
         if total == TRUE || total == FALSE {
             continue;
         }
         let atoms = core.atoms(total);
-        let periods = Periods::new(&core.formulas, total, &atoms, scale.places).unwrap();
-        agree(&mut core, total, &Sets::Periods(periods));
-        told += 1;
+        let modular = ModularSet::new(&core.formulas, total, &atoms, scale.places).unwrap();
+        check_against_solver(&mut core, total, &NumberSet::Modular(modular));
+        checked += 1;
     }
-    assert!(told > 100, "{told}");
+    assert!(checked > 100, "{checked}");
 }
 
-fn agrees(core: &mut Core, total: F) {
-    let scale = Scale::new(&core.atoms(total));
+fn check_interval_set(core: &mut SolverContext, total: FormulaId) {
+    let scale = NumberScale::new(&core.atoms(total));
     if total != FALSE {
-        let bounds = Bounds::new(&core.formulas, total, scale.places).unwrap();
-        agree(core, total, &Sets::Bounds(bounds));
+        let bounds = IntervalSet::new(&core.formulas, total, scale.places).unwrap();
+        check_against_solver(core, total, &NumberSet::Intervals(bounds));
     }
 }
 
-fn agree(core: &mut Core, total: F, bounds: &Sets) {
-    let scale = Scale::new(&core.atoms(total));
+fn check_against_solver(core: &mut SolverContext, total: FormulaId, set: &NumberSet) {
+    let scale = NumberScale::new(&core.atoms(total));
     let free = total == TRUE;
-    let mut shapes: FxHashMap<(bool, Shape), Vec<bool>> = FxHashMap::default();
-    let mut open: Vec<(Digits, u32)> =
-        b"-0173".iter().map(|&one| (Digits::first(one), 1)).collect();
+    let mut residuals: FxHashMap<(bool, NumberResidual), Vec<bool>> = FxHashMap::default();
+    let mut open: Vec<(NumberPrefix, u32)> =
+        b"-0173".iter().map(|&one| (NumberPrefix::from_first_byte(one), 1)).collect();
     while let Some((digits, length)) = open.pop() {
         core.steps = 0;
         let found = core.number_viable(total, &digits).unwrap();
-        assert_eq!(bounds.viable(&digits), Some(found), "{digits:?} {bounds:?}");
+        assert_eq!(set.viable(&digits), Some(found), "{digits:?} {set:?}");
         if !found || length == 3 {
             continue;
         }
         let ends = core.number_ends(total, &digits);
-        assert!(bounds.holds(&digits).is_none_or(|holds| holds == ends), "{digits:?} {bounds:?}");
+        assert!(set.holds(&digits).is_none_or(|holds| holds == ends), "{digits:?} {set:?}");
         let mut futures = vec![ends];
         for byte in *b"0123456789." {
             let next =
-                digits.part_after(byte, free).map(|part| digits.clone().after(part, byte, &scale));
+                digits.part_after(byte, free).map(|part| digits.clone().append(part, byte, &scale));
             let viable = match &next {
                 Some(next) => core.number_viable(total, next).unwrap(),
                 None => false,
@@ -144,22 +152,23 @@ fn agree(core: &mut Core, total: F, bounds: &Sets) {
             futures.push(viable);
             open.extend(next.filter(|_| viable).map(|next| (next, length + 1)));
         }
-        if let Some(shape) = bounds.shape(&digits) {
-            let known = shapes.entry((digits.negative, shape)).or_insert_with(|| futures.clone());
-            assert_eq!(*known, futures, "{digits:?} {bounds:?}");
+        if let Some(residual) = set.residual(&digits) {
+            let known =
+                residuals.entry((digits.negative, residual)).or_insert_with(|| futures.clone());
+            assert_eq!(*known, futures, "{digits:?} {set:?}");
         }
     }
 }
 
 #[test]
-fn whole_parts_fold_above_every_bound() {
-    let bound = Decimal::integer(100);
-    let unit = Decimal::integer(7);
-    let scale = Scale::new(&[Atom::Least(bound), Atom::Multiple(unit)]);
+fn integer_parts_fold_above_every_bound_without_changing_residues() {
+    let bound = Decimal::from_integer(100);
+    let unit = Decimal::from_integer(7);
+    let scale = NumberScale::new(&[FormulaAtom::AtLeast(bound), FormulaAtom::MultipleOf(unit)]);
     for whole in 0..2000u32 {
-        let folded = scale.fold(BigInt::from(whole));
+        let folded = scale.representative(BigInt::from(whole));
         assert_eq!(&folded % 7u32, BigInt::from(whole % 7));
         assert_eq!(folded > BigInt::from(100), whole > 100);
-        assert!(folded < power(3));
+        assert!(folded < pow10(3));
     }
 }

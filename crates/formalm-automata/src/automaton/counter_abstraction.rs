@@ -1,0 +1,265 @@
+//! Counter abstraction: states of intersections without counters that a token cannot exhaust.
+//!
+//! **Lemma.** A ∧ Σ{0,n} allows the same strings of at most n′ bytes as A if n ≥ n′ + d, where d
+//! bounds the shortest completion from wherever these strings lead.
+//!
+//! "This pattern, and at most 300 characters" has one state for each number of characters left. As
+//! long as that number is large, no token can exhaust it, so the counter can be dropped. Counted
+//! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
+
+use rustc_hash::FxHashMap;
+
+use crate::automaton::{Automaton, StateId};
+use crate::charset::{ClassCover, WIDE_PARTS};
+use crate::error::Error;
+use crate::terms::dawg::DawgId;
+use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
+
+/// Minimum number of characters that a repetition's maximum must allow for it to be dropped.
+/// Smaller counters are kept. Chosen, not measured.
+const MIN_DROPPED_CHARS: u64 = 12;
+
+/// A state without a counter, and how far it is exact.
+#[derive(Clone, Copy, Debug)]
+pub struct Saturated<S> {
+    /// The state without the counter; it allows at least what the concrete state allows.
+    pub state: S,
+    /// Both states allow the same strings of up to this many characters.
+    pub exact_chars: u64,
+    /// The concrete state allows no string of more characters.
+    pub max_chars: u64,
+}
+
+impl Automaton {
+    /// Returns a state without the counters that strings of at most `max_token_len` bytes cannot
+    /// exhaust; both allow the same such strings.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn saturate_counters(
+        &self,
+        state: StateId,
+        max_token_len: usize,
+    ) -> Result<StateId, Error> {
+        let mut near = state;
+        while let Some(next) = self.without_counter(near)?
+            && next.exact_chars >= max_token_len as u64
+        {
+            near = next.state;
+        }
+        Ok(near)
+    }
+
+    /// Drops a counter over all characters or, without one, the maxima of the repetitions.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn without_counter(&self, state: StateId) -> Result<Option<Saturated<StateId>>, Error> {
+        let core = &mut self.lock();
+        let term = self.term(core, state);
+        let Some(Saturated { state, exact_chars: same, max_chars: most }) =
+            core.terms.without_counter(term)
+        else {
+            return Ok(None);
+        };
+        let state = StateId::from_number(self.intern(core, state)?);
+        Ok(Some(Saturated { state, exact_chars: same, max_chars: most }))
+    }
+}
+
+impl TermArena {
+    fn without_counter(&mut self, term: TermId) -> Option<Saturated<TermId>> {
+        let TermNode::And(list) = self.get(term) else {
+            let (state, same) = self.unbound_repetitions(term);
+            return (state != term).then_some(Saturated {
+                state,
+                exact_chars: same,
+                max_chars: u64::MAX,
+            });
+        };
+        let list = list.clone();
+        let counts: Vec<(TermId, u32)> =
+            list.iter().filter_map(|&id| Some((id, self.max_any_chars(id)?))).collect();
+        let kept: Vec<TermId> =
+            list.iter().copied().filter(|id| counts.iter().all(|(one, _)| one != id)).collect();
+        // The completion distance is known for a single term only.
+        let [other] = kept[..] else { return None };
+        let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
+        let far = self.max_completion_bytes(other, &mut FxHashMap::default())?;
+        Some(Saturated { state: other, exact_chars: most.checked_sub(far)?, max_chars: most })
+    }
+
+    /// Removes the large maxima of the repetitions of a pure term, and returns how many characters
+    /// are sure not to reach them.
+    fn unbound_repetitions(&mut self, id: TermId) -> (TermId, u64) {
+        if !self.properties(id).pure {
+            return (id, u64::MAX);
+        }
+        match self.get(id).clone() {
+            TermNode::Cat(head, tail) => {
+                let ((head, one), (tail, other)) =
+                    (self.unbound_repetitions(head), self.unbound_repetitions(tail));
+                (self.cat(head, tail), one.min(other))
+            }
+            TermNode::Alt(list) => {
+                let mut most = u64::MAX;
+                let mut all = Vec::with_capacity(list.len());
+                for &id in &*list {
+                    let (id, within) = self.unbound_repetitions(id);
+                    all.push(id);
+                    most = most.min(within);
+                }
+                (self.alt(all), most)
+            }
+            TermNode::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
+                // The last iteration may be under way when those before it have been read.
+                let within = u64::from(max.saturating_sub(1)) * self.min_chars(body);
+                if within < MIN_DROPPED_CHARS {
+                    return (id, u64::MAX);
+                }
+                (self.repeat(body, min, UNBOUNDED, lazy), within)
+            }
+            _ => (id, u64::MAX),
+        }
+    }
+
+    /// Returns a lower bound on the characters of a pure term's strings.
+    fn min_chars(&self, id: TermId) -> u64 {
+        match self.get(id) {
+            &TermNode::Cat(head, tail) => self.min_chars(head) + self.min_chars(tail),
+            TermNode::Alt(list) => list.iter().map(|&id| self.min_chars(id)).min().unwrap_or(0),
+            &TermNode::Repeat { body, min, .. } => u64::from(min) * self.min_chars(body),
+            TermNode::Dawg(dag) if self.dawgs.class_cover(*dag).is_some() => 1,
+            _ => u64::from(self.properties(id).min_len / 4),
+        }
+    }
+
+    /// Returns `n` of Σ{0,n}, with Σ all characters.
+    pub(crate) fn max_any_chars(&self, id: TermId) -> Option<u32> {
+        self.any_char_counts(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
+    }
+
+    /// Returns `m` and `n` of Σ{m,n}, with Σ all characters.
+    pub(crate) fn any_char_counts(&self, id: TermId) -> Option<(u32, u32)> {
+        let (body, least, most) = self.repetition(id)?;
+        let TermNode::Dawg(dag) = self.get(body) else { return None };
+        let cover = self.dawgs.class_cover(*dag)?;
+        (cover.ascii == !0 && cover.wide == [ClassCover::Full; WIDE_PARTS]).then_some((least, most))
+    }
+
+    /// Returns an upper bound on the bytes that complete a string from anywhere inside a term.
+    fn max_completion_bytes(&self, id: TermId, depths: &mut FxHashMap<DawgId, u64>) -> Option<u64> {
+        let mut most = 0;
+        let mut rest = id;
+        loop {
+            let (head, tail) = self.head_and_tail(rest);
+            let after = u64::from(self.properties(tail).min_len);
+            most = most.max(self.head_completion_bytes(head, depths)? + after);
+            if tail == rest || matches!(self.get(tail), TermNode::Epsilon) {
+                return Some(most);
+            }
+            rest = tail;
+        }
+    }
+
+    fn head_completion_bytes(
+        &self,
+        head: TermId,
+        depths: &mut FxHashMap<DawgId, u64>,
+    ) -> Option<u64> {
+        match self.get(head) {
+            TermNode::Epsilon => Some(0),
+            TermNode::Dawg(dag) => Some(self.longest_word(*dag, depths)),
+            TermNode::Alt(list) => list
+                .iter()
+                .try_fold(0, |most, &id| Some(self.max_completion_bytes(id, depths)?.max(most))),
+            &TermNode::Repeat { body, min, .. } => {
+                let others = u64::from(self.properties(body).min_len) * u64::from(min);
+                Some(self.max_completion_bytes(body, depths)? + others)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the bytes of the longest word of an acyclic automaton.
+    fn longest_word(&self, dag: DawgId, depths: &mut FxHashMap<DawgId, u64>) -> u64 {
+        if let Some(&known) = depths.get(&dag) {
+            return known;
+        }
+        let edges = self.dawgs.edges(dag).iter();
+        let depth =
+            edges.map(|&(_, _, next)| 1 + self.longest_word(next, depths)).max().unwrap_or(0);
+        depths.insert(dag, depth);
+        depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::Machine;
+    use crate::syntax::{PatternDialect, PatternFlags, parse};
+    use crate::{Automaton, AutomatonLimits, Expression, StateId};
+
+    fn length_bounded_automaton(pattern: &str, most: u32) -> Option<Automaton> {
+        let read = |text: &str| {
+            Expression::pattern(
+                parse(text, PatternDialect::Python, PatternFlags::default()).unwrap(),
+            )
+        };
+        let both =
+            Expression::intersection(vec![read(pattern), read(&format!("(?s:.){{0,{most}}}"))]);
+        Automaton::of(&both.unwrap(), AutomatonLimits::default()).unwrap()
+    }
+
+    fn machine_of(pattern: &str) -> Automaton {
+        let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
+        Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap()
+    }
+
+    fn after(machine: &Automaton, state: StateId, text: &[u8]) -> Option<StateId> {
+        machine.walk(state, text).unwrap().ok()
+    }
+
+    #[test]
+    fn saturated_states_allow_the_same_strings_up_to_the_token_length() {
+        for pattern in
+            ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb", "(a+b){0,30}a+"]
+        {
+            for most in [0, 1, 2, 5, 9, 14, 18, 20, 23, 40] {
+                let Some(machine) = length_bounded_automaton(pattern, most) else { continue };
+                let mut open = vec![machine.start()];
+                for at in 0..60 {
+                    let Some(&state) = open.get(at) else { break };
+                    let near = machine.saturate_counters(state, 3).unwrap();
+                    for text in 0..64u32 {
+                        let letters = [b'a', b'b', b'c', b'f'];
+                        let text: Vec<u8> =
+                            (0..3).map(|at| letters[(text >> (2 * at) & 3) as usize]).collect();
+                        for length in 0..=3 {
+                            let one = after(&machine, state, &text[..length]).is_some();
+                            let other = after(&machine, near, &text[..length]).is_some();
+                            assert_eq!(one, other, "{pattern} {most} {text:?}");
+                        }
+                        open.extend(after(&machine, state, &text[..2]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_counters_are_dropped() {
+        let machine = length_bounded_automaton("([a-z]+ )*[a-z]+", 300).unwrap();
+        let near = machine.saturate_counters(machine.start(), 100).unwrap();
+        let long = after(&machine, near, &[b'a'; 2]).unwrap();
+        assert_eq!(after(&machine, long, b"aa bc"), Some(long));
+        assert_eq!(machine.saturate_counters(machine.start(), 299).unwrap(), machine.start());
+        let words = machine_of("([a-z]+ ){0,30}[a-z]+");
+        let near = words.saturate_counters(words.start(), 58).unwrap();
+        let later = after(&words, near, b"a b c d ").unwrap();
+        assert_eq!(after(&words, later, b"e "), Some(later));
+        assert_eq!(words.saturate_counters(words.start(), 59).unwrap(), words.start());
+    }
+}

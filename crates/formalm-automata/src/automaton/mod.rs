@@ -1,0 +1,414 @@
+//! The lazily determinized automaton of a regular language.
+//!
+//! ```text
+//!  StateId ◄──StateIndex──► TermId          row of StateId: one slot per byte class
+//!                                           UNKNOWN │ DEAD │ next │ next + KNOWN_LIVE
+//! ```
+//!
+//! A state is an interned term. Its row of successors is filled one byte class at a time, when that
+//! class is first read. Reading a known slot takes no lock. Dead states are never visible: a pure
+//! term cannot be empty, and for other terms a search for an accepting state runs once and marks
+//! every state it decides ([`liveness`]).
+
+mod counter_abstraction;
+pub(crate) mod fork_safe_automaton;
+mod literal_automaton;
+mod liveness;
+pub(crate) mod mask_classes;
+mod shortest_completion;
+pub(crate) mod transition_table;
+mod union_split;
+
+use std::sync::{Arc, MutexGuard};
+
+use crate::automaton::transition_table::{ByteClasses, DEAD, StateIndex, TransitionRows, UNKNOWN};
+use crate::byte_set::{ByteSet, byte_classes};
+use crate::error::{Error, Resource};
+use crate::expression::Expression;
+use crate::machine::{Machine, into_dyn_machine};
+use crate::runtime::AppendVec;
+use crate::runtime::interrupt;
+use crate::runtime::{ForkCheck, ForkSafeMutex};
+use crate::terms::derivative::StepMeter;
+use crate::terms::{EMPTY, TermArena, TermId};
+
+pub use counter_abstraction::Saturated;
+pub use literal_automaton::{LiteralAutomaton, literal_automata};
+pub use mask_classes::{CharRepetition, MaskClassId, RegularMaskClasses};
+
+/// Identifies a state of one [`Automaton`], or of another machine; meaningless in any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateId(pub(crate) u32);
+
+impl StateId {
+    /// Returns the state with a number, for machines that number their states themselves.
+    pub fn new(number: u32) -> StateId {
+        StateId(number)
+    }
+
+    /// Returns the number of the state: small, dense, never reused.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the state with a number that a machine outside this crate chose.
+    pub fn from_number(number: u32) -> StateId {
+        StateId(number)
+    }
+}
+
+/// The resources an automaton may use. Exceeding one is an [`Error::Limit`].
+#[derive(Clone, Copy, Debug)]
+pub struct AutomatonLimits {
+    /// Maximum number of states explored, including those that searches for accepting states visit.
+    pub states: u64,
+    /// Maximum memory for terms, states and rows, in bytes.
+    pub bytes: u64,
+}
+
+impl Default for AutomatonLimits {
+    fn default() -> AutomatonLimits {
+        AutomatonLimits { states: 250_000, bytes: 256 << 20 }
+    }
+}
+
+impl AutomatonLimits {
+    /// Returns a step meter for building the states.
+    pub(crate) fn work(self) -> StepMeter {
+        StepMeter { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
+    }
+}
+
+/// Steps of derivation allowed per allowed state. It bounds the time of a single state. Chosen, not
+/// measured.
+const STEPS_PER_STATE: u64 = 400;
+
+const ACCEPTING: u32 = 1;
+/// Marks a successor that is known to be live.
+const KNOWN_LIVE: u32 = 1 << 31;
+pub(crate) const LIVE: u32 = 2;
+pub(crate) const NOT_LIVE: u32 = 4;
+
+/// The tables that change while the automaton grows. One lock guards them; known slots never take
+/// it.
+#[derive(Debug)]
+pub(crate) struct AutomatonCore {
+    pub(crate) terms: TermArena,
+    pub(crate) work: StepMeter,
+    index: StateIndex,
+}
+
+/// A lazy deterministic automaton over bytes, shared freely between threads.
+#[derive(Debug)]
+pub struct Automaton {
+    /// The expression it was built from, to build it again.
+    expression: Expression,
+    core: ForkSafeMutex<AutomatonCore>,
+    pub(crate) classes: ByteClasses,
+    rows: TransitionRows,
+    pub(crate) flags: AppendVec,
+    start: StateId,
+    /// Every state is live, because every term is pure.
+    pure: bool,
+    /// Every member is valid UTF-8.
+    utf8: bool,
+    /// The automaton has more states than are worth keeping.
+    pub(crate) many_states: bool,
+    limits: AutomatonLimits,
+    /// Number of times that recognizers had lost their states when it was built, see
+    /// [`Machine::is_abandoned`].
+    losses: u32,
+    fork_check: ForkCheck,
+}
+
+impl Automaton {
+    /// Builds the automaton of a language.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Language`] if the language is empty; [`Error::Limit`] if the emptiness
+    /// check, or the language itself, exceeds `limits`.
+    pub fn new(expression: &Expression, limits: AutomatonLimits) -> Result<Automaton, Error> {
+        Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
+            message: "the language is empty: no text is a member".to_owned(),
+            span: None,
+            hint: Some(
+                "look for an intersection, difference or look-around that excludes everything"
+                    .to_owned(),
+            ),
+        })
+    }
+
+    /// Builds the automaton of a language, or returns `None` if the language is empty: an automaton
+    /// has live states only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the emptiness check, or the language itself, exceeds `limits`.
+    pub fn of(
+        expression: &Expression,
+        limits: AutomatonLimits,
+    ) -> Result<Option<Automaton>, Error> {
+        let mut terms = TermArena::new();
+        let mut work = limits.work();
+        let start =
+            expression.lower(&mut terms, &mut work).map_err(|error| work.limit_error(error))?;
+        terms.lowered_expressions = Default::default();
+        let classes = byte_classes(&terms, start);
+        let pure = terms.properties(start).pure;
+        let endless = terms.recognizers.has_many_states();
+        let losses = terms.recognizers.losses();
+        let core = AutomatonCore { terms, work, index: StateIndex::default() };
+        let mut automaton = Automaton {
+            expression: expression.clone(),
+            core: ForkSafeMutex::new(core),
+            classes,
+            rows: TransitionRows::default(),
+            flags: AppendVec::default(),
+            start: StateId(DEAD),
+            pure,
+            utf8: expression.is_utf8(),
+            many_states: endless,
+            limits,
+            losses,
+            fork_check: ForkCheck::new(),
+        };
+        let first = automaton.intern(&mut automaton.lock(), start)?;
+        automaton.start = StateId(first);
+        let is_live = first != DEAD && automaton.is_live(first)?;
+        Ok(is_live.then_some(automaton))
+    }
+
+    /// Returns an automaton of the same language that has the same states under the same numbers
+    /// and grows independently. Returns `None` if its states are few enough to share.
+    pub fn independent_copy(&self) -> Option<Automaton> {
+        let core = self.lock();
+        let terms = core.terms.independent_copy()?;
+        let flags = AppendVec::default();
+        let numbers = DEAD + 1..;
+        for number in numbers.take(core.index.len()) {
+            flags.set(number as usize, self.flags.get(number as usize));
+        }
+        let (work, index) = (core.work, core.index.clone());
+        let losses = terms.recognizers.losses();
+        Some(Automaton {
+            expression: self.expression.clone(),
+            core: ForkSafeMutex::new(AutomatonCore { terms, work, index }),
+            classes: self.classes.clone(),
+            rows: TransitionRows::sparse(),
+            flags,
+            losses,
+            fork_check: ForkCheck::new(),
+            ..*self
+        })
+    }
+
+    /// Returns `true` if automata of the language have more states than are worth keeping.
+    pub fn has_many_states(&self) -> bool {
+        self.many_states
+    }
+
+    /// Returns the first byte of each byte class. Bytes of one class are never distinguished.
+    pub fn class_starts(&self) -> &[u8] {
+        self.classes.representatives()
+    }
+
+    /// Returns the number of states built so far.
+    pub fn state_count(&self) -> usize {
+        self.lock().index.len()
+    }
+
+    /// Returns the number of derivation steps taken so far.
+    pub fn work(&self) -> u64 {
+        self.lock().work.steps
+    }
+
+    /// Returns the smallest shortest completion if it is found within `allowed` steps.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the search takes more steps.
+    pub fn shortest_within_steps(&self, state: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+        if self.is_accepting(state) {
+            return Ok(Vec::new());
+        }
+        match self.shortest_from_term(state) {
+            Some(text) => Ok(text),
+            None => self.search_shortest(state, allowed),
+        }
+    }
+
+    /// Returns the shortest completion where it can be read off the term.
+    fn shortest_from_term(&self, state: StateId) -> Option<Vec<u8>> {
+        if !self.pure {
+            return None;
+        }
+        let core = self.lock();
+        core.terms.shortest(core.index.term(state.0))
+    }
+
+    /// Returns `true` if every term is pure, so that viability is decided term by term (see
+    /// [`mask_classes`]).
+    pub(crate) fn is_pure(&self) -> bool {
+        self.pure
+    }
+
+    /// Returns `true` if every member is known to be valid UTF-8.
+    pub fn is_utf8(&self) -> bool {
+        self.utf8
+    }
+
+    pub(crate) fn limits(&self) -> AutomatonLimits {
+        self.limits
+    }
+
+    /// Returns the term of a state.
+    pub(crate) fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
+        core.index.term(state.0)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
+        // A panic while the lock was held leaves at worst a slot unfilled.
+        self.core.lock()
+    }
+
+    fn fill_row(&self, state: u32, class: usize) -> Result<u32, Error> {
+        self.fill_row_locked(&mut self.lock(), state, class)
+    }
+
+    pub(crate) fn fill_row_locked(
+        &self,
+        core: &mut AutomatonCore,
+        state: u32,
+        class: usize,
+    ) -> Result<u32, Error> {
+        let known = self.rows.get(&self.classes, state, class);
+        if known != UNKNOWN {
+            return Ok(known & !KNOWN_LIVE);
+        }
+        let term = core.index.term(state);
+        let byte = self.classes.representatives()[class];
+        let next = core.derive(term, byte)?;
+        let next = self.intern(core, next)?;
+        let is_live = next != DEAD && self.flags.get(next as usize) & LIVE != 0;
+        let known = if is_live { next | KNOWN_LIVE } else { next };
+        self.rows.set(&self.classes, state, core.terms.byte_span(term, byte), known);
+        Ok(next)
+    }
+
+    pub(crate) fn intern(&self, core: &mut AutomatonCore, term: TermId) -> Result<u32, Error> {
+        if term == EMPTY {
+            return Ok(DEAD);
+        }
+        if let Some(state) = core.index.find(term) {
+            return Ok(state);
+        }
+        check(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
+        let bytes = core.terms.memory_bytes() + self.rows.memory_bytes();
+        check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
+        let state = core.index.add(term);
+        let nullable = core.terms.nullable(term, &[]);
+        let live = self.pure || nullable || core.terms.properties(term).pure;
+        let flags = if nullable { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
+        self.flags.set(state as usize, flags);
+        Ok(state)
+    }
+
+    /// Takes a step that is not in the table yet, or whose liveness is unknown.
+    #[cold]
+    fn compute_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        let next = self.fill_row(state.0, class)?;
+        let live = next != DEAD && self.is_live(next)?;
+        if self.rows.get(&self.classes, state.0, class) == next {
+            let known = if live { next | KNOWN_LIVE } else { DEAD };
+            let core = &self.lock();
+            let span = core.terms.byte_span(core.index.term(state.0), byte);
+            self.rows.set(&self.classes, state.0, span, known);
+        }
+        Ok(live.then_some(StateId(next)))
+    }
+
+    fn is_live(&self, state: u32) -> Result<bool, Error> {
+        let flags = self.flags.get(state as usize);
+        if flags & (LIVE | NOT_LIVE) != 0 {
+            return Ok(flags & LIVE != 0);
+        }
+        self.search_liveness(state)
+    }
+}
+
+impl Automaton {
+    /// Returns `true` if the input read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.flags.get(state.0 as usize) & ACCEPTING != 0
+    }
+}
+
+impl Machine for Automaton {
+    fn start(&self) -> StateId {
+        self.start
+    }
+
+    #[inline]
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        match self.rows.get(&self.classes, state.0, class) {
+            DEAD => Ok(None),
+            next if next & KNOWN_LIVE != 0 => Ok(Some(StateId(next & !KNOWN_LIVE))),
+            _ => self.compute_step(state, byte),
+        }
+    }
+
+    #[inline]
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(Automaton::is_accepting(self, state))
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        self.classes.live_bytes(|byte| Ok(self.step(state, byte)?.is_some()))
+    }
+
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest_within_steps(state, u64::MAX)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let core = self.lock();
+        size_of::<Automaton>()
+            + core.terms.memory_bytes()
+            + core.index.memory_bytes()
+            + self.rows.memory_bytes()
+            + self.flags.memory_bytes()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.fork_check.is_abandoned(|| {
+            self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses
+        })
+    }
+
+    fn fresh_copy(&self) -> Result<Option<Automaton>, Error> {
+        Automaton::of(&self.expression, self.limits)
+    }
+
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
+    }
+}
+
+impl AutomatonCore {
+    /// Returns the derivative of a term that depends on nothing around it.
+    pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
+        self.terms.derivation.begin(self.work.steps);
+        // Recognizers inside may own automata, and this one's lock is held.
+        let work = || self.terms.derive(term, byte, &[], &mut self.work);
+        let derived = interrupt::without_interrupts(work);
+        derived.map_err(|error| self.work.limit_error(error))
+    }
+}
+
+pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
+    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+}

@@ -1,0 +1,217 @@
+//! Escapes and classes of the Python dialect.
+
+use crate::error::Error;
+use crate::syntax::PatternDialect;
+use crate::syntax::alternation_merging::unique;
+use crate::syntax::parser::PatternParser;
+use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
+use crate::syntax::unresolved_items::{
+    AnchorKind, CharAtom, ClassMember, PerlClass, UnresolvedItem,
+};
+
+/// Reads an escape outside a class; the backslash was at `start`.
+pub(in crate::syntax) fn escape(
+    parser: &mut PatternParser,
+    letter: char,
+    start: usize,
+) -> Result<UnresolvedItem, Error> {
+    let anchor = match letter {
+        'A' => Some(AnchorKind::TextStart),
+        'Z' => Some(AnchorKind::TextEnd),
+        'z' if parser.dialect == PatternDialect::Python314 => Some(AnchorKind::TextEnd),
+        'b' => Some(AnchorKind::Boundary(false)),
+        'B' => Some(AnchorKind::Boundary(true)),
+        _ => None,
+    };
+    if let Some(anchor) = anchor {
+        return Ok(UnresolvedItem::Anchor(anchor));
+    }
+    let atom = match letter {
+        '0' => octal(&mut parser.cursor, start)?,
+        '1'..='9' => numbered(parser, letter, start)?,
+        _ => member(&mut parser.cursor, letter, start)?,
+    };
+    Ok(UnresolvedItem::Atom(CharAtom::member(atom)))
+}
+
+/// Reads an escape that means the same inside and outside a class.
+fn member(cursor: &mut PatternCursor, letter: char, start: usize) -> Result<ClassMember, Error> {
+    if let Some((perl, negated)) = PerlClass::of(letter) {
+        return Ok(ClassMember::Perl(perl, negated));
+    }
+    let code = match letter {
+        'a' => 0x07,
+        'f' => 0x0c,
+        'n' => 0x0a,
+        'r' => 0x0d,
+        't' => 0x09,
+        'v' => 0x0b,
+        'x' => hexadecimal(cursor, 2, start)?,
+        'u' => hexadecimal(cursor, 4, start)?,
+        'U' => hexadecimal(cursor, 8, start)?,
+        'N' => return Err(named_character(cursor, start)),
+        _ if letter.is_ascii_alphabetic() => return Err(bad_escape(cursor, letter, start)),
+        _ => letter.into(),
+    };
+    Ok(ClassMember::Literal(code))
+}
+
+fn hexadecimal(cursor: &mut PatternCursor, digits: usize, start: usize) -> Result<u32, Error> {
+    let (count, value) = cursor.digits(16, digits);
+    if count < digits {
+        let message = format!("the escape {} is incomplete", cursor.text(start));
+        let hint = "write \\xhh, \\uhhhh or \\Uhhhhhhhh with hexadecimal digits h";
+        return Err(cursor.refuse(start, message, hint));
+    }
+    match u32::try_from(value) {
+        Ok(code) if code <= 0x10_ffff => Ok(code),
+        _ => {
+            let message = format!("{} is not a character", cursor.text(start));
+            Err(cursor.refuse(start, message, "the last character is \\U0010ffff"))
+        }
+    }
+}
+
+/// Refuses `\N{…}`: a table of all names would be larger than the rest of the library.
+fn named_character(cursor: &mut PatternCursor, start: usize) -> Error {
+    if cursor.eat('{') {
+        cursor.until('}');
+    }
+    let hint = "write the character itself, or \\uhhhh or \\Uhhhhhhhh";
+    cursor.refuse(start, "characters by name are not supported", hint)
+}
+
+fn bad_escape(cursor: &PatternCursor, letter: char, start: usize) -> Error {
+    let message = format!("\\{letter} is not an escape here");
+    let hint = match letter {
+        'z' => "write \\Z for the end of the text; \\z is Python's from 3.14 on",
+        'p' | 'P' => "list the characters in a class, or use the ecma dialect for \\p{…}",
+        'k' | 'g' => "references to groups are not regular; repeat the group's pattern instead",
+        _ => "write the letter without the backslash, or \\\\ for a backslash",
+    };
+    cursor.refuse(start, message, hint)
+}
+
+/// Reads `\0` with up to two more octal digits.
+fn octal(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember, Error> {
+    cursor.seek(start + 1);
+    octal_digits(cursor, start)
+}
+
+/// Reads up to three octal digits.
+fn octal_digits(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember, Error> {
+    let (_, value) = cursor.digits(8, 3);
+    match u32::try_from(value) {
+        Ok(code) if code <= 0o377 => Ok(ClassMember::Literal(code)),
+        _ => {
+            let message = format!("the octal escape {} is too large", cursor.text(start));
+            Err(cursor.refuse(start, message, "the greatest is \\377; write \\uhhhh beyond it"))
+        }
+    }
+}
+
+/// Reads three octal digits as a character; anything else refers to a group.
+fn numbered(parser: &mut PatternParser, letter: char, start: usize) -> Result<ClassMember, Error> {
+    let cursor = &mut parser.cursor;
+    cursor.seek(start + 1);
+    let (digits, _) = cursor.digits(8, 3);
+    cursor.seek(start + 1);
+    if digits == 3 && letter <= '7' {
+        return octal_digits(cursor, start);
+    }
+    let (_, number) = cursor.digits(10, 2);
+    Err(reference(parser, number, start))
+}
+
+/// Refuses a reference to a group by number.
+fn reference(parser: &PatternParser, number: u64, start: usize) -> Error {
+    if number > parser.groups.len() as u64 {
+        let message = format!("there is no group {number} to refer to");
+        let hint = "write \\xhh for a character by number";
+        return parser.cursor.refuse(start, message, hint);
+    }
+    not_regular(&parser.cursor, start)
+}
+
+/// Refuses any reference to a group.
+pub(in crate::syntax) fn not_regular(cursor: &PatternCursor, start: usize) -> Error {
+    cursor.refuse(
+        start,
+        "a reference to what a group matched is not regular",
+        "repeat the group's pattern, or write the possible texts out as alternatives",
+    )
+}
+
+/// Reads a class; the bracket at `start` has been read.
+pub(in crate::syntax) fn class(
+    cursor: &mut PatternCursor,
+    start: usize,
+) -> Result<CharAtom, Error> {
+    let negated = cursor.eat('^');
+    let mut members = Vec::new();
+    loop {
+        let first = cursor.position();
+        let token = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
+        if token == PatternToken::Char(']') && !members.is_empty() {
+            break;
+        }
+        let low = class_member(cursor, token, first)?;
+        if !cursor.eat('-') {
+            members.push(low);
+            continue;
+        }
+        let second = cursor.position();
+        let token = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
+        if token == PatternToken::Char(']') {
+            members.extend([low, ClassMember::Literal('-'.into())]);
+            break;
+        }
+        let high = class_member(cursor, token, second)?;
+        members.push(range(cursor, low, high, first)?);
+    }
+    let members = unique(members);
+    Ok(match (members.as_slice(), negated) {
+        (&[ClassMember::Literal(code)], false) => CharAtom::Literal(code),
+        (&[ClassMember::Literal(code)], true) => CharAtom::NotLiteral(code),
+        _ => CharAtom::Set { negated, members },
+    })
+}
+
+fn class_member(
+    cursor: &mut PatternCursor,
+    token: PatternToken,
+    start: usize,
+) -> Result<ClassMember, Error> {
+    match token {
+        PatternToken::Char(character) => Ok(ClassMember::Literal(character.into())),
+        PatternToken::Escape('b') => Ok(ClassMember::Literal(0x08)),
+        PatternToken::Escape(digit @ '0'..='9') if digit <= '7' => {
+            cursor.seek(start + 1);
+            octal_digits(cursor, start)
+        }
+        PatternToken::Escape(letter @ '8'..='9') => Err(bad_escape(cursor, letter, start)),
+        PatternToken::Escape(letter) => member(cursor, letter, start),
+    }
+}
+
+fn range(
+    cursor: &PatternCursor,
+    low: ClassMember,
+    high: ClassMember,
+    start: usize,
+) -> Result<ClassMember, Error> {
+    if let (ClassMember::Literal(low), ClassMember::Literal(high)) = (low, high)
+        && low <= high
+    {
+        return Ok(ClassMember::Range(low, high));
+    }
+    let message = format!("{} is not a range of characters", cursor.text(start));
+    let hint = "write the lower character first, or escape the hyphen with a backslash";
+    Err(cursor.refuse(start, message, hint))
+}
+
+fn unterminated(cursor: &PatternCursor, start: usize) -> Error {
+    let hint = "add the missing ], or escape the [ with a backslash; a ] that comes first is \
+                itself a member";
+    cursor.refuse(start, "a class is never closed", hint)
+}

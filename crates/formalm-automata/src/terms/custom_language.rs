@@ -1,0 +1,388 @@
+//! Languages that hand-written recognizers define, as leaves of terms.
+//!
+//! Some languages of strings are not regular (patterns nest), and some have no useful expression
+//! (Punycode). A [`CharRecognizer`] reads them character by character. Wrapped in a leaf it can be
+//! intersected, complemented and combined like any other language. Bytes inside a character are
+//! tracked here, so that recognizers never see them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::automaton::{Automaton, StateId};
+use crate::error::Error;
+use crate::terms::derivative::BudgetExhausted;
+use crate::terms::{TermArena, TermId, TermNode};
+
+/// A representative state that reads all but some strings as another state does.
+///
+/// Representatives are few, so masks can be computed on them and corrected for the excluded
+/// strings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepresentativeState<S> {
+    /// The representative.
+    pub state: S,
+    /// An identity of the representative that is independent of who numbers the states.
+    pub name: String,
+    /// ASCII characters that excluded strings may begin with, as bits.
+    pub excluded_first: u128,
+    /// ASCII characters that excluded strings may contain anywhere, as bits.
+    pub excluded_anywhere: u128,
+    /// Maximum length of strings that are read alike, in characters.
+    pub max_chars: u32,
+    /// Maximum number of characters that complete any string that is not excluded.
+    pub max_completion_chars: u32,
+}
+
+/// A recognizer with the representative of a state of its automaton.
+pub type SharedRepresentative = (Arc<dyn CharRecognizer>, RepresentativeState<StateId>);
+
+/// Reads the strings of a language character by character. States are numbers it assigns itself,
+/// and every state is live.
+pub trait CharRecognizer: Debug + Send + Sync {
+    /// Returns the state before the first character.
+    fn start(&self) -> u32;
+
+    /// Returns the state after `character`, or `None` if no member continues with it.
+    fn step(&self, state: u32, character: char) -> Option<u32>;
+
+    /// Returns `true` if some member continues with a character in `first..=last`.
+    fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool;
+
+    /// Returns `true` if the string read is a member.
+    fn is_accepting(&self, state: u32) -> bool;
+
+    /// Returns the state after every character in `_first..=_last` if it is the same for all and
+    /// cheap to determine.
+    fn step_range(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
+        None
+    }
+
+    /// Returns a range of ASCII characters around `character` with the same successor, as far as
+    /// that is cheap to determine.
+    fn ascii_span(&self, _state: u32, character: u8) -> (u8, u8) {
+        (character, character)
+    }
+
+    /// Returns a representative state that continues as `_state` does, some strings excluded.
+    fn representative(&self, _state: u32) -> Option<RepresentativeState<u32>> {
+        None
+    }
+
+    /// Returns whether a member has between `_least` and `_most` more characters, or `None` where a
+    /// search must decide.
+    fn has_member_of_length(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+        None
+    }
+
+    /// Returns the answer of [`CharRecognizer::has_member_of_length`] after any viable non-ASCII
+    /// character.
+    fn has_member_after_non_ascii(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+        None
+    }
+
+    /// Returns the ASCII characters that occur in members, as bits.
+    fn ascii_letters(&self) -> u128 {
+        !0
+    }
+
+    /// Returns a lower bound on the characters missing to a member.
+    fn min_chars(&self, _state: u32) -> u32 {
+        0
+    }
+
+    /// Returns a lower bound as [`CharRecognizer::min_chars`] does, for shortest-completion
+    /// searches. It may be slower, since it saves visiting all strings below that length.
+    fn search_min_chars(&self, state: u32) -> u32 {
+        self.min_chars(state)
+    }
+
+    /// Returns a heuristic estimate of the characters missing to a member, to guide searches.
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
+        self.min_chars(state)
+    }
+
+    /// Returns a state that reads every non-ASCII character, and what follows it, as `state` does.
+    /// States inside characters are as many as these states.
+    fn merge_before_non_ascii(&self, state: u32) -> u32 {
+        state
+    }
+
+    /// Returns an independent recognizer with the states known so far, or `None` if its states are
+    /// few enough to keep.
+    fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
+        None
+    }
+
+    /// Returns `true` if an answer since the last call exceeded a limit; these answers must be
+    /// discarded.
+    fn hit_limit(&self) -> bool {
+        false
+    }
+
+    /// Returns how often its states were lost, which invalidates their numbers: a thread was
+    /// changing them while the process forked, see [`crate::ForkSafeMutex::losses`].
+    fn losses(&self) -> u32 {
+        0
+    }
+
+    /// Returns `true` if all characters of equal UTF-8 length are equivalent. Those that share
+    /// their first byte are then not distinguished while they are read.
+    fn depends_on_length_only(&self) -> bool {
+        false
+    }
+}
+
+/// The recognizers of an arena of terms: the originals, and the copies this arena extends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecognizerTable(Vec<(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>)>);
+
+/// A position in a recognizer's input, possibly inside a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RecognizerPosition {
+    recognizer: u32,
+    pub(crate) state: u32,
+    /// Number of bytes of the current character still to come, and its bits so far. Where the bits
+    /// no longer matter they are [`ANY_CHAR`], and the state is the one after the character.
+    pub(crate) left: u8,
+    pub(crate) bits: u32,
+    /// The smallest character that has that many bytes.
+    pub(crate) least: u32,
+}
+
+impl RecognizerPosition {
+    /// Returns `true` if no character is incomplete.
+    pub(crate) fn is_char_boundary(self) -> bool {
+        self.left == 0
+    }
+}
+
+/// The bits of an incomplete character that leads to one state whatever it becomes.
+pub(crate) const ANY_CHAR: u32 = u32::MAX;
+
+impl RecognizerTable {
+    pub(crate) fn of(&self, at: RecognizerPosition) -> &dyn CharRecognizer {
+        &*self.0[at.recognizer as usize].1
+    }
+
+    /// Returns `true` if the string read so far is a member.
+    pub(crate) fn is_accepting(&self, at: RecognizerPosition) -> bool {
+        at.left == 0 && self.0[at.recognizer as usize].1.is_accepting(at.state)
+    }
+
+    /// Returns the ASCII bytes that occur in members, as bits.
+    pub(crate) fn ascii_letters(&self, at: RecognizerPosition) -> u128 {
+        self.0[at.recognizer as usize].1.ascii_letters()
+    }
+
+    /// Returns a lower bound on the bytes missing to a member.
+    pub(crate) fn min_bytes(&self, at: RecognizerPosition) -> u32 {
+        u32::from(at.left) + self.0[at.recognizer as usize].1.min_chars(at.state)
+    }
+
+    /// Returns a lower bound for shortest-completion searches.
+    pub(crate) fn search_min_bytes(&self, at: RecognizerPosition) -> u32 {
+        match at.left {
+            0 => self.0[at.recognizer as usize].1.search_min_chars(at.state),
+            _ => self.min_bytes(at),
+        }
+    }
+
+    /// Returns an estimate of the bytes missing to a member.
+    pub(crate) fn estimated_missing_bytes(&self, at: RecognizerPosition) -> u32 {
+        u32::from(at.left) + self.0[at.recognizer as usize].1.estimated_missing_chars(at.state)
+    }
+
+    /// Returns `true` if a recognizer has more states than are worth keeping.
+    pub(crate) fn has_many_states(&self) -> bool {
+        self.0.iter().any(|(given, _)| given.independent_copy().is_some())
+    }
+
+    /// Returns independent recognizers with the states known so far, or `None` if none of them has
+    /// more states than are worth keeping.
+    pub(crate) fn independent_copy(&self) -> Option<RecognizerTable> {
+        self.has_many_states()
+            .then(|| RecognizerTable(self.0.iter().map(with_independent_copy).collect()))
+    }
+
+    /// Returns how often any of them lost its states.
+    pub(crate) fn losses(&self) -> u32 {
+        self.0.iter().map(|(given, grown)| given.losses() + grown.losses()).sum()
+    }
+
+    fn step(&self, at: RecognizerPosition, byte: u8) -> Option<RecognizerPosition> {
+        if at.bits == ANY_CHAR {
+            let (left, is_last) = (at.left - 1, at.left == 1);
+            let bits = if is_last { 0 } else { ANY_CHAR };
+            return (0x80..=0xBF).contains(&byte).then_some(RecognizerPosition {
+                left,
+                bits,
+                ..at
+            });
+        }
+        let recognizer = &self.0[at.recognizer as usize].1;
+        let (left, bits, least) = match (at.left, byte) {
+            (0, 0..=0x7F) => (0, u32::from(byte), 0),
+            (0, 0xC2..=0xDF) => (1, u32::from(byte & 0x1F), 0x80),
+            (0, 0xE0..=0xEF) => (2, u32::from(byte & 0x0F), 0x800),
+            (0, 0xF0..=0xF4) => (3, u32::from(byte & 0x07), 0x1_0000),
+            (1.., 0x80..=0xBF) => (at.left - 1, at.bits << 6 | u32::from(byte & 0x3F), at.least),
+            _ => return None,
+        };
+        if left == 0 {
+            let state =
+                recognizer.step(at.state, char::from_u32(bits).filter(|_| bits >= least)?)?;
+            return Some(RecognizerPosition { state, left: 0, bits: 0, least: 0, ..at });
+        }
+        let state =
+            if at.left == 0 { recognizer.merge_before_non_ascii(at.state) } else { at.state };
+        let first = (bits << (6 * left)).max(least);
+        let last = ((bits + 1) << (6 * left)) - 1;
+        let ranges = char_ranges(first, last);
+        if let [Some((low, high)), None] | [None, Some((low, high))] = ranges
+            && (u32::from(low), u32::from(high)) == (bits << (6 * left), last)
+            && let Some(state) = recognizer.step_range(state, low, high)
+        {
+            return Some(RecognizerPosition { state, left, bits: ANY_CHAR, least: 0, ..at });
+        }
+        let mut ranges = ranges.into_iter().flatten();
+        let some = ranges.any(|(first, last)| recognizer.accepts_some_in_range(state, first, last));
+        let bits = if recognizer.depends_on_length_only() {
+            merge_equivalent_bits(left, bits, least)
+        } else {
+            bits
+        };
+        some.then_some(RecognizerPosition { state, left, bits, least, ..at })
+    }
+}
+
+/// Pairs the original recognizer with an independent copy of the arena's one.
+fn with_independent_copy(
+    (given, grown): &(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>),
+) -> (Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>) {
+    (Arc::clone(given), grown.independent_copy().unwrap_or_else(|| Arc::clone(grown)))
+}
+
+/// Merges the bits of characters that may end in the same bytes, of those that can be completed.
+/// The allowed second bytes depend on the first; later ones depend on nothing.
+fn merge_equivalent_bits(left: u8, bits: u32, least: u32) -> u32 {
+    match (least, left) {
+        (0x800, 2) if bits != 0 && bits != 0xD => 1,
+        (0x1_0000, 3) if bits != 0 && bits != 4 => 1,
+        (0x80, 1) => 2,
+        (0x800, 1) | (0x1_0000, 2) => 1 << 6,
+        (0x1_0000, 1) => 1 << 12,
+        _ => bits,
+    }
+}
+
+/// Splits a range of code points into ranges of characters, without the surrogates.
+fn char_ranges(first: u32, last: u32) -> [Option<(char, char)>; 2] {
+    let range = |first: u32, last: u32| {
+        let range = (char::from_u32(first)?, char::from_u32(last)?);
+        (range.0 <= range.1).then_some(range)
+    };
+    [range(first, last.min(0xD7FF)), range(first.max(0xE000), last.min(u32::from(char::MAX)))]
+}
+
+impl TermArena {
+    /// Returns the term of a recognizer's language.
+    pub(crate) fn custom(&mut self, recognizer: &Arc<dyn CharRecognizer>) -> TermId {
+        let list = &mut self.recognizers.0;
+        let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
+        let which = known.unwrap_or_else(|| {
+            list.push(with_independent_copy(&(Arc::clone(recognizer), Arc::clone(recognizer))));
+            list.len() - 1
+        });
+        let (state, which) = (list[which].1.start(), which as u32);
+        self.intern(TermNode::Custom(RecognizerPosition {
+            recognizer: which,
+            state,
+            left: 0,
+            bits: 0,
+            least: 0,
+        }))
+    }
+
+    /// Returns the bytes around `byte` with the same residual of a recognizer's language.
+    pub(crate) fn custom_byte_span(&self, at: RecognizerPosition, byte: u8) -> (u8, u8) {
+        if !at.is_char_boundary() || !byte.is_ascii() {
+            return (byte, byte);
+        }
+        self.recognizers.0[at.recognizer as usize].1.ascii_span(at.state, byte)
+    }
+
+    /// Returns the residual of a recognizer's language after a byte.
+    pub(crate) fn derive_custom(
+        &mut self,
+        at: RecognizerPosition,
+        byte: u8,
+    ) -> Result<Option<TermId>, BudgetExhausted> {
+        let next = self.recognizers.step(at, byte);
+        if self.recognizers.of(at).hit_limit() {
+            return Err(BudgetExhausted);
+        }
+        Ok(next.map(|next| self.intern(TermNode::Custom(next))))
+    }
+}
+
+impl Automaton {
+    /// Returns the representative of a state in which nothing but a recognizer reads on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn representative(&self, state: StateId) -> Result<Option<SharedRepresentative>, Error> {
+        let core = &mut self.lock();
+        let (term, room) = core.terms.without_char_limit(self.term(core, state));
+        let TermNode::Custom(at) = *core.terms.get(term) else { return Ok(None) };
+        let (given, grown) = core.terms.recognizers.0[at.recognizer as usize].clone();
+        let found = if at.is_char_boundary() { grown.representative(at.state) } else { None };
+        let Some(RepresentativeState {
+            state,
+            name,
+            excluded_first: first,
+            excluded_anywhere: anywhere,
+            max_chars: most,
+            max_completion_chars: far,
+        }) = found
+        else {
+            return Ok(None);
+        };
+        let most = match room {
+            None => most,
+            // Some member lies within the characters that are left.
+            Some(room) => match room.checked_sub(far) {
+                Some(room) => most.min(room),
+                None => return Ok(None),
+            },
+        };
+        let term = core.terms.intern(TermNode::Custom(RecognizerPosition { state, ..at }));
+        let state = StateId::from_number(self.intern(core, term)?);
+        Ok(Some((
+            given,
+            RepresentativeState {
+                state,
+                name,
+                excluded_first: first,
+                excluded_anywhere: anywhere,
+                max_chars: most,
+                max_completion_chars: far,
+            },
+        )))
+    }
+}
+
+impl TermArena {
+    /// Splits "this language, and at most n characters" into the language and n.
+    fn without_char_limit(&self, term: TermId) -> (TermId, Option<u32>) {
+        let TermNode::And(list) = self.get(term) else { return (term, None) };
+        match list[..] {
+            [one, other] => match (self.max_any_chars(one), self.max_any_chars(other)) {
+                (Some(most), None) => (other, Some(most)),
+                (None, Some(most)) => (one, Some(most)),
+                _ => (term, None),
+            },
+            _ => (term, None),
+        }
+    }
+}

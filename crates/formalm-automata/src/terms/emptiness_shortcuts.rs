@@ -1,0 +1,186 @@
+//! Emptiness of intersections without a search, in two cases: a recognizer with bounded length, and
+//! a required letter that another operand lacks.
+
+use crate::terms::custom_language::{ANY_CHAR, RecognizerPosition};
+use crate::terms::{TermArena, TermId, TermNode};
+
+/// Maximum depth of terms examined. Chosen, not measured.
+const MAX_TERM_DEPTH: usize = 32;
+
+/// Maximum number of terms examined for one question; beyond it there is no answer. Chosen, not
+/// measured.
+const MAX_TERMS: usize = 1 << 14;
+
+impl TermArena {
+    /// Returns whether a term has members, where a shortcut decides.
+    pub(crate) fn nonempty_shortcut(&self, term: TermId) -> Option<bool> {
+        let TermNode::And(list) = self.get(term) else { return None };
+        if self.has_letter_conflict(list) {
+            Some(false)
+        } else {
+            self.custom_member_of_length(list)
+        }
+    }
+
+    /// Returns `true` if every string of one operand has a letter that another operand lacks.
+    fn has_letter_conflict(&self, list: &[TermId]) -> bool {
+        let mut left = MAX_TERMS;
+        list.iter().any(|&other| {
+            let properties = self.properties(other);
+            let letters = properties.alphabet.ascii;
+            let mut differs = |&one: &TermId| {
+                one != other && self.requires_ascii_outside(one, letters, MAX_TERM_DEPTH, &mut left)
+            };
+            properties.pure && letters != !0 && list.iter().any(&mut differs)
+        })
+    }
+
+    /// Returns `true` if every string of a term has an ASCII byte outside `letters`.
+    fn requires_ascii_outside(
+        &self,
+        id: TermId,
+        letters: u128,
+        depth: usize,
+        left: &mut usize,
+    ) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let Some(fewer) = left.checked_sub(1) else { return false };
+        *left = fewer;
+        let mut needs_other = |&id: &TermId| self.requires_ascii_outside(id, letters, depth, left);
+        match self.get(id) {
+            TermNode::Dawg(dag) => self.dawgs.requires_ascii_outside(*dag, letters),
+            TermNode::Cat(head, tail) => needs_other(head) || needs_other(tail),
+            TermNode::Alt(list) => list.iter().all(&mut needs_other),
+            TermNode::And(list) => list.iter().any(&mut needs_other),
+            TermNode::Repeat { body, min, .. } => *min > 0 && needs_other(body),
+            _ => false,
+        }
+    }
+
+    /// Decides whether "this recognizer's language, and a number of characters" has members, where
+    /// the recognizer knows.
+    fn custom_member_of_length(&self, list: &[TermId]) -> Option<bool> {
+        let &[one, other] = list else { return None };
+        let (at, count) = match (self.get(one), self.get(other)) {
+            (&TermNode::Custom(at), _) => (at, other),
+            (_, &TermNode::Custom(at)) => (at, one),
+            _ => return None,
+        };
+        let recognizer = self.recognizers.of(at);
+        if at.is_char_boundary() {
+            let (least, most) = self.any_char_counts(count)?;
+            return recognizer.has_member_of_length(at.state, least, most);
+        }
+        let TermNode::Cat(rest, count) = *self.get(count) else { return None };
+        let (least, most) = self.any_char_counts(count)?;
+        let (body, ..) = self.repetition(count)?;
+        let (&TermNode::Dawg(rest), &TermNode::Dawg(body)) = (self.get(rest), self.get(body))
+        else {
+            return None;
+        };
+        // The counter reads whatever completes the character.
+        let read = at.bytes_read()?.try_fold(body, |dag, byte| self.dawgs.step(dag, byte))?;
+        if read == rest {
+            recognizer.has_member_after_non_ascii(at.state, least, most)
+        } else {
+            None
+        }
+    }
+}
+
+impl RecognizerPosition {
+    /// Returns the bytes read of the current character, where they are known.
+    fn bytes_read(self) -> Option<impl Iterator<Item = u8>> {
+        let (lead, length) = match self.least {
+            _ if self.bits == ANY_CHAR => return None,
+            0x80 => (0xC0, 2),
+            0x800 => (0xE0, 3),
+            0x1_0000 => (0xF0, 4),
+            _ => return None,
+        };
+        let bits = self.bits << (6 * self.left);
+        let byte = move |at: u8| {
+            let mark = if at == 0 { lead } else { 0x80 };
+            mark | (bits >> (6 * (length - 1 - at))) as u8 & 0x3F
+        };
+        Some((0..length - self.left).map(byte))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::syntax::{PatternDialect, PatternFlags, parse};
+    use crate::{Automaton, AutomatonLimits, Error, Expression, Machine, StateId};
+
+    fn expression(pattern: &str) -> Result<Expression, Error> {
+        Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))
+    }
+
+    /// Returns `true` if both automata accept a common string from these states.
+    fn have_common_completion(
+        one: (&Automaton, StateId),
+        other: (&Automaton, StateId),
+    ) -> Result<bool, Error> {
+        let mut open = vec![(one.1, other.1)];
+        let mut seen = HashSet::from([(one.1, other.1)]);
+        while let Some((left, right)) = open.pop() {
+            if one.0.is_accepting(left) && other.0.is_accepting(right) {
+                return Ok(true);
+            }
+            for byte in 0..=255 {
+                let next = (one.0.step(left, byte)?, other.0.step(right, byte)?);
+                if let (Some(left), Some(right)) = next
+                    && seen.insert((left, right))
+                {
+                    open.push((left, right));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    #[test]
+    fn intersections_are_viable_where_both_sides_have_a_common_completion() -> Result<(), Error> {
+        let patterns = [
+            "[0-9:.Zz+-]*",
+            "[0-9]{4}-[0-9]{2}[Tt][0-9:]+[Zz]",
+            "(?s:.*)T(?s:.*)",
+            "(?s:.*)(T|t)[^Z+-]+(?s:.*)",
+            "([ab]c|é)*",
+            "(?s:.*)é(?s:.*)",
+            "(?s:.*)(xy|[xX]z){1,3}(?s:.*)",
+            "(x?y?z?)*",
+            "a{0,3}(Tb){0,2}",
+        ];
+        let texts = ["", "2", "2010-10T", "2010-10t", "2010-10T1", "é", "bc", "aTb", "xy", "X"];
+        let machine = |one: &Expression| Automaton::new(one, AutomatonLimits::default());
+        for one in patterns {
+            for other in patterns {
+                let (left, right) = (machine(&expression(one)?)?, machine(&expression(other)?)?);
+                let both = Expression::intersection(vec![expression(one)?, expression(other)?])?;
+                // An empty intersection is refused.
+                let both = machine(&both).ok();
+                for text in texts {
+                    let read = |automaton: &Automaton| {
+                        let read = automaton.walk(automaton.start(), text.as_bytes());
+                        Ok::<_, Error>(read?.ok())
+                    };
+                    let expected = match (read(&left)?, read(&right)?) {
+                        (Some(one), Some(other)) => {
+                            have_common_completion((&left, one), (&right, other))?
+                        }
+                        _ => false,
+                    };
+                    let found = match &both {
+                        Some(both) => read(both)?.is_some(),
+                        None => false,
+                    };
+                    assert_eq!(found, expected, "{one} and {other} behind {text:?}");
+                }
+            }
+        }
+        Ok(())
+    }
+}

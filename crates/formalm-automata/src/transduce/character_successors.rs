@@ -1,0 +1,138 @@
+//! Successors of a term by whole characters.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::{EMPTY, TermArena, TermId, TermNode};
+
+/// The successors of a term by a character: each distinct one once, with the smallest character
+/// that leads to it.
+pub(super) type CharOutcomes = Arc<[(char, TermId)]>;
+
+/// A cache of successors by term, and of the union of all successors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CharSuccessors {
+    outcomes: FxHashMap<TermId, CharOutcomes>,
+    dropped: FxHashMap<TermId, TermId>,
+}
+
+impl CharSuccessors {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.outcomes.values().map(|list| 48 + list.len() * 8).sum::<usize>()
+            + self.dropped.len() * 16
+    }
+}
+
+/// Returns the number of bytes that follow the first one of a character.
+pub(super) fn bytes_after(first: u8) -> u8 {
+    match first {
+        0xC0..=0xDF => 1,
+        0xE0..=0xEF => 2,
+        0xF0..=0xFF => 3,
+        _ => 0,
+    }
+}
+
+/// First bytes of characters, grouped by the length of the character.
+const FIRST_BYTES: [(u8, u8); 4] = [(0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)];
+
+impl TermArena {
+    /// Returns the language without the first character of its strings.
+    pub(super) fn drop_first_char(
+        &mut self,
+        id: TermId,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
+        if let Some(&known) = self.images.successors.dropped.get(&id) {
+            return Ok(known);
+        }
+        let mut left = Vec::new();
+        if let TermNode::Alt(list) = self.get(id) {
+            for &one in list.clone().iter() {
+                left.push(self.drop_first_char(one, work)?);
+            }
+        } else {
+            left.extend(self.char_outcomes(id, work)?.iter().map(|&(_, next)| next));
+        }
+        let dropped = self.alt(left);
+        self.images.successors.dropped.insert(id, dropped);
+        Ok(dropped)
+    }
+
+    /// Returns the successors of `id` by each character: each distinct one with its smallest
+    /// character.
+    pub(super) fn char_outcomes(
+        &mut self,
+        id: TermId,
+        work: &mut StepMeter,
+    ) -> Result<CharOutcomes, BudgetExhausted> {
+        if let Some(known) = self.images.successors.outcomes.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut found: Vec<(u32, TermId)> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for (depth, (low, high)) in FIRST_BYTES.into_iter().enumerate() {
+            for (byte, next) in self.byte_outcomes(id, low, high, work)? {
+                let bits = if depth == 0 { 0x7F } else { 0x3F >> depth };
+                let code = u32::from(byte & bits);
+                self.rest_of_character(next, depth, code, work, &mut seen, &mut found)?;
+            }
+        }
+        let outcomes: CharOutcomes = found
+            .into_iter()
+            .filter_map(|(code, next)| char::from_u32(code).map(|character| (character, next)))
+            .collect();
+        self.images.successors.outcomes.insert(id, outcomes.clone());
+        Ok(outcomes)
+    }
+
+    /// Returns each distinct derivative by a byte of the range, with the lowest byte of its run.
+    fn byte_outcomes(
+        &mut self,
+        id: TermId,
+        low: u8,
+        high: u8,
+        work: &mut StepMeter,
+    ) -> Result<Vec<(u8, TermId)>, BudgetExhausted> {
+        let mut outcomes = Vec::new();
+        let mut byte = low;
+        loop {
+            let (_, end) = self.byte_span(id, byte);
+            let next = self.derive(id, byte, &[], work)?;
+            if next != EMPTY {
+                outcomes.push((byte, next));
+            }
+            if end >= high {
+                return Ok(outcomes);
+            }
+            byte = end + 1;
+        }
+    }
+
+    /// Reads the `depth` remaining bytes of a character. A term visited before with as many bytes
+    /// left leads nowhere new.
+    fn rest_of_character(
+        &mut self,
+        id: TermId,
+        depth: usize,
+        code: u32,
+        work: &mut StepMeter,
+        seen: &mut FxHashSet<(TermId, usize)>,
+        found: &mut Vec<(u32, TermId)>,
+    ) -> Result<(), BudgetExhausted> {
+        if !seen.insert((id, depth)) {
+            return Ok(());
+        }
+        if depth == 0 {
+            found.push((code, id));
+            return Ok(());
+        }
+        for (byte, next) in self.byte_outcomes(id, 0x80, 0xBF, work)? {
+            let code = code << 6 | u32::from(byte & 0x3F);
+            self.rest_of_character(next, depth - 1, code, work, seen, found)?;
+        }
+        Ok(())
+    }
+}

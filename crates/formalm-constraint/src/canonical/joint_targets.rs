@@ -1,0 +1,324 @@
+//! Tokens grouped by their joint target in the language and the splitter.
+//!
+//! Between characters the two components are computed separately ([`LanguageTargets`] and
+//! [`TransitionTargets`]), each reused for many states of the other. A token leads to the pair of
+//! its targets. Inside a character few tokens can continue, and a walk over the vocabulary finds
+//! them.
+
+use std::sync::Arc;
+
+use formalm_automata::deadline::check_deadline;
+use formalm_automata::{Error, Machine, MaskClasses, StateId};
+use formalm_vocabulary::bpe::{
+    Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,
+    TransitionTargets,
+};
+use rustc_hash::FxHashMap;
+
+use super::ProductContext;
+use super::language_targets::{LanguageTargetCache, LanguageTargets};
+
+/// Number of slots, a power of two, of the hash-free lookup of targets. Chosen, not measured.
+const RECENT_SLOTS: usize = 256;
+
+/// The state after a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct JointTarget {
+    pub(crate) state: StateId,
+    pub(crate) splitter_state: SplitterState,
+    pub(crate) pretoken: PretokenState,
+}
+
+/// Tokens grouped by target.
+pub(crate) type TargetGroups = Vec<(JointTarget, GroupTokens)>;
+
+/// The tokens of one target: an own set, or a shared one.
+#[derive(Debug)]
+pub(crate) enum GroupTokens {
+    Own(TokenSet),
+    Shared(Arc<TokensByState>, usize),
+}
+
+impl std::ops::Deref for GroupTokens {
+    type Target = TokenSet;
+
+    fn deref(&self) -> &TokenSet {
+        match self {
+            GroupTokens::Own(tokens) => tokens,
+            GroupTokens::Shared(group, at) => &group[*at].1,
+        }
+    }
+}
+
+/// Collects tokens that are read one by one.
+struct JointWalk {
+    index: FxHashMap<JointTarget, u32>,
+    groups: Vec<(JointTarget, Vec<u32>)>,
+    /// Groups by a few bits of their target; most tokens lead to one of few.
+    recent: [u32; RECENT_SLOTS],
+}
+
+/// Returns the tokens that may be read from a state, grouped by target, if `boundary` stands before
+/// the first byte. Each token is in one group.
+pub(crate) fn tokens<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    language_targets: &mut LanguageTargetCache,
+    from: JointTarget,
+    boundary: Boundary,
+) -> Result<TargetGroups, Error> {
+    let mut groups = TargetGroups::new();
+    if boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken) {
+        return Ok(groups);
+    }
+    let mut walk = JointWalk::default();
+    walk.bytes(context, from, boundary)?;
+    if !context.encoder.splitter().is_between_characters(from.splitter_state) {
+        // Only tokens that continue the character.
+        walk.trie(context, from, boundary, 0x80..=0xbf)?;
+    } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
+        let in_language = language_targets.of(context, transitions, from.state)?;
+        let (vocabulary, start) = (context.vocabulary, (from.splitter_state, boundary));
+        let targets = context.encoder.transition_targets(vocabulary, transitions, start);
+        walk.listed(transitions, &in_language, &targets);
+        walk.untabulated(context, &in_language, from, boundary);
+        groups = dense(&in_language, &targets);
+        if let Some(loop_class) = in_language.loop_class {
+            let joined =
+                context.encoder.targets_within_class(vocabulary, transitions, loop_class, start);
+            for (at, &(splitter_state, _)) in joined.iter().enumerate() {
+                let target = JointTarget {
+                    state: from.state,
+                    splitter_state,
+                    pretoken: PretokenState::PLAIN,
+                };
+                groups.push((target, GroupTokens::Shared(Arc::clone(&joined), at)));
+            }
+        }
+    } else {
+        walk.trie(context, from, boundary, 0..=0xff)?;
+    }
+    groups.extend(
+        walk.groups
+            .into_iter()
+            .map(|(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens)))),
+    );
+    Ok(groups)
+}
+
+/// The definition: groups the tokens by reading every one.
+#[cfg(test)]
+pub(crate) fn tokens_by_reading<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    from: JointTarget,
+    boundary: Boundary,
+) -> Result<TargetGroups, Error> {
+    let mut walk = JointWalk::default();
+    walk.bytes(context, from, boundary)?;
+    walk.trie(context, from, boundary, 0..=0xff)?;
+    Ok(walk
+        .groups
+        .into_iter()
+        .map(|(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens))))
+        .collect())
+}
+
+/// Intersects the groups of both components where a group is large.
+fn dense(in_language: &LanguageTargets, targets: &TransitionTargets) -> TargetGroups {
+    let mut groups = TargetGroups::new();
+    for (state, tokens) in &in_language.groups {
+        let TokenSet::Mask(words) = &**tokens else { continue };
+        for (splitter_state, group) in targets.groups() {
+            let both = group.within(words);
+            if !both.is_empty() {
+                let target = JointTarget {
+                    state: *state,
+                    splitter_state: *splitter_state,
+                    pretoken: PretokenState::PLAIN,
+                };
+                groups.push((target, GroupTokens::Own(both)));
+            }
+        }
+    }
+    groups
+}
+
+/// Returns `true` if a token of this origin may begin at boundary `boundary` and end inside or
+/// outside an added token.
+#[inline]
+pub(crate) fn fits_kind(kind: TokenOrigin, boundary: Boundary, in_added: bool) -> bool {
+    match kind {
+        TokenOrigin::Never => false,
+        TokenOrigin::Added => in_added && boundary == Boundary::Added,
+        TokenOrigin::Merged | TokenOrigin::Byte(_) => !in_added,
+        TokenOrigin::Whole => !in_added && boundary == Boundary::Pretoken,
+    }
+}
+
+impl Default for JointWalk {
+    fn default() -> JointWalk {
+        JointWalk {
+            index: FxHashMap::default(),
+            groups: Vec::new(),
+            recent: [u32::MAX; RECENT_SLOTS],
+        }
+    }
+}
+
+impl JointWalk {
+    #[inline]
+    fn add(&mut self, target: JointTarget, token: u32) {
+        let slot = (target.state.number() ^ target.splitter_state ^ target.splitter_state >> 8)
+            as usize
+            % RECENT_SLOTS;
+        let known = self.recent[slot] as usize;
+        if let Some((other, tokens)) = self.groups.get_mut(known)
+            && *other == target
+        {
+            tokens.push(token);
+            return;
+        }
+        let at = *self.index.entry(target).or_insert_with(|| {
+            self.groups.push((target, Vec::new()));
+            (self.groups.len() - 1) as u32
+        });
+        self.recent[slot] = at;
+        self.groups[at as usize].1.push(token);
+    }
+
+    /// Adds the tokens with a transition whose language group is small.
+    fn listed(
+        &mut self,
+        transitions: &TokenTransitions,
+        in_language: &LanguageTargets,
+        targets: &TransitionTargets,
+    ) {
+        for (state, tokens) in &in_language.groups {
+            let TokenSet::List(list) = &**tokens else { continue };
+            for &token in list {
+                if let Some(splitter_state) = transitions.target(targets, token) {
+                    self.add(
+                        JointTarget {
+                            state: *state,
+                            splitter_state,
+                            pretoken: PretokenState::PLAIN,
+                        },
+                        token,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Adds the tokens without a transition that begin at a character boundary.
+    fn untabulated<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        in_language: &LanguageTargets,
+        from: JointTarget,
+        boundary: Boundary,
+    ) {
+        let splitter = context.encoder.splitter();
+        for &(token, state) in &in_language.untabulated {
+            let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
+            let splitter_state = bytes.iter().enumerate().try_fold(
+                from.splitter_state,
+                |splitter_state, (at, &byte)| {
+                    splitter.step(
+                        splitter_state,
+                        byte,
+                        if at == 0 { boundary } else { Boundary::Inside },
+                    )
+                },
+            );
+            let kind = context.encoder.origin(token);
+            if let Some(splitter_state) = splitter_state
+                && fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
+                && let Some(pretoken) = context.encoder.pretoken_step(
+                    from.pretoken,
+                    token,
+                    boundary != Boundary::Inside,
+                )
+            {
+                self.add(JointTarget { state, splitter_state, pretoken }, token);
+            }
+        }
+    }
+
+    /// Adds tokens by a walk over the vocabulary, restricted to first bytes in a range.
+    fn trie<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        from: JointTarget,
+        boundary: Boundary,
+        first: std::ops::RangeInclusive<u8>,
+    ) -> Result<(), Error> {
+        let (trie, encoder) = (context.vocabulary.trie(), context.encoder);
+        let splitter = encoder.splitter();
+        let nodes = trie.nodes();
+        let mut stack = vec![(from.state, from.splitter_state)];
+        let mut at = 0;
+        while (at as usize) < nodes.len() {
+            let here = nodes[at as usize];
+            let depth = here.depth();
+            if depth == 1 && !first.contains(&here.byte()) {
+                at = here.end();
+                continue;
+            }
+            check_deadline()?;
+            let (state, splitter_state) = stack[depth - 1];
+            let boundary_here = if depth == 1 { boundary } else { Boundary::Inside };
+            let Some(splitter_state) = splitter.step(splitter_state, here.byte(), boundary_here)
+            else {
+                at = here.end();
+                continue;
+            };
+            let Some(state) = context.machine.step(state, here.byte())? else {
+                at = here.end();
+                continue;
+            };
+            if here.word().is_some() {
+                let in_added = splitter.is_in_added_token(splitter_state);
+                for &token in trie.tokens_at(at) {
+                    let kind = encoder.origin(token);
+                    if matches!(kind, TokenOrigin::Byte(_)) || !fits_kind(kind, boundary, in_added)
+                    {
+                        continue;
+                    }
+                    if let Some(pretoken) =
+                        encoder.pretoken_step(from.pretoken, token, boundary != Boundary::Inside)
+                    {
+                        self.add(JointTarget { state, splitter_state, pretoken }, token);
+                    }
+                }
+            }
+            stack.truncate(depth);
+            stack.push((state, splitter_state));
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the byte tokens of characters that are no symbols.
+    fn bytes<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        from: JointTarget,
+        boundary: Boundary,
+    ) -> Result<(), Error> {
+        for byte in 0..=255u8 {
+            let Some(token) = context.encoder.byte_token(byte) else { return Ok(()) };
+            let splitter_state =
+                context.encoder.splitter().step_byte_token(from.splitter_state, byte, boundary);
+            if let Some(splitter_state) = splitter_state
+                && context.vocabulary.token_bytes(token).is_some()
+                && let Some(state) = context.machine.step(from.state, byte)?
+            {
+                self.add(
+                    JointTarget { state, splitter_state, pretoken: PretokenState::PLAIN },
+                    token,
+                );
+            }
+        }
+        Ok(())
+    }
+}

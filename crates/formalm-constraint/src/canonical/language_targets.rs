@@ -1,0 +1,128 @@
+//! The states that tokens lead to in the language alone, whatever the pre-token boundaries.
+//!
+//! They are computed once per state, and once per mask class for machines with a stack. In
+//! unconstrained text most tokens lead back to the state they start from. These are the same for
+//! all states that loop on the same characters
+//! ([`ExitTargets`](formalm_vocabulary::bpe::ExitTargets)); the others are read from where they
+//! leave these characters. Below there a walk takes whole subtrees of the vocabulary if the bytes
+//! below a node spell characters on which the state loops.
+
+use std::sync::Arc;
+
+use formalm_automata::{
+    ClassVisitor, Error, Machine, MaskAutomaton, MaskClassId, MaskClasses, StateId, StatesAsClasses,
+};
+use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
+use rustc_hash::FxHashMap;
+
+use super::ProductContext;
+use super::tokens_by_target::{ClassSelfLoops, ClassTargets, TargetGroup, class_targets};
+
+/// Maximum size of the cache, in bytes; beyond it everything is dropped. 16 MiB; chosen, not
+/// measured.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The targets of all tokens from one state.
+#[derive(Debug)]
+pub(crate) struct LanguageTargets {
+    /// The characters on which the state loops, if any. Tokens with a transition and no other
+    /// characters lead back to the state.
+    pub(crate) loop_class: Option<CoarseCharClass>,
+    /// The other tokens with a transition, grouped by target.
+    pub(crate) groups: Vec<(StateId, Arc<TokenSet>)>,
+    /// Tokens without a transition that begin at a character boundary.
+    pub(crate) untabulated: Vec<(u32, StateId)>,
+}
+
+/// The cache.
+#[derive(Debug, Default)]
+pub(crate) struct LanguageTargetCache {
+    known: FxHashMap<u32, Arc<LanguageTargets>>,
+    loops: FxHashMap<u32, ClassSelfLoops>,
+    bytes: usize,
+}
+
+impl LanguageTargetCache {
+    /// Returns the targets, from a state, of the tokens that begin at a character boundary.
+    ///
+    /// For a machine with a stack, tokens are read along its mask classes, and one token represents
+    /// all that lead to the same class; otherwise every input could create new states.
+    pub(crate) fn of<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        transitions: &TokenTransitions,
+        state: StateId,
+    ) -> Result<Arc<LanguageTargets>, Error> {
+        if let Some(known) = self.known.get(&state.number()) {
+            return Ok(Arc::clone(known));
+        }
+        if self.bytes > MAX_BYTES {
+            self.known.clear();
+            self.bytes = 0;
+        }
+        let (vocabulary, machine) = (context.vocabulary, context.machine);
+        let ClassTargets { loop_class, groups: found } = match machine.is_finite() {
+            true => {
+                let key = MaskClassId::from_number(state.number());
+                class_targets(
+                    context,
+                    transitions,
+                    &StatesAsClasses::new(machine),
+                    key,
+                    &mut self.loops,
+                )?
+            }
+            false => {
+                let key = context.keys.mask_class(state)?;
+                context.keys.visit(ReadTokens { context, transitions, key })?
+            }
+        };
+        let mut groups = Vec::with_capacity(found.len());
+        for TargetGroup { key, first, tokens } in found {
+            let there = match machine.is_finite() {
+                true => Ok(StateId::from_number(key.number())),
+                false => {
+                    let bytes = vocabulary.token_bytes(first).unwrap_or_default();
+                    machine.walk(state, bytes)?
+                }
+            };
+            groups.extend(there.ok().map(|there| (there, tokens)));
+        }
+        let mut untabulated = Vec::new();
+        for &token in context.encoder.untabulated_tokens(vocabulary) {
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            if !bytes.is_empty()
+                && let Ok(next) = machine.walk(state, bytes)?
+            {
+                untabulated.push((token, next));
+            }
+        }
+        let class_targets = Arc::new(LanguageTargets { loop_class, groups, untabulated });
+        let bytes: usize =
+            class_targets.groups.iter().map(|group| 16 + group.1.memory_bytes()).sum();
+        self.bytes += 64 + bytes + 8 * class_targets.untabulated.len();
+        self.known.insert(state.number(), Arc::clone(&class_targets));
+        Ok(class_targets)
+    }
+
+    /// Returns the approximate memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes + 40 * self.loops.len()
+    }
+}
+
+/// Reads the tokens from a mask class.
+struct ReadTokens<'a, K: MaskClasses> {
+    context: ProductContext<'a, K>,
+    transitions: &'a TokenTransitions,
+    key: MaskClassId,
+}
+
+impl<K: MaskClasses> ClassVisitor for ReadTokens<'_, K> {
+    type Result = Result<ClassTargets, Error>;
+
+    fn visit(self, steps: &impl MaskAutomaton) -> Self::Result {
+        // Mask classes of the lookahead are meaningless afterwards, and so are their loops.
+        class_targets(self.context, self.transitions, steps, self.key, &mut FxHashMap::default())
+    }
+}

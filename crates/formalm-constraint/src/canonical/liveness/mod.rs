@@ -1,0 +1,388 @@
+//! Liveness of canonical tokens: can the token sequence be completed to a string in the language?
+//!
+//! After a token that leads to a *clean* product state any completion will do. Elsewhere the
+//! pre-token continues, and must do so with a token that may be adjacent to the last one.
+//! *Witnesses*, tokens known to lead to an accepting state, settle nearly every query. A search
+//! answers the others; a search that ends without success proves that everything it visited is
+//! dead.
+
+mod witnesses;
+
+use formalm_automata::deadline::check_deadline;
+use formalm_automata::{Error, Machine, MaskClasses, Resource};
+use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use self::witnesses::{first_clean, first_witnesses};
+use super::joint_targets::{self, GroupTokens, JointTarget};
+use super::language_targets::LanguageTargetCache;
+use super::product::{Product, ProductState};
+use super::subsets::SubsetElement;
+use super::{FEW_TOKENS, MAX_STEPS, ProductContext};
+use crate::mask::{MaskWords, patch};
+
+/// Maximum number of positions that one search may visit. Bounds time and memory; chosen, not
+/// measured.
+const MAX_POSITIONS: usize = 500_000;
+
+/// Maximum number of witnesses kept per product state. Chosen, not measured.
+const MAX_WITNESSES: usize = 8;
+
+/// Maximum number of witnesses that are single bytes inside a character. Chosen, not measured.
+const MAX_BYTE_WITNESSES: usize = 3;
+
+/// Tokens grouped by the element that they lead to.
+type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
+
+/// The results of past queries.
+#[derive(Debug, Default)]
+pub(crate) struct Liveness {
+    witnesses: FxHashMap<ProductState, Vec<u32>>,
+    dead: FxHashSet<(SubsetElement, u32)>,
+    /// Positions that a bounded search left undecided.
+    undecided: FxHashSet<(SubsetElement, u32)>,
+    language_targets: LanguageTargetCache,
+}
+
+impl Liveness {
+    /// Returns `true` if a string in the language can be completed after the token `last`.
+    pub(crate) fn is_live<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+        last: u32,
+    ) -> Result<bool, Error> {
+        let element = SubsetElement {
+            product_state: product.common(context, element.product_state)?,
+            ..element
+        };
+        match self.without_search(context, product, element, last)? {
+            Some(live) => Ok(live),
+            None => self.search(context, product, element, last),
+        }
+    }
+
+    /// Answers without a search, if possible.
+    fn without_search<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+        last: u32,
+    ) -> Result<Option<bool>, Error> {
+        let encoder = context.encoder;
+        if encoder.pretoken_may_end(element.pretoken)
+            && product.is_clean(context, element.product_state)?
+        {
+            return Ok(Some(true));
+        }
+        // Nothing continues an added token or a whole token.
+        let complete = encoder.splitter().is_in_added_token(product.parts(element.product_state).1);
+        if complete
+            || encoder.pretoken_must_end(element.pretoken)
+            || !product.is_productive(context, element.product_state)?
+        {
+            return Ok(Some(false));
+        }
+        if self.dead.contains(&(element, last)) {
+            return Ok(Some(false));
+        }
+        if self.undecided.contains(&(element, last)) {
+            return Ok(Some(true));
+        }
+        let plain = element == SubsetElement::new(element.product_state);
+        let witnessed = plain
+            && self
+                .witnesses(context, product, element.product_state)?
+                .iter()
+                .any(|&witness| encoder.may_follow(last, witness));
+        Ok(witnessed.then_some(true))
+    }
+
+    /// Returns tokens that continue the pre-token from a product state and lead to an accepting
+    /// state.
+    fn witnesses<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        product_state: ProductState,
+    ) -> Result<&[u32], Error> {
+        if !self.witnesses.contains_key(&product_state) {
+            let mut found = self.next_bytes(context, product, product_state)?;
+            if found.is_empty() {
+                found = first_witnesses(context, product, product_state)?;
+            }
+            self.witnesses.insert(product_state, found);
+        }
+        Ok(self.witnesses.get(&product_state).map(Vec::as_slice).unwrap_or_default())
+    }
+
+    /// Returns witnesses inside a character: single bytes that continue it, if bytes are symbols.
+    fn next_bytes<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        product_state: ProductState,
+    ) -> Result<Vec<u32>, Error> {
+        let (state, splitter_state) = product.parts(product_state);
+        let (encoder, splitter) = (context.encoder, context.encoder.splitter());
+        let mut found = Vec::new();
+        if splitter.is_between_characters(splitter_state)
+            || splitter.is_in_added_token(splitter_state)
+        {
+            return Ok(found);
+        }
+        for byte in context.machine.live_bytes(state)?.iter() {
+            let Some(symbol) = encoder.symbol(byte) else { break };
+            let plain = encoder.origin(symbol) == TokenOrigin::Merged
+                && encoder.pretoken_step(PretokenState::PLAIN, symbol, false)
+                    == Some(PretokenState::PLAIN);
+            let Some(next) = product.step(context, product_state, (byte, Boundary::Inside))? else {
+                continue;
+            };
+            let (_, splitter_state) = product.parts(next);
+            let leads = plain
+                && !splitter.is_in_added_token(splitter_state)
+                && match splitter.is_between_characters(splitter_state) {
+                    true => product.is_clean(context, next)?,
+                    false => {
+                        let further = self.witnesses(context, product, next)?;
+                        further.iter().any(|&witness| encoder.may_follow(symbol, witness))
+                    }
+                };
+            if leads {
+                found.push(symbol);
+                if found.len() == MAX_BYTE_WITNESSES {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn add_witness(&mut self, product_state: ProductState, token: u32) {
+        let list = self.witnesses.entry(product_state).or_default();
+        if list.len() < MAX_WITNESSES && !list.contains(&token) {
+            list.push(token);
+        }
+    }
+
+    /// Searches for a completion that continues the pre-token.
+    fn search<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+        last: u32,
+    ) -> Result<bool, Error> {
+        // Visited positions, each with the index of its predecessor.
+        let mut visited: Vec<(SubsetElement, u32, usize)> = vec![(element, last, 0)];
+        let mut seen: FxHashSet<(SubsetElement, u32)> = FxHashSet::from_iter([(element, last)]);
+        let mut pending = vec![0];
+        while let Some(at) = pending.pop() {
+            check_deadline()?;
+            let (element, last, _) = visited[at];
+            let groups = self.groups(context, product, element, Boundary::Inside)?;
+            if let Some((next, token)) = first_clean(context, product, &groups, last)? {
+                visited.push((next, token, at));
+                self.learn_from(&visited);
+                return Ok(true);
+            }
+            for (next, tokens) in groups {
+                let mut fitting = Vec::new();
+                tokens.find(|token| {
+                    if context.encoder.may_follow(last, token) && seen.insert((next, token)) {
+                        fitting.push(token);
+                    }
+                    None::<()>
+                });
+                for token in fitting {
+                    visited.push((next, token, at));
+                    match self.without_search(context, product, next, token)? {
+                        Some(true) => {
+                            self.learn_from(&visited);
+                            return Ok(true);
+                        }
+                        Some(false) => {}
+                        None => pending.push(visited.len() - 1),
+                    }
+                }
+            }
+            if !context.machine.is_finite() && visited.len() > MAX_STEPS {
+                self.undecided.insert((visited[0].0, visited[0].1));
+                return Ok(true);
+            }
+            if visited.len() > MAX_POSITIONS {
+                return Err(Error::Limit {
+                    resource: Resource::States,
+                    needed: visited.len() as u64,
+                    allowed: MAX_POSITIONS as u64,
+                });
+            }
+        }
+        self.dead.extend(visited.into_iter().map(|(element, last, _)| (element, last)));
+        Ok(false)
+    }
+
+    /// Records witnesses along the path to the last position.
+    fn learn_from(&mut self, visited: &[(SubsetElement, u32, usize)]) {
+        let mut at = visited.len() - 1;
+        while at != 0 {
+            let (element, token, from) = visited[at];
+            let before = visited[from].0;
+            if before == SubsetElement::new(before.product_state)
+                && element == SubsetElement::new(element.product_state)
+            {
+                self.add_witness(before.product_state, token);
+            }
+            at = from;
+        }
+    }
+
+    /// Returns the tokens that may follow an element at a boundary, grouped by target. Adjacency
+    /// has not been checked.
+    fn groups<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+        boundary: Boundary,
+    ) -> Result<ElementGroups, Error> {
+        let (state, splitter_state) = product.parts(element.product_state);
+        let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
+        let mut groups = ElementGroups::new();
+        for (target, tokens) in
+            joint_targets::tokens(context, &mut self.language_targets, from, boundary)?
+        {
+            let product_state = product.intern(target.state, target.splitter_state)?;
+            let product_state = product.common(context, product_state)?;
+            if product.is_productive(context, product_state)? {
+                groups.push((SubsetElement { product_state, pretoken: target.pretoken }, tokens));
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Sets the tokens that may follow an element and can be completed: into `inside` those that
+    /// continue the pre-token, without checking adjacency, and into `begins` those that begin one.
+    pub(crate) fn allowed<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+        (inside, begins): (&mut MaskWords, &mut MaskWords),
+    ) -> Result<(), Error> {
+        if !context.encoder.pretoken_must_end(element.pretoken) {
+            for (next, tokens) in self.groups(context, product, element, Boundary::Inside)? {
+                self.add_live(context, product, next, &tokens, inside)?;
+            }
+        }
+        if context.encoder.pretoken_may_end(element.pretoken) {
+            for (token, _) in product.after_special(context, element.product_state)? {
+                patch(begins, &[token], &[]);
+            }
+            for boundary in [Boundary::Pretoken, Boundary::Added] {
+                for (next, tokens) in self.groups(context, product, element, boundary)? {
+                    self.add_live(context, product, next, &tokens, begins)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the tokens that lead to `next` and can be completed from there.
+    fn add_live<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        next: SubsetElement,
+        tokens: &TokenSet,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        if context.encoder.pretoken_may_end(next.pretoken)
+            && product.is_clean(context, next.product_state)?
+        {
+            tokens.add_to(words);
+            return Ok(());
+        }
+        if let TokenSet::List(list) = tokens
+            && list.len() <= FEW_TOKENS
+        {
+            for &token in list {
+                if self.is_live(context, product, next, token)? {
+                    patch(words, &[token], &[]);
+                }
+            }
+            return Ok(());
+        }
+        self.add_live_of_many(context, product, next, tokens.clone(), words)
+    }
+
+    /// Sets the live tokens of a large set: each witness settles all tokens that it may follow at
+    /// once.
+    fn add_live_of_many<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        next: SubsetElement,
+        mut pending: TokenSet,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let added =
+            context.encoder.splitter().is_in_added_token(product.parts(next.product_state).1);
+        let may_witness = next == SubsetElement::new(next.product_state) && !added;
+        let mut known = 0;
+        loop {
+            check_deadline()?;
+            if may_witness {
+                let witnesses = self.witnesses(context, product, next.product_state)?;
+                for &witness in &witnesses[known..] {
+                    let before = context.encoder.forbidden_mask(context.vocabulary, witness, false);
+                    pending = split_settled(pending, &before, words);
+                }
+                known = witnesses.len();
+            }
+            // One by one; each token may have added a witness.
+            let mut list = pending.into_list();
+            let Some(token) = list.pop() else { return Ok(()) };
+            if self.is_live(context, product, next, token)? {
+                patch(words, &[token], &[]);
+            }
+            pending = TokenSet::List(list);
+        }
+    }
+
+    /// Returns the number of positions that a bounded search left undecided.
+    pub(crate) fn undecided_count(&self) -> usize {
+        self.undecided.len()
+    }
+
+    /// Returns the approximate memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        64 * self.witnesses.len() + 16 * self.dead.len() + self.language_targets.memory_bytes()
+    }
+}
+
+/// Sets the tokens that are not in the bitmask `before`, and returns the others.
+fn split_settled(tokens: TokenSet, before: &MaskWords, words: &mut MaskWords) -> TokenSet {
+    match tokens {
+        TokenSet::Mask(mut mask) => {
+            for ((pending, before), word) in mask.iter_mut().zip(before).zip(words) {
+                *word |= *pending & !before;
+                *pending &= before;
+            }
+            TokenSet::from_words(mask)
+        }
+        TokenSet::List(mut list) => {
+            list.retain(|&token| {
+                let fits = before[token as usize >> 5] >> (token & 31) & 1 == 0;
+                if fits {
+                    patch(words, &[token], &[]);
+                }
+                !fits
+            });
+            TokenSet::List(list)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The lookahead machine of canonical masks and everything learned on it.
+//!
+//! Searches visit many more states than any input does. They run on a lookahead machine and number
+//! the states themselves. Consecutive queries visit the same states, so results are kept for the
+//! next query. Once they take too much memory all of them are dropped, together with the machine.
+
+use std::sync::Arc;
+
+use formalm_automata::{Error, Machine, MaskClasses, StateId};
+use formalm_vocabulary::bpe::{PretokenState, SplitterState};
+
+use super::liveness::Liveness;
+use super::product::Product;
+use super::subsets::SubsetElement;
+use super::{ProductContext, prompt};
+use crate::mask::MaskWords;
+
+/// Memory of the results, in bytes, above which the next query starts afresh. 24 MiB; chosen, not
+/// measured.
+const MAX_BYTES: usize = 24 << 20;
+
+/// The results so far.
+#[derive(Debug)]
+pub(crate) struct LookaheadSearch<K> {
+    /// Mask classes of the lookahead machine, or `None` if the machine itself serves.
+    keys: Option<K>,
+    product: Product,
+    live: Liveness,
+    /// Queries that dropped searches had left undecided.
+    undecided: usize,
+}
+
+/// The state after an input: language state, splitter state, state of the pre-token.
+pub(crate) type TextState = (StateId, SplitterState, PretokenState);
+
+impl<K: MaskClasses> LookaheadSearch<K> {
+    /// Creates a search without results.
+    pub(crate) fn new(keys: &K) -> LookaheadSearch<K> {
+        let ahead =
+            keys.machine().scratch_copy().and_then(|ahead| keys.over_scratch(&Arc::new(ahead)));
+        LookaheadSearch {
+            keys: ahead,
+            product: Product::default(),
+            live: Liveness::default(),
+            undecided: 0,
+        }
+    }
+
+    /// Starts afresh if the results take too much memory.
+    pub(crate) fn limit(&mut self, keys: &K) {
+        if self.memory_bytes() > MAX_BYTES {
+            let undecided = self.undecided_count();
+            *self = LookaheadSearch { undecided, ..LookaheadSearch::new(keys) };
+        }
+    }
+
+    /// Enters a state in the lookahead machine.
+    fn enter<'a>(
+        &'a mut self,
+        context: ProductContext<'a, K>,
+        state: StateId,
+    ) -> Result<(ProductContext<'a, K>, &'a mut Product, &'a mut Liveness, StateId), Error> {
+        let LookaheadSearch { keys, product, live, .. } = self;
+        let (context, state) = match keys {
+            Some(keys) => (
+                ProductContext { keys, machine: keys.machine(), ..context },
+                keys.machine().import_state(state)?,
+            ),
+            None => (context, state),
+        };
+        Ok((context, product, live, state))
+    }
+
+    /// Returns `true` if some string completes the input from a state between pre-tokens and admits
+    /// the boundaries.
+    pub(crate) fn is_productive(
+        &mut self,
+        context: ProductContext<'_, K>,
+        (state, splitter_state): (StateId, SplitterState),
+    ) -> Result<bool, Error> {
+        let (context, product, _, state) = self.enter(context, state)?;
+        let product_state = product.intern(state, splitter_state)?;
+        product.is_productive(context, product_state)
+    }
+
+    /// Returns `true` if the input can be completed after the token `last`.
+    pub(crate) fn is_live(
+        &mut self,
+        context: ProductContext<'_, K>,
+        (state, splitter_state, pretoken): TextState,
+        last: u32,
+    ) -> Result<bool, Error> {
+        let (context, product, live, state) = self.enter(context, state)?;
+        let element =
+            SubsetElement { product_state: product.intern(state, splitter_state)?, pretoken };
+        live.is_live(context, product, element, last)
+    }
+
+    /// Returns the live targets of a token. A target after a special token comes first.
+    pub(crate) fn after(
+        &mut self,
+        context: ProductContext<'_, K>,
+        (state, splitter_state, pretoken): TextState,
+        (last, token): (u32, u32),
+    ) -> Result<Vec<(SplitterState, PretokenState)>, Error> {
+        let mut list = Vec::new();
+        let splitter = context.encoder.splitter();
+        let special = context.special.iter().find(|one| one.0 == token);
+        let (context, product, live, state) = self.enter(context, state)?;
+        if let Some((_, bytes)) = special
+            && context.encoder.pretoken_may_end(pretoken)
+            && splitter.may_end(splitter_state)
+            && let Ok(next) = context.machine.walk(state, bytes)?
+        {
+            let product_state = product.intern(next, splitter.start())?;
+            if product.is_productive(context, product_state)? {
+                list.push((splitter.start(), PretokenState::PLAIN));
+            }
+        }
+        let Some(bytes) = context.vocabulary.token_bytes(token) else { return Ok(list) };
+        let Ok(next) = context.machine.walk(state, bytes)? else { return Ok(list) };
+        for target in prompt::after(context, (splitter_state, pretoken), last, token) {
+            let element = SubsetElement {
+                product_state: product.intern(next, target.0)?,
+                pretoken: target.1,
+            };
+            if live.is_live(context, product, element, token)? && !list.contains(&target) {
+                list.push(target);
+            }
+        }
+        Ok(list)
+    }
+
+    /// Sets the tokens that may follow and can be completed; see [`Liveness::allowed`].
+    pub(crate) fn allowed(
+        &mut self,
+        context: ProductContext<'_, K>,
+        (state, splitter_state, pretoken): TextState,
+        masks: (&mut MaskWords, &mut MaskWords),
+    ) -> Result<(), Error> {
+        let (context, product, live, state) = self.enter(context, state)?;
+        let element =
+            SubsetElement { product_state: product.intern(state, splitter_state)?, pretoken };
+        live.allowed(context, product, element, masks)
+    }
+
+    /// Returns the number of queries that a bounded search left undecided.
+    pub(crate) fn undecided_count(&self) -> usize {
+        self.undecided + self.product.undecided_count() + self.live.undecided_count()
+    }
+
+    /// Returns the approximate memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let ahead = self.keys.as_ref();
+        self.product.memory_bytes()
+            + self.live.memory_bytes()
+            + ahead.map_or(0, |keys| keys.memory_bytes() + keys.machine().memory_bytes())
+    }
+}

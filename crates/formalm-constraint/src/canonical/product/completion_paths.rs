@@ -1,0 +1,276 @@
+//! Completions of the language, traced through the splitter.
+
+use formalm_automata::deadline::check_deadline;
+use formalm_automata::{Error, Machine, MaskClasses, SPECIAL_BYTE, StateId};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
+use rustc_hash::FxHashSet;
+
+use super::super::ProductContext;
+use super::{Product, ProductState, Verdict};
+
+/// A partial path along a completion, up to one of its bytes.
+struct PathStep {
+    product_state: ProductState,
+    /// The index of the predecessor in the previous layer.
+    from: usize,
+    step: (u8, Boundary),
+    /// `true` if a pre-token has ended on the path.
+    crosses_pretoken: bool,
+}
+
+impl Product {
+    /// Returns the bytes of a completion that belong to the current pre-token. The completion is
+    /// found in the language alone and then checked against the splitter. `first` fixes its first
+    /// byte. A result of `None` proves nothing.
+    pub(crate) fn rest_of_pretoken<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+        first: Option<u8>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Some(layers) = self.completion(context, product_state, first, true)? else {
+            return Ok(None);
+        };
+        let mut steps = Vec::new();
+        let mut at = 0;
+        for layer in layers.iter().skip(1).rev() {
+            steps.push(layer[at].step);
+            at = layer[at].from;
+        }
+        let inside = steps.iter().rev().take_while(|(_, boundary)| *boundary == Boundary::Inside);
+        Ok(Some(inside.map(|(byte, _)| *byte).collect()))
+    }
+
+    /// Returns `true` if a completion of the language admits the boundaries. `false` proves
+    /// nothing.
+    pub(super) fn is_completed<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<bool, Error> {
+        Ok(self.completion(context, product_state, None, false)?.is_some())
+    }
+
+    /// Returns the paths along a completion to a state known to be productive; the first entry of
+    /// the last layer reaches it. With `crosses_pretoken`, the path must end in a later pre-token
+    /// or at the end of the text.
+    fn completion<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+        mut first: Option<u8>,
+        crosses_pretoken: bool,
+    ) -> Result<Option<Vec<Vec<PathStep>>>, Error> {
+        let mut state = self.parts(product_state).0;
+        let mut layers = vec![vec![PathStep {
+            product_state,
+            from: 0,
+            step: (0, Boundary::Inside),
+            crosses_pretoken: false,
+        }]];
+        loop {
+            check_deadline()?;
+            let last = layers.len() - 1;
+            if first.is_none()
+                && let Some(at) = self.target(context, &layers[last], crosses_pretoken)?
+            {
+                layers[last].swap(0, at);
+                self.learn(&layers);
+                return Ok(Some(layers));
+            }
+            let (byte, mut next) = match first.take() {
+                // This is not the rest of a pre-token.
+                Some(SPECIAL_BYTE) => return Ok(None),
+                Some(byte) => match context.machine.step(state, byte)? {
+                    Some(next) => (byte, next),
+                    None => return Ok(None),
+                },
+                None => match self.ahead(context, state)? {
+                    Some(hop) => hop,
+                    None => return Ok(None),
+                },
+            };
+            let layer = if byte == SPECIAL_BYTE {
+                let Some(after) = self.after_special_token(context, next)? else { return Ok(None) };
+                next = after;
+                self.layer_after_special(context, &layers[last], next)?
+            } else {
+                self.layer(context, &layers[last], (byte, next))?
+            };
+            if layer.is_empty() {
+                return Ok(None);
+            }
+            layers.push(layer);
+            state = next;
+        }
+    }
+
+    /// Extends the paths by a byte, which leads to the language state `state`.
+    fn layer<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        before: &[PathStep],
+        (byte, state): (u8, StateId),
+    ) -> Result<Vec<PathStep>, Error> {
+        let mut layer: Vec<PathStep> = Vec::new();
+        for (from, path_step) in before.iter().enumerate() {
+            for boundary in BOUNDARIES {
+                let splitter_state = self.parts(path_step.product_state).1;
+                let Some(splitter_state) =
+                    context.encoder.splitter().step(splitter_state, byte, boundary)
+                else {
+                    continue;
+                };
+                let product_state = self.intern(state, splitter_state)?;
+                if self.productive[product_state as usize] != Verdict::No
+                    && !layer.iter().any(|known| known.product_state == product_state)
+                {
+                    let crosses_pretoken =
+                        path_step.crosses_pretoken || boundary != Boundary::Inside;
+                    layer.push(PathStep {
+                        product_state,
+                        from,
+                        step: (byte, boundary),
+                        crosses_pretoken,
+                    });
+                }
+            }
+        }
+        Ok(layer)
+    }
+
+    /// Returns the language state after the special token inside which `state` is, along a
+    /// completion.
+    fn after_special_token<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        mut state: StateId,
+    ) -> Result<Option<StateId>, Error> {
+        while let Some((byte, next)) = self.ahead(context, state)? {
+            if byte == SPECIAL_BYTE {
+                return Ok(Some(next));
+            }
+            state = next;
+        }
+        Ok(None)
+    }
+
+    /// Extends a path over a special token, after which a text begins.
+    fn layer_after_special<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        before: &[PathStep],
+        state: StateId,
+    ) -> Result<Vec<PathStep>, Error> {
+        let splitter = context.encoder.splitter();
+        let ends = |path_step: &PathStep| splitter.may_end(self.parts(path_step.product_state).1);
+        let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
+        let product_state = self.intern(state, splitter.start())?;
+        if self.productive[product_state as usize] == Verdict::No {
+            return Ok(Vec::new());
+        }
+        Ok(vec![PathStep {
+            product_state,
+            from,
+            step: (SPECIAL_BYTE, Boundary::Pretoken),
+            crosses_pretoken: true,
+        }])
+    }
+
+    /// Returns the first path that reaches a state known to be productive, or an accepting one.
+    fn target<K: MaskClasses>(
+        &self,
+        context: ProductContext<'_, K>,
+        paths: &[PathStep],
+        crosses_pretoken: bool,
+    ) -> Result<Option<usize>, Error> {
+        for (at, path_step) in paths.iter().enumerate() {
+            let known = self.productive[path_step.product_state as usize] == Verdict::Yes
+                && (path_step.crosses_pretoken || !crosses_pretoken);
+            if known || self.is_end(context, path_step.product_state)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Marks every state on the path to the first entry of the last layer as productive.
+    fn learn(&mut self, layers: &[Vec<PathStep>]) {
+        let mut at = 0;
+        for layer in layers.iter().rev() {
+            self.productive[layer[at].product_state as usize] = Verdict::Yes;
+            at = layer[at].from;
+        }
+    }
+
+    /// Returns a byte toward acceptance; following these bytes reaches an accepting state. Returns
+    /// `None` if the state accepts and nothing need follow.
+    fn ahead<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<Option<(u8, StateId)>, Error> {
+        if let Some(&hop) = self.ahead.get(&state.number()) {
+            return Ok(hop);
+        }
+        if !context.machine.is_finite() {
+            return self.hop_of_stack_machine(context, state);
+        }
+        let mut visited: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
+        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
+        let mut at = 0;
+        while at < visited.len() {
+            check_deadline()?;
+            let here = visited[at].0;
+            let known = self.ahead.contains_key(&here.number());
+            if known || context.machine.is_accepting(here)? {
+                if !known {
+                    self.ahead.insert(here.number(), None);
+                }
+                let mut after = at;
+                while after != 0 {
+                    let (next, before, byte) = visited[after];
+                    self.ahead.insert(visited[before].0.number(), Some((byte, next)));
+                    after = before;
+                }
+                break;
+            }
+            for byte in context.machine.live_bytes(here)?.iter() {
+                if let Some(next) = context.machine.step(here, byte)?
+                    && seen.insert(next.number())
+                {
+                    visited.push((next, at, byte));
+                }
+            }
+            at += 1;
+        }
+        Ok(self.ahead.get(&state.number()).copied().flatten())
+    }
+
+    /// Returns a byte toward acceptance if a search could visit infinitely many states.
+    fn hop_of_stack_machine<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<Option<(u8, StateId)>, Error> {
+        let mut here = state;
+        let mut path_step = Vec::new();
+        for byte in context.machine.any_completion(state)? {
+            // From here on the path is known.
+            if self.ahead.contains_key(&here.number()) {
+                break;
+            }
+            let Some(next) = context.machine.step(here, byte)? else { break };
+            path_step.push((here, (byte, next)));
+            here = next;
+        }
+        if context.machine.is_accepting(here)? {
+            self.ahead.entry(here.number()).or_insert(None);
+        }
+        // A state visited twice continues as it did the last time, so that no path is a cycle.
+        for (here, hop) in path_step.into_iter().rev() {
+            self.ahead.entry(here.number()).or_insert(Some(hop));
+        }
+        Ok(self.ahead.get(&state.number()).copied().flatten())
+    }
+}

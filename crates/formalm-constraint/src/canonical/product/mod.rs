@@ -1,0 +1,245 @@
+//! The product of language states and splitter states.
+//!
+//! A product state is *productive* if some string completes the input and admits the boundaries. It
+//! is *clean* if a pre-token may end there and the rest can still be completed: then the tokens of
+//! the pre-token do not matter, because those of the next one are chosen anew.
+
+mod completion_paths;
+
+use formalm_automata::deadline::check_deadline;
+use formalm_automata::{Error, Machine, MaskClasses, Resource, StateId};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{MAX_STEPS, ProductContext};
+
+/// Maximum number of product states. Bounds memory; chosen, not measured.
+const MAX_PRODUCT_STATES: usize = 2_000_000;
+
+/// The number of a product state.
+pub(crate) type ProductState = u32;
+
+/// A cached yes-or-no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Unknown,
+    Yes,
+    No,
+}
+
+/// The product states visited so far.
+#[derive(Debug, Default)]
+pub(crate) struct Product {
+    ids: FxHashMap<(u32, SplitterState), ProductState>,
+    /// For machines with a stack, the representative state of each mask class.
+    common: FxHashMap<u32, StateId>,
+    list: Vec<(StateId, SplitterState)>,
+    productive: Vec<Verdict>,
+    clean: Vec<Verdict>,
+    /// Number of states that count as productive because a bounded search was inconclusive.
+    undecided: usize,
+    /// Per language state, a byte that leads toward acceptance; `None` if the state accepts.
+    ahead: FxHashMap<u32, Option<(u8, StateId)>>,
+}
+
+impl Product {
+    /// Interns a product state. Fails if there are too many.
+    pub(crate) fn intern(
+        &mut self,
+        state: StateId,
+        splitter_state: SplitterState,
+    ) -> Result<ProductState, Error> {
+        let next = self.list.len();
+        if next >= MAX_PRODUCT_STATES {
+            return Err(Error::Limit {
+                resource: Resource::States,
+                needed: next as u64 + 1,
+                allowed: MAX_PRODUCT_STATES as u64,
+            });
+        }
+        let product_state =
+            *self.ids.entry((state.number(), splitter_state)).or_insert(next as ProductState);
+        if product_state as usize == next {
+            self.list.push((state, splitter_state));
+            self.productive.push(Verdict::Unknown);
+            self.clean.push(Verdict::Unknown);
+        }
+        Ok(product_state)
+    }
+
+    /// Returns the representative that answers all queries about what may follow. For a machine
+    /// with a stack it has the first state of the same mask class: no token distinguishes the two,
+    /// and otherwise every input could create new states.
+    pub(crate) fn common<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<ProductState, Error> {
+        if context.machine.is_finite() {
+            return Ok(product_state);
+        }
+        let (state, splitter_state) = self.parts(product_state);
+        let key = context.keys.completion_mask_class(state)?;
+        let state = *self.common.entry(key.number()).or_insert(state);
+        self.intern(state, splitter_state)
+    }
+
+    /// Returns the language state and the splitter state.
+    #[inline]
+    pub(crate) fn parts(&self, product_state: ProductState) -> (StateId, SplitterState) {
+        self.list[product_state as usize]
+    }
+
+    /// Returns the representative of the state after a byte.
+    pub(crate) fn step<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+        (byte, boundary): (u8, Boundary),
+    ) -> Result<Option<ProductState>, Error> {
+        let (state, splitter_state) = self.parts(product_state);
+        let Some(splitter_state) = context.encoder.splitter().step(splitter_state, byte, boundary)
+        else {
+            return Ok(None);
+        };
+        match context.machine.step(state, byte)? {
+            Some(state) => {
+                let product_state = self.intern(state, splitter_state)?;
+                self.common(context, product_state).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn is_end<K: MaskClasses>(
+        &self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<bool, Error> {
+        let (state, splitter_state) = self.parts(product_state);
+        Ok(context.encoder.splitter().may_end(splitter_state)
+            && context.machine.is_accepting(state)?)
+    }
+
+    /// Returns `true` if some string completes the input from here and admits the boundaries.
+    pub(crate) fn is_productive<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<bool, Error> {
+        match self.productive[product_state as usize] {
+            Verdict::Yes => return Ok(true),
+            Verdict::No => return Ok(false),
+            Verdict::Unknown => {}
+        }
+        if self.is_completed(context, product_state)? {
+            return Ok(true);
+        }
+        // Depth-first search for any completion; most states visited are settled by a known one.
+        let mut seen: FxHashSet<ProductState> = FxHashSet::from_iter([product_state]);
+        let mut path: Vec<(ProductState, Vec<ProductState>)> =
+            vec![(product_state, self.successors(context, product_state)?)];
+        while let Some((_, pending)) = path.last_mut() {
+            check_deadline()?;
+            let Some(next) = pending.pop() else {
+                path.pop();
+                continue;
+            };
+            if self.productive[next as usize] == Verdict::No || !seen.insert(next) {
+                continue;
+            }
+            if self.productive[next as usize] == Verdict::Yes || self.is_completed(context, next)? {
+                for (product_state, _) in path {
+                    self.productive[product_state as usize] = Verdict::Yes;
+                }
+                return Ok(true);
+            }
+            if !context.machine.is_finite() && seen.len() > MAX_STEPS {
+                self.undecided += seen.len();
+                let mut open: Vec<ProductState> = seen.into_iter().collect();
+                open.sort_unstable();
+                for product_state in open {
+                    self.productive[product_state as usize] = Verdict::Yes;
+                }
+                return Ok(true);
+            }
+            path.push((next, self.successors(context, next)?));
+        }
+        let mut barren: Vec<ProductState> = seen.into_iter().collect();
+        barren.sort_unstable();
+        for product_state in barren {
+            self.productive[product_state as usize] = Verdict::No;
+        }
+        Ok(false)
+    }
+
+    /// Returns the states after one byte.
+    fn successors<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<Vec<ProductState>, Error> {
+        let live = context.machine.live_bytes(self.parts(product_state).0)?;
+        let mut list = Vec::new();
+        for byte in live.iter() {
+            for boundary in BOUNDARIES {
+                if let Some(next) = self.step(context, product_state, (byte, boundary))?
+                    && !list.contains(&next)
+                {
+                    list.push(next);
+                }
+            }
+        }
+        list.extend(self.all_after_special(context, product_state)?.into_iter().map(|one| one.1));
+        Ok(list)
+    }
+
+    /// Returns the number of states that a bounded search left undecided.
+    pub(crate) fn undecided_count(&self) -> usize {
+        self.undecided
+    }
+
+    /// Returns `true` if a pre-token may end here and the input can still be completed.
+    pub(crate) fn is_clean<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<bool, Error> {
+        match self.clean[product_state as usize] {
+            Verdict::Yes => return Ok(true),
+            Verdict::No => return Ok(false),
+            Verdict::Unknown => {}
+        }
+        let clean = self.compute_clean(context, product_state)?;
+        self.clean[product_state as usize] = if clean { Verdict::Yes } else { Verdict::No };
+        Ok(clean)
+    }
+
+    fn compute_clean<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<bool, Error> {
+        if self.is_end(context, product_state)? {
+            return Ok(true);
+        }
+        if !self.after_special(context, product_state)?.is_empty() {
+            return Ok(true);
+        }
+        for byte in context.machine.live_bytes(self.parts(product_state).0)?.iter() {
+            for boundary in [Boundary::Pretoken, Boundary::Added] {
+                if let Some(next) = self.step(context, product_state, (byte, boundary))?
+                    && self.is_productive(context, next)?
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the approximate memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        40 * self.list.len() + 24 * self.ahead.len()
+    }
+}

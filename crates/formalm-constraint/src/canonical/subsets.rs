@@ -1,0 +1,67 @@
+//! Subset construction over annotated texts: the states of a canonical constraint.
+
+use std::sync::Arc;
+
+use formalm_vocabulary::bpe::PretokenState;
+use rustc_hash::FxHashMap;
+
+use super::product::ProductState;
+
+/// One hypothesis about the input: a product state, by number, and the state of the current
+/// pre-token. In a constraint state the number is that of a position; in a search it is that of a
+/// product state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SubsetElement {
+    pub(crate) product_state: ProductState,
+    pub(crate) pretoken: PretokenState,
+}
+
+impl SubsetElement {
+    pub(crate) fn new(product_state: ProductState) -> SubsetElement {
+        SubsetElement { product_state, pretoken: PretokenState::PLAIN }
+    }
+}
+
+/// Interned subsets; each element has the number of its masks.
+#[derive(Debug, Default)]
+pub(crate) struct Subsets {
+    masked: FxHashMap<SubsetElement, u32>,
+    ids: FxHashMap<Vec<SubsetElement>, u32>,
+    list: Vec<Arc<[NumberedElement]>>,
+    total: usize,
+}
+
+/// An element, and the representative whose masks it uses, with the number of these.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NumberedElement {
+    pub(crate) element: SubsetElement,
+    pub(crate) masked: SubsetElement,
+    pub(crate) id: u32,
+}
+
+impl Subsets {
+    /// Returns the number of a sorted subset, given the representative of each element.
+    pub(crate) fn intern(&mut self, set: Vec<SubsetElement>, masked: Vec<SubsetElement>) -> u32 {
+        if let Some(&id) = self.ids.get(&set) {
+            return id;
+        }
+        let numbered = set.iter().zip(masked).map(|(&element, masked)| {
+            let next = self.masked.len() as u32;
+            NumberedElement { element, masked, id: *self.masked.entry(masked).or_insert(next) }
+        });
+        self.list.push(numbered.collect());
+        self.total += set.len();
+        let id = self.list.len() as u32 - 1;
+        self.ids.insert(set, id);
+        id
+    }
+
+    /// Returns the elements of a subset.
+    pub(crate) fn elements(&self, set: u32) -> Arc<[NumberedElement]> {
+        Arc::clone(&self.list[set as usize])
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        44 * self.total + 64 * self.list.len() + 16 * self.masked.len()
+    }
+}

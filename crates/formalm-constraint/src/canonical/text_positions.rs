@@ -1,0 +1,60 @@
+//! The product states that inputs have reached, numbered.
+//!
+//! States that only a lookahead visits are numbered elsewhere ([`super::lookahead_search`]) and
+//! dropped.
+
+use formalm_automata::{Error, Machine, MaskClasses, StateId};
+use formalm_vocabulary::bpe::SplitterState;
+use rustc_hash::FxHashMap;
+
+/// The number of a position.
+pub(crate) type TextPosition = u32;
+
+/// The positions that inputs have reached.
+#[derive(Debug, Default)]
+pub(crate) struct TextPositions {
+    ids: FxHashMap<(u32, SplitterState), TextPosition>,
+    list: Vec<(StateId, SplitterState)>,
+    /// For machines with a stack, the representative state of each mask class.
+    common: FxHashMap<u32, StateId>,
+}
+
+impl TextPositions {
+    /// Returns the number of a language state with a splitter state.
+    pub(crate) fn intern(&mut self, state: StateId, splitter_state: SplitterState) -> TextPosition {
+        let next = self.list.len() as TextPosition;
+        let position = *self.ids.entry((state.number(), splitter_state)).or_insert(next);
+        if position == next {
+            self.list.push((state, splitter_state));
+        }
+        position
+    }
+
+    /// Returns the language state and the splitter state.
+    #[inline]
+    pub(crate) fn parts(&self, position: TextPosition) -> (StateId, SplitterState) {
+        self.list[position as usize]
+    }
+
+    /// Returns the representative that answers all queries about what may follow. For a machine
+    /// with a stack it has the first state of the same mask class: no token distinguishes the two,
+    /// and otherwise every input could create new states.
+    pub(crate) fn common(
+        &mut self,
+        keys: &impl MaskClasses,
+        position: TextPosition,
+    ) -> Result<TextPosition, Error> {
+        if keys.machine().is_finite() {
+            return Ok(position);
+        }
+        let (state, splitter_state) = self.parts(position);
+        let key = keys.completion_mask_class(state)?;
+        let state = *self.common.entry(key.number()).or_insert(state);
+        Ok(self.intern(state, splitter_state))
+    }
+
+    /// Returns the approximate memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        8 * self.list.capacity() + 17 * self.ids.capacity() + 9 * self.common.capacity()
+    }
+}

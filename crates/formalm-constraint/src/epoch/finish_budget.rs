@@ -1,0 +1,159 @@
+//! Completion within a token budget: shortest token sequences and masks with `finish=True`.
+
+use std::sync::Arc;
+
+use formalm_automata::{
+    Error, ForkSafeMutex, Machine, MaskClasses, ScratchMachine, StateId, require_exact,
+};
+
+use super::{ConstraintState, StateEpoch};
+use crate::finish::FinishSearch;
+use crate::mask::MaskWords;
+
+/// Completions of states of the lookahead machine, if there is one.
+#[derive(Debug)]
+pub(super) struct FinishState<M> {
+    kept: ForkSafeMutex<FinishEntry<M>>,
+}
+
+#[derive(Debug)]
+struct FinishEntry<M> {
+    cached: Arc<MachineCompletions<M>>,
+    /// Number of states that searches on earlier lookahead machines gave up.
+    given_up: usize,
+}
+
+/// Completions of the states of one machine.
+#[derive(Debug)]
+struct MachineCompletions<M> {
+    /// The lookahead machine, or `None` if the machine itself serves.
+    ahead: Option<Arc<ScratchMachine<M>>>,
+    completions: FinishSearch,
+}
+
+impl<M> Default for FinishState<M> {
+    fn default() -> FinishState<M> {
+        FinishState { kept: ForkSafeMutex::default() }
+    }
+}
+
+impl<M> Default for FinishEntry<M> {
+    fn default() -> FinishEntry<M> {
+        let cached =
+            Arc::new(MachineCompletions { ahead: None, completions: FinishSearch::default() });
+        FinishEntry { cached, given_up: 0 }
+    }
+}
+
+impl<M: Machine> FinishState<M> {
+    /// Returns the completions for a lookahead machine. State numbers of another machine are
+    /// meaningless, so its completions are dropped.
+    fn with(&self, ahead: Option<Arc<ScratchMachine<M>>>) -> Arc<MachineCompletions<M>> {
+        let kept = &mut *self.kept.lock();
+        let is_same = match (&kept.cached.ahead, &ahead) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            kept.given_up += kept.cached.completions.given_up_count();
+            kept.cached =
+                Arc::new(MachineCompletions { ahead, completions: FinishSearch::default() });
+        }
+        Arc::clone(&kept.cached)
+    }
+
+    pub(super) fn given_up_count(&self) -> usize {
+        let kept = self.kept.lock();
+        kept.given_up + kept.cached.completions.given_up_count()
+    }
+
+    /// Returns the approximate memory in use, in bytes, without that of machines.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let kept = self.kept.lock();
+        kept.cached.completions.memory_bytes()
+    }
+}
+
+impl<K: MaskClasses> StateEpoch<K> {
+    /// Returns the number of states whose completion search gave up. With a budget, tokens that
+    /// lead to them are masked out.
+    pub fn given_up_count(&self) -> usize {
+        self.completing.given_up_count()
+    }
+
+    /// Returns a shortest token sequence, without end token, that completes the input. Returns
+    /// `None` if it takes more than `limit` tokens or if no token sequence does. If the search is
+    /// expensive, the shortest string counts, in the fewest tokens that spell it.
+    ///
+    /// # Errors
+    ///
+    /// As [`StateEpoch::fill`]. With canonical tokens the search is not supported.
+    pub fn shortest_tokens(
+        &self,
+        position: ConstraintState,
+        limit: u32,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        self.any_tokens(position, |completions, machine, state| {
+            completions.shortest(machine, &self.vocabulary, state, limit)
+        })
+    }
+
+    /// Returns `true` if [`StateEpoch::shortest_tokens`] finds a sequence.
+    ///
+    /// # Errors
+    ///
+    /// As [`StateEpoch::shortest_tokens`].
+    pub fn completes_within(&self, position: ConstraintState, limit: u32) -> Result<bool, Error> {
+        self.any_tokens(position, |completions, machine, state| {
+            completions.fits(machine, &self.vocabulary, state, limit)
+        })
+    }
+
+    /// Overwrites `out` with the mask of a state, without the tokens after which no string can be
+    /// completed within `budget` tokens. The token counts, end tokens do not.
+    ///
+    /// # Errors
+    ///
+    /// As [`StateEpoch::shortest_tokens`].
+    pub fn fill_within(
+        &self,
+        position: ConstraintState,
+        budget: u32,
+        out: &mut MaskWords,
+    ) -> Result<(), Error> {
+        self.any_tokens(position, |completions, machine, state| {
+            self.fill(position, out)?;
+            completions.restrict(machine, &self.vocabulary, state, budget, out)
+        })
+    }
+
+    /// Calls `look` with the machine and the state to search from. Fails if tokens must be
+    /// canonical.
+    fn any_tokens<R>(
+        &self,
+        position: ConstraintState,
+        look: impl FnOnce(&FinishSearch, &K::Machine, StateId) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let hint = "give more tokens, and look whether the text is a member";
+        require_exact(&**self.machine(), "the fewest tokens to a member", hint)?;
+        match self.canonical {
+            None => {
+                let cached = self.completing.with(self.ahead());
+                match &cached.ahead {
+                    Some(ahead) => {
+                        let state = ahead.import_state(position.state)?;
+                        look(&cached.completions, &ahead.machine, state)
+                    }
+                    None => look(&cached.completions, self.machine(), position.state),
+                }
+            }
+            Some(_) => Err(Error::Language {
+                message: "the fewest tokens to a member are not known for canonical tokens"
+                    .to_owned(),
+                span: None,
+                hint: Some("use tokenization=\"all\", or give more tokens".to_owned()),
+            }),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Masks inside JSON strings that custom recognizers read, whose states are too many to cache by
+//! state.
+//!
+//! Such states are dropped with the lookahead that visited them, so nothing can be cached by state.
+//! But most inputs are read from them as from one of a few *named* states (an equivalence class
+//! with exceptions). Masks of the named states are cached with the vocabulary; the exceptional
+//! tokens are read from the state itself.
+
+use std::sync::{Arc, MutexGuard};
+
+use formalm_automata::json_escapes::EscapePolicy;
+use formalm_automata::{
+    CharRecognizer, Error, ForkSafeMutex, JsonStringState, Machine, MaskClassId, MaskClasses,
+    RegularMaskClasses, RepresentativeState, SharedRepresentative, StateId, StatesAsClasses,
+};
+use formalm_vocabulary::{JsonStringTokens, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use crate::json_string::length::QuoteContinuations;
+use crate::json_string::regular::walk_escaped;
+use crate::lexical::LexicalMasks;
+use crate::mask::{MaskWords, patch};
+use crate::mask_builder::MaskBuilder;
+use crate::mask_cache::MaskCache;
+use crate::prefix_sharing::read_in_order;
+use crate::trie_walk::TrieWalk;
+
+/// Maximum number of cached named states and of cached character sets. Chosen, not measured.
+const MAX_CACHED: usize = 128;
+
+/// A named state of a recognizer, with the recognizer's address.
+type NamedState = (usize, EscapePolicy, String);
+
+/// Cache of masks of named states.
+#[derive(Debug, Default)]
+pub(crate) struct CustomStringMasks(ForkSafeMutex<CustomStringTables>);
+
+#[derive(Debug, Default)]
+struct CustomStringTables {
+    /// Unescaped tokens that continue the string. A recognizer lives as long as its entry, so its
+    /// address stays unique.
+    continuing: FxHashMap<NamedState, (Arc<dyn CharRecognizer>, Arc<MaskWords>)>,
+    /// Tokens that contain one of some characters, in byte order.
+    containing: FxHashMap<u128, Arc<[u32]>>,
+}
+
+/// Returns the bitmask of the tokens that continue the string.
+pub(crate) fn continuing(
+    kept: &CustomStringMasks,
+    vocabulary: &Vocabulary,
+    (text, (recognizer, like)): (&JsonStringState, &SharedRepresentative),
+) -> Result<Vec<u32>, Error> {
+    let strings = vocabulary.json_string_tokens(text.escapes);
+    let named = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
+    let known = kept.lock().continuing.get(&named).map(|known| Arc::clone(&known.1));
+    let base = match known {
+        Some(known) => known,
+        None => {
+            let base: Arc<MaskWords> =
+                unescaped_tokens(vocabulary, strings, (text, like.state))?.into();
+            let continuing = &mut kept.lock().continuing;
+            if continuing.len() == MAX_CACHED {
+                continuing.clear();
+            }
+            continuing.insert(named, (Arc::clone(recognizer), Arc::clone(&base)));
+            base
+        }
+    };
+    let mut words = base.to_vec();
+    read_exceptions(kept, vocabulary, (text, like), &mut words)?;
+    words
+        .iter_mut()
+        .zip(&**strings.continuing_unescaped())
+        .for_each(|(word, unescaped_tokens)| *word &= unescaped_tokens);
+    let step = |state: StateId, byte: u8| text.machine.step(state, byte);
+    let start = (text.state, text.escapes);
+    walk_escaped(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
+        patch(&mut words, strings.escaped_tokens(spelling), &[]);
+    })?;
+    Ok(words)
+}
+
+/// Returns the unescaped tokens that continue the string from a state.
+fn unescaped_tokens(
+    vocabulary: &Vocabulary,
+    strings: &JsonStringTokens,
+    (text, state): (&JsonStringState, StateId),
+) -> Result<Vec<u32>, Error> {
+    let keys = RegularMaskClasses::new(Arc::clone(&text.machine), vocabulary.longest_token_bytes());
+    let (lexical, memo, continuations) =
+        (&LexicalMasks::default(), &MaskCache::new(0), &QuoteContinuations::default());
+    let mask =
+        MaskBuilder { key: keys.mask_class(state)?, vocabulary, lexical, memo, continuations };
+    let mut words = vec![0; strings.continuing_unescaped().len()];
+    keys.visit(mask)?.fill(&mut words);
+    words
+        .iter_mut()
+        .zip(&**strings.continuing_unescaped())
+        .for_each(|(word, unescaped_tokens)| *word &= unescaped_tokens);
+    Ok(words)
+}
+
+/// Reads the tokens for which the state differs from the named one.
+fn read_exceptions(
+    kept: &CustomStringMasks,
+    vocabulary: &Vocabulary,
+    (text, like): (&JsonStringState, &RepresentativeState<StateId>),
+    words: &mut MaskWords,
+) -> Result<(), Error> {
+    let (machine, trie) = (&*text.machine, vocabulary.trie());
+    let keys = StatesAsClasses::new(machine);
+    for byte in (0..128u8).filter(|byte| like.excluded_first >> byte & 1 != 0) {
+        let Some(root) = trie.root_child(byte) else { continue };
+        patch(words, &[], trie.tokens_at(root));
+        patch(words, &[], trie.tokens_below(root));
+        if let Some(next) = machine.step(text.state, byte)? {
+            let next = MaskClassId::from_number(next.number());
+            TrieWalk::new(&keys, trie)
+                .subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
+        }
+    }
+    let containing = kept.containing(vocabulary, like.excluded_anywhere);
+    let step = |state: StateId, byte: u8| machine.step(state, byte);
+    let containing = containing.iter().copied();
+    read_in_order(vocabulary, containing, text.state, &step, &mut |token, is_viable| {
+        set(words, token, is_viable);
+    })?;
+    let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
+    for &(_, token) in vocabulary.json_string_tokens(text.escapes).continuing_longer(like.max_chars)
+    {
+        set(words, token, machine.walk(text.state, bytes(token))?.is_ok());
+    }
+    Ok(())
+}
+
+fn set(words: &mut MaskWords, token: u32, is_viable: bool) {
+    let token = &[token][..];
+    let (add, remove) = if is_viable { (token, &[][..]) } else { (&[][..], token) };
+    patch(words, add, remove);
+}
+
+impl CustomStringMasks {
+    fn lock(&self) -> MutexGuard<'_, CustomStringTables> {
+        self.0.lock()
+    }
+
+    /// Returns the tokens that contain one of some characters.
+    fn containing(&self, vocabulary: &Vocabulary, characters: u128) -> Arc<[u32]> {
+        if characters == 0 {
+            return Arc::default();
+        }
+        let containing = &mut self.lock().containing;
+        if let Some(known) = containing.get(&characters) {
+            return Arc::clone(known);
+        }
+        if containing.len() == MAX_CACHED {
+            containing.clear();
+        }
+        let has = |byte: &u8| byte.is_ascii() && characters >> byte & 1 != 0;
+        let order = vocabulary.trie().order().iter().copied();
+        let found: Arc<[u32]> = order
+            .filter(|&token| vocabulary.token_bytes(token).is_some_and(|one| one.iter().any(has)))
+            .collect();
+        containing.insert(characters, Arc::clone(&found));
+        found
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let CustomStringTables { continuing, containing } = &*self.lock();
+        let continuing =
+            continuing.iter().map(|(named, (_, words))| 4 * words.len() + named.2.len() + 100);
+        let containing = containing.values().map(|tokens| 4 * tokens.len() + 50);
+        continuing.sum::<usize>() + containing.sum::<usize>()
+    }
+}

@@ -1,0 +1,321 @@
+//! Masks inside JSON strings whose content a regular machine reads.
+//!
+//! The effect of tokens before the string ends depends only on the machine, its state and the
+//! allowed escapes. So it is computed with the methods of regular languages and cached with the
+//! vocabulary, where all constraints find it:
+//!
+//! - tokens without escapes: the machine's own mask, restricted to these tokens;
+//! - tokens with escapes: a walk of their spellings. If few bytes may follow, as in an enumeration,
+//!   one walk finds both;
+//! - closing tokens: those whose prefix is accepted, grouped by the suffix after the quote. The
+//!   surroundings of the string decide which suffixes are viable ([`QuoteContinuations`]).
+
+mod continuing_tokens;
+mod escaped_walk;
+mod strategies;
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, MutexGuard};
+
+use formalm_automata::json_escapes::EscapePolicy;
+use formalm_automata::{
+    Automaton, Error, ForkSafeMutex, JsonStringState, LruCache, Machine, MaskAutomaton,
+    MaskClassId, MaskClasses, RegularMaskClasses, StateId,
+};
+use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
+use rustc_hash::FxHashMap;
+
+use crate::json_string::custom::{self, CustomStringMasks};
+use crate::json_string::length::QuoteContinuations;
+use crate::json_value::ValueLists;
+use crate::lexical::LexicalMasks;
+use crate::mask::Mask;
+use crate::mask_cache::MaskCache;
+use crate::prefix_sharing::LongStringTokens;
+use continuing_tokens::ContinuingTokens;
+use escaped_walk::continuing_by_walk;
+pub(crate) use escaped_walk::walk_escaped;
+
+/// Maximum number of cached machines; the least recently used is evicted. Chosen, not measured.
+const MAX_MACHINES: usize = 128;
+
+/// Memory of all tables, in bytes; beyond it the least recently used machines are evicted. 8 MiB,
+/// chosen, not measured.
+const MAX_TOTAL_BYTES: usize = 8 << 20;
+
+/// Memory of one machine, in bytes; beyond it its tables are rebuilt from scratch. 1 MiB; chosen,
+/// not measured.
+const MAX_MACHINE_BYTES: usize = 1 << 20;
+
+/// Number of viable bytes up to which a walk is faster than the machine's own mask. Chosen, not
+/// measured.
+const MAX_WALKED_BYTES: usize = 8;
+
+/// Memory, per machine, of masks that others are derived from, in bytes. Chosen, not measured.
+const BASE_MASK_BYTES: usize = 1 << 17;
+
+/// The tables that all constraints over a vocabulary share.
+#[derive(Debug, Default)]
+pub(crate) struct SharedStringMasks {
+    machines: ForkSafeMutex<MachineTable>,
+    /// Isolated values that several machines share.
+    pub(crate) values: ValueLists,
+    custom: CustomStringMasks,
+    long_tokens: LongStringTokens,
+}
+
+/// A machine, by its address: it lives as long as its entry.
+type MachineKey = (usize, EscapePolicy);
+
+#[derive(Debug, Default)]
+struct MachineTable {
+    known: LruCache<MachineKey, Arc<RegularStringMasks>>,
+    /// Memory of the tables of all machines.
+    bytes: Arc<AtomicUsize>,
+}
+
+/// The effect of tokens inside the strings of one machine.
+#[derive(Debug)]
+struct RegularStringMasks {
+    keys: RegularMaskClasses,
+    /// Tables for computing masks; only masks that others are derived from are kept here.
+    own: (LexicalMasks, MaskCache, QuoteContinuations),
+    tables: ForkSafeMutex<RegularStringTables>,
+    /// Memory of the tables of all machines.
+    total: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Default)]
+struct RegularStringTables {
+    by_key: FxHashMap<MaskClassId, ContinuingTokens>,
+    continuing: FxHashMap<StateId, ContinuingTokens>,
+    ends: FxHashMap<StateId, Arc<ClosingTokens>>,
+    bytes: usize,
+}
+
+/// The tokens that close a string.
+#[derive(Debug, Default)]
+struct ClosingTokens {
+    /// A state in which the string may end.
+    state: Option<StateId>,
+    /// Tokens that end with the quote.
+    exact: Vec<u32>,
+    /// `(suffix, token)` of tokens with a suffix.
+    with_suffix: Vec<(u32, u32)>,
+}
+
+/// Returns the mask of a class inside a string; `None` if it is not between two characters.
+pub(crate) fn mask(
+    keys: &impl MaskAutomaton,
+    vocabulary: &Vocabulary,
+    continuations: &QuoteContinuations,
+    (key, text): (MaskClassId, &JsonStringState),
+) -> Result<Option<Mask>, Error> {
+    if !text.is_char_boundary()? {
+        return Ok(None);
+    }
+    let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
+    let strings = vocabulary.json_string_tokens(text.escapes);
+    let (continuing, ends) = match &text.representative {
+        Some(like) => {
+            let words = custom::continuing(&kept.custom, vocabulary, (text, like))?;
+            (
+                ContinuingTokens::of(Mask::from_words(words)),
+                Arc::new(ClosingTokens::of(strings, text)?),
+            )
+        }
+        None => {
+            let within = kept.of(vocabulary, text);
+            if within.memory_bytes() > MAX_MACHINE_BYTES {
+                kept.evict(text);
+            }
+            (within.continuing(vocabulary, strings, text)?, within.ends(strings, text)?)
+        }
+    };
+    let mut ended = Vec::new();
+    if let Some(state) = ends.state
+        && let Some(closed) = keys.step(keys.with_string_state(key, state)?, b'"')?
+    {
+        let viable = continuations.of(keys, strings, closed)?;
+        ended.extend_from_slice(&ends.exact);
+        let with_suffix = ends.with_suffix.iter().filter(|&&(rest, _)| viable.has(rest));
+        ended.extend(with_suffix.map(|&(_, token)| token));
+    }
+    let words = vocabulary.len().div_ceil(32);
+    Ok(Some(match continuing {
+        ContinuingTokens::Few(few) => Mask::from_ids(&[&few[..], &ended[..]].concat(), words),
+        ContinuingTokens::Many(base) => Mask::patched(&base, ended, Vec::new()),
+    }))
+}
+
+impl SharedStringMasks {
+    fn lock(&self) -> MutexGuard<'_, MachineTable> {
+        self.machines.lock()
+    }
+
+    fn of(&self, vocabulary: &Vocabulary, text: &JsonStringState) -> Arc<RegularStringMasks> {
+        let machine_key = (Arc::as_ptr(&text.machine) as usize, text.escapes);
+        let machines = &mut *self.lock();
+        if let Some(known) =
+            machines.known.get(&machine_key).filter(|known| !known.keys.is_abandoned())
+        {
+            return known;
+        }
+        while (machines.known.len() >= MAX_MACHINES
+            || machines.bytes.load(Relaxed) > MAX_TOTAL_BYTES)
+            && machines.known.evict_oldest()
+        {}
+        let machine = Arc::clone(&text.machine);
+        let total = Arc::clone(&machines.bytes);
+        let within = RegularStringMasks::new(machine, vocabulary.longest_token_bytes(), total);
+        let within = Arc::new(within);
+        machines.known.insert(machine_key, Arc::clone(&within));
+        within
+    }
+
+    /// Evicts a machine that has grown too much.
+    fn evict(&self, text: &JsonStringState) {
+        let machine_key = (Arc::as_ptr(&text.machine) as usize, text.escapes);
+        self.lock().known.remove(&machine_key);
+    }
+}
+
+impl VocabularyExtension for SharedStringMasks {
+    fn memory_bytes(&self) -> usize {
+        let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
+        machines
+            + self.values.memory_bytes()
+            + self.custom.memory_bytes()
+            + self.long_tokens.memory_bytes()
+    }
+}
+
+impl Drop for RegularStringMasks {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.tables().bytes, Relaxed);
+    }
+}
+
+impl RegularStringMasks {
+    fn new(
+        machine: Arc<Automaton>,
+        max_token_len: usize,
+        total: Arc<AtomicUsize>,
+    ) -> RegularStringMasks {
+        let own = (
+            LexicalMasks::default(),
+            MaskCache::new(BASE_MASK_BYTES),
+            QuoteContinuations::default(),
+        );
+        RegularStringMasks {
+            keys: RegularMaskClasses::new(machine, max_token_len),
+            own,
+            tables: ForkSafeMutex::default(),
+            total,
+        }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, RegularStringTables> {
+        self.tables.lock()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of::<RegularStringMasks>() + self.keys.memory_bytes() + self.tables().bytes
+    }
+
+    /// Counts bytes of the tables.
+    fn count(&self, tables: &mut RegularStringTables, bytes: usize) {
+        // A map entry takes about as much again as its content.
+        tables.bytes += bytes + 64;
+        self.total.fetch_add(bytes + 64, Relaxed);
+    }
+
+    /// Returns the tokens that continue the string.
+    fn continuing(
+        &self,
+        vocabulary: &Vocabulary,
+        strings: &JsonStringTokens,
+        text: &JsonStringState,
+    ) -> Result<ContinuingTokens, Error> {
+        if let Some(known) = self.tables().continuing.get(&text.state) {
+            return Ok(known.clone());
+        }
+        let live = text.machine.live_bytes(text.state)?;
+        let few = if live.len() <= MAX_WALKED_BYTES {
+            continuing_by_walk(vocabulary, text, live)?
+        } else {
+            None
+        };
+        let (continuing, bytes) = match few {
+            Some(few) => (few.clone(), few.bytes()),
+            None => (self.by_class(vocabulary, strings, text)?, 0),
+        };
+        let mut tables = self.tables();
+        self.count(&mut tables, bytes);
+        tables.continuing.insert(text.state, continuing.clone());
+        Ok(continuing)
+    }
+
+    /// Returns the tokens that continue the string, if many bytes may follow.
+    fn by_class(
+        &self,
+        vocabulary: &Vocabulary,
+        strings: &JsonStringTokens,
+        text: &JsonStringState,
+    ) -> Result<ContinuingTokens, Error> {
+        let key = self.keys.mask_class(text.state)?;
+        if let Some(known) = self.tables().by_key.get(&key) {
+            return Ok(known.clone());
+        }
+        let (continuing, is_shared) = self.find(vocabulary, strings, text)?;
+        let mut tables = self.tables();
+        self.count(&mut tables, if is_shared { 0 } else { continuing.bytes() });
+        tables.by_key.insert(key, continuing.clone());
+        Ok(continuing)
+    }
+
+    /// Returns the tokens that close the string.
+    fn ends(
+        &self,
+        strings: &JsonStringTokens,
+        text: &JsonStringState,
+    ) -> Result<Arc<ClosingTokens>, Error> {
+        if let Some(known) = self.tables().ends.get(&text.state) {
+            return Ok(Arc::clone(known));
+        }
+        let ends = Arc::new(ClosingTokens::of(strings, text)?);
+        let mut tables = self.tables();
+        self.count(&mut tables, 4 * ends.exact.len() + 8 * ends.with_suffix.len());
+        tables.ends.insert(text.state, Arc::clone(&ends));
+        Ok(ends)
+    }
+}
+
+impl ClosingTokens {
+    fn of(strings: &JsonStringTokens, text: &JsonStringState) -> Result<ClosingTokens, Error> {
+        let machine = &text.machine;
+        let mut ends = ClosingTokens::default();
+        let mut end = |text: u32, state: StateId| {
+            if machine.is_accepting(state) {
+                ends.state = Some(state);
+                for one in strings.closing_tokens(text) {
+                    match one.suffix {
+                        None => ends.exact.push(one.token),
+                        Some(rest) => ends.with_suffix.push((rest, one.token)),
+                    }
+                }
+            }
+        };
+        end(0, text.state);
+        let step = |state: StateId, byte: u8| machine.step(state, byte);
+        walk_escaped(
+            strings.prefix_nodes(),
+            (text.state, text.escapes),
+            &step,
+            &mut |_, text, state| {
+                end(text, state);
+            },
+        )?;
+        Ok(ends)
+    }
+}

@@ -1,0 +1,219 @@
+//! Computes the mask of a mask class by the cheapest exact method.
+//!
+//! 0. A machine with a lexer: token summaries within lexemes, and the parser for what follows
+//!    ([`crate::lexical`]).
+//! 1. A class that repeats a character class ([`crate::repetition`]): most tokens stay inside the
+//!    repetition; their bitmask is shared by every language over the vocabulary.
+//! 2. A class most of whose letters lead to such a class (the start of `x+`), or to one with a
+//!    known mask: that mask, patched where a walk of both classes together finds a difference.
+//! 3. Any other class: a walk along the trie from the viable bytes.
+//!
+//! A machine may also provide the mask itself.
+
+use formalm_automata::{ClassVisitor, Error, LiteralList, MaskAutomaton, MaskClassId};
+use formalm_vocabulary::Vocabulary;
+
+use crate::json_string::length::{self, QuoteContinuations};
+use crate::json_string::regular;
+use crate::json_value::TokenTable;
+use crate::lexical::LexicalMasks;
+use crate::mask::{Mask, patch};
+use crate::mask_cache::MaskCache;
+use crate::repetition;
+use crate::trie_strings::along;
+use crate::trie_walk::difference;
+
+/// The computation of one mask.
+pub(crate) struct MaskBuilder<'a> {
+    pub(crate) key: MaskClassId,
+    pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) lexical: &'a LexicalMasks,
+    /// Masks of other classes.
+    pub(crate) memo: &'a MaskCache,
+    pub(crate) continuations: &'a QuoteContinuations,
+}
+
+impl ClassVisitor for MaskBuilder<'_> {
+    type Result = Result<Mask, Error>;
+
+    fn visit(self, steps: &impl MaskAutomaton) -> Result<Mask, Error> {
+        if let Some(words) = steps.direct_mask(self.key)? {
+            return Ok(Mask::from_words(words));
+        }
+        if let Some(lexemes) = steps.lexical_machine()
+            && let Some(mask) = self.lexical.mask(lexemes, self.vocabulary, self.key)?
+        {
+            return Ok(mask);
+        }
+        self.mask(steps, self.key)
+    }
+}
+
+impl MaskBuilder<'_> {
+    fn mask(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
+        if let Some(mask) = self.tabulated(keys, key)? {
+            return Ok(mask);
+        }
+        if let Some(reference) = keys.reference_class(key)?
+            && let Some(mask) = self.reference(keys, reference)?
+        {
+            let tables = (self.vocabulary, self.continuations);
+            return from_reference(keys, tables, (key, reference), mask);
+        }
+        self.plain(keys, key)
+    }
+
+    /// Returns the mask of a class for which precomputed tables classify most tokens.
+    fn tabulated(
+        &self,
+        keys: &impl MaskAutomaton,
+        key: MaskClassId,
+    ) -> Result<Option<Mask>, Error> {
+        if let Some(escapes) = keys.unconstrained_string(key)? {
+            let strings = self.vocabulary.json_string_tokens(escapes);
+            return length::open(keys, self.continuations, strings, key).map(Some);
+        }
+        if let Some(text) = keys.json_string_state(key)?
+            && let Some(mask) =
+                regular::mask(keys, self.vocabulary, self.continuations, (key, &text))?
+        {
+            return Ok(Some(mask));
+        }
+        repetition::mask(keys, self.continuations, self.vocabulary, key)
+    }
+
+    /// Returns the mask that others are derived from, if tables give it. Many are derived from the
+    /// same one.
+    fn reference(
+        &self,
+        keys: &impl MaskAutomaton,
+        reference: MaskClassId,
+    ) -> Result<Option<Mask>, Error> {
+        let kept = keys.cacheable_class(reference);
+        if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
+            return Ok(Some(known));
+        }
+        let Some(mask) = self.tabulated(keys, reference)? else {
+            return Ok(self.memo.with(reference.number(), Mask::clone));
+        };
+        if let Some(kept) = kept {
+            self.memo.insert(kept.number(), mask.clone());
+        }
+        Ok(Some(mask))
+    }
+
+    /// Computes the mask by a walk along the vocabulary.
+    fn plain(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
+        let vocabulary = self.vocabulary;
+        let words = vocabulary.len().div_ceil(32);
+        if let Some(literals) = keys.closing_literals(key, None)? {
+            let ids = self.along_texts(keys, key, &literals)?;
+            return Ok(Mask::from_ids(&ids, words));
+        }
+        let quoted = match keys.possible_bytes(key)? {
+            Some(few) => few.contains(b'"'),
+            None => true,
+        };
+        let opened = if quoted { self.opened(keys, key)? } else { None };
+        let values = &self.continuations.values;
+        match opened {
+            None => values.mask(keys, TokenTable::Tokens(vocabulary), (key, words)),
+            Some(opened) => {
+                let mut ids = Vec::new();
+                values.below(keys, TokenTable::Unquoted(vocabulary), (None, key), &mut ids)?;
+                Ok(opened.with(ids))
+            }
+        }
+    }
+
+    /// Returns the tokens along literals that a class reads up to a quote, and after it.
+    fn along_texts(
+        &self,
+        keys: &impl MaskAutomaton,
+        key: MaskClassId,
+        literals: &LiteralList,
+    ) -> Result<Vec<u32>, Error> {
+        let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
+        along(trie, literals, |node| ids.extend_from_slice(trie.tokens_at(node)));
+        let strings = self.vocabulary.json_string_tokens(literals.escapes);
+        for text in literals.iter() {
+            let Some(number) = strings.prefix_id(text) else { continue };
+            let ends =
+                length::ClosingAfterPrefix::of(keys, self.continuations, strings, (key, text))?;
+            ids.extend(
+                strings
+                    .closing_tokens(number)
+                    .iter()
+                    .filter(|one| ends.has(one))
+                    .map(|one| one.token),
+            );
+        }
+        Ok(ids)
+    }
+
+    /// Returns the tokens that begin with a quote, if it opens a JSON string of which at most the
+    /// length is constrained.
+    fn opened(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Option<Mask>, Error> {
+        let Some(inside) = keys.step(key, b'"')? else { return Ok(None) };
+        let Some(repetition) = keys.char_repetition(inside)? else { return Ok(None) };
+        let Some(escapes) = repetition.json_string else { return Ok(None) };
+        let strings = self.vocabulary.string_opening_tokens(escapes);
+        length::mask(keys, self.continuations, strings, &repetition).map(Some)
+    }
+}
+
+fn from_reference(
+    keys: &impl MaskAutomaton,
+    (vocabulary, continuations): (&Vocabulary, &QuoteContinuations),
+    (key, reference): (MaskClassId, MaskClassId),
+    mask: Mask,
+) -> Result<Mask, Error> {
+    let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
+    match keys.closing_literals(key, Some(reference))? {
+        None => {
+            let both = (Some(key), Some(reference));
+            difference(keys, vocabulary.trie(), None, both, &mut only_key, &mut only_reference)?;
+        }
+        Some(literals) => {
+            let strings = vocabulary.json_string_tokens(literals.escapes);
+            for text in literals.iter() {
+                let Some(number) = strings.prefix_id(text) else { continue };
+                let ends =
+                    length::ClosingAfterPrefix::of(keys, continuations, strings, (key, text))?;
+                let others = length::ClosingAfterPrefix::of(
+                    keys,
+                    continuations,
+                    strings,
+                    (reference, text),
+                )?;
+                for one in strings.closing_tokens(number) {
+                    match (ends.has(one), others.has(one)) {
+                        (true, false) => only_key.push(one.token),
+                        (false, true) => only_reference.push(one.token),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    match mask {
+        Mask::Patched { base, add, remove } => {
+            only_reference.sort_unstable();
+            only_key.sort_unstable();
+            let kept = |ids: &[u32], without: &[u32]| -> Vec<u32> {
+                ids.iter().copied().filter(|id| without.binary_search(id).is_err()).collect()
+            };
+            let mut add = kept(&add, &only_reference);
+            let mut remove = kept(&remove, &only_key);
+            add.extend(only_key);
+            remove.extend(only_reference);
+            Ok(Mask::patched(&base, add, remove))
+        }
+        mask => {
+            let mut words = vec![0; vocabulary.len().div_ceil(32)];
+            mask.fill(&mut words);
+            patch(&mut words, &only_key, &only_reference);
+            Ok(Mask::from_words(words))
+        }
+    }
+}

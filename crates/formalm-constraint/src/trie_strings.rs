@@ -1,0 +1,114 @@
+//! Reading of words and literals along prefix trees.
+
+use formalm_automata::{ByteSet, Error, LiteralList, MaskAutomaton, MaskClassId, ValueEnd};
+use formalm_vocabulary::{TokenTrie, TrieNode};
+
+/// Emits the words at and below a node that are viable from a class, with the classes they lead to.
+/// The node is not read yet.
+pub(crate) fn words<K: MaskAutomaton>(
+    keys: &K,
+    nodes: &[TrieNode],
+    (root, key): (u32, MaskClassId),
+    emit: &mut impl FnMut(u32, MaskClassId),
+) -> Result<(), Error> {
+    words_within(keys, nodes, (&[(root, false)], key), None, emit)
+}
+
+/// Emits the words at and below nodes, or only below those already read, that are viable from a
+/// class. Inside an isolated value it reads up to its end.
+pub(crate) fn words_within<K: MaskAutomaton>(
+    keys: &K,
+    nodes: &[TrieNode],
+    (roots, key): (&[(u32, bool)], MaskClassId),
+    mut exits: Option<&mut Vec<u32>>,
+    emit: &mut impl FnMut(u32, MaskClassId),
+) -> Result<(), Error> {
+    let first = keys.possible_bytes(key)?;
+    let mut stack: Vec<(MaskClassId, Option<ByteSet>)> = Vec::new();
+    for &(root, is_read) in roots {
+        let top = nodes[root as usize].depth() + usize::from(is_read);
+        let mut at = root + u32::from(is_read);
+        stack.clear();
+        stack.push((key, first));
+        if exits.is_some()
+            && let ValueEnd::MayEnd(bytes) = keys.value_end(key)?
+        {
+            stack[0].1 = Some(bytes);
+        }
+        while at < nodes[root as usize].end() {
+            let here = nodes[at as usize];
+            let depth = here.depth() - top;
+            let (before, few) = stack[depth];
+            let skipped = few.is_some_and(|few| !few.contains(here.byte()));
+            let next = if skipped { None } else { keys.step(before, here.byte())? };
+            let Some(next) = next else {
+                at = here.end();
+                continue;
+            };
+            if let Some(word) = here.word() {
+                emit(word, next);
+            }
+            if here.end() > at + 1 {
+                let mut few =
+                    if K::KNOWS_POSSIBLE_BYTES { keys.possible_bytes(next)? } else { None };
+                if let Some(exits) = &mut exits {
+                    let ended = keys.value_end(next)?;
+                    if ended != ValueEnd::Open {
+                        exits.push(at);
+                    }
+                    match ended {
+                        ValueEnd::Open => {}
+                        ValueEnd::MayEnd(bytes) => few = Some(bytes),
+                        ValueEnd::Ended => {
+                            at = here.end();
+                            continue;
+                        }
+                    }
+                }
+                stack.truncate(depth + 1);
+                stack.push((next, few));
+            }
+            at += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Emits the trie nodes along literals, each once.
+pub(crate) fn along(trie: &TokenTrie, literals: &LiteralList, mut emit: impl FnMut(u32)) {
+    let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
+    for text in literals.iter() {
+        let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
+        before = text;
+        if path.len() < common {
+            // No token is that long.
+            continue;
+        }
+        path.truncate(common);
+        for &byte in &text[common..] {
+            let next = match path.last() {
+                Some(&node) => trie.child(node, byte),
+                None => trie.root_child(byte),
+            };
+            let Some(next) = next else { break };
+            path.push(next);
+            emit(next);
+        }
+    }
+}
+
+/// Returns the class after a string.
+pub(crate) fn read(
+    keys: &impl MaskAutomaton,
+    key: MaskClassId,
+    text: &[u8],
+) -> Result<Option<MaskClassId>, Error> {
+    let mut key = key;
+    for &byte in text {
+        match keys.step(key, byte)? {
+            Some(next) => key = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(key))
+}

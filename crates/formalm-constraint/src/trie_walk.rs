@@ -1,0 +1,428 @@
+//! Walks of a machine along the vocabulary trie.
+
+use formalm_automata::deadline::check_deadline;
+use formalm_automata::{
+    AcceptingMaskAutomaton, ByteSet, CharRepetition, ClassCover, Error, Machine, MaskAutomaton,
+    MaskClassId, StateId, ValueEnd,
+};
+use formalm_vocabulary::TokenTrie;
+use rustc_hash::FxHashMap;
+
+/// Maximum number of end nodes: with more, walking on from each takes longer than walking once.
+/// Chosen, not measured.
+const MAX_END_NODES: usize = 4096;
+
+/// The deadline is checked at nodes whose numbers have these bits zero.
+pub(crate) const DEADLINE_CHECK_MASK: u32 = 63;
+
+/// ASCII digits.
+const DIGITS: u128 = 0x3FF << b'0';
+
+/// The characters over which a mask class loops.
+#[derive(Clone, Copy, Debug, Default)]
+struct SelfLoops {
+    ascii: u128,
+    wide: bool,
+}
+
+/// A walk of mask classes along a trie. Tokens are emitted as slices of the trie's order.
+pub(crate) struct TrieWalk<'a, K> {
+    keys: &'a K,
+    trie: &'a TokenTrie,
+    loops: FxHashMap<MaskClassId, SelfLoops>,
+    stack: Vec<MaskClassId>,
+    /// Per stack entry, the bytes that may follow, if they are few.
+    few: Vec<Option<ByteSet>>,
+    /// Inner nodes at which an isolated value has ended.
+    exits: Option<Vec<u32>>,
+}
+
+impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
+    pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
+        let (loops, stack, few) = Default::default();
+        TrieWalk { keys, trie, loops, stack, few, exits: None }
+    }
+
+    /// Creates a walk inside an isolated value, up to its end.
+    pub(crate) fn inside_value(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
+        TrieWalk { exits: Some(Vec::new()), ..TrieWalk::new(keys, trie) }
+    }
+
+    /// Returns the inner nodes at which the isolated value has ended.
+    pub(crate) fn into_exits(self) -> Vec<u32> {
+        self.exits.unwrap_or_default()
+    }
+
+    /// Emits the tokens viable from `key` whose first byte is in `first`.
+    pub(crate) fn tokens(
+        &mut self,
+        key: MaskClassId,
+        first: impl IntoIterator<Item = u8>,
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        for byte in first {
+            if let Some(node) = self.trie.root_child(byte)
+                && let Some(next) = self.keys.step(key, byte)?
+            {
+                self.subtree(node, next, emit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Emits the tokens at and below `node`, which was just read and led to `key`.
+    pub(crate) fn subtree(
+        &mut self,
+        node: u32,
+        key: MaskClassId,
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        let trie = self.trie;
+        let nodes = trie.nodes();
+        if nodes[node as usize].word().is_some() {
+            emit(trie.tokens_at(node));
+        }
+        if self.is_all_digits(node, key)? {
+            emit(trie.tokens_below(node));
+            return Ok(());
+        }
+        let Some(continues) = self.continues(node, key)? else { return Ok(()) };
+        if self.knows_loops(key) && self.skips(key, node)? {
+            emit(trie.tokens_below(node));
+            return Ok(());
+        }
+        self.enter(node, key)?;
+        self.narrow(node, continues);
+        self.rest_of_subtree(node, emit)
+    }
+
+    /// Returns whether an isolated value continues below a node. `Some(Some(bytes))`: only with
+    /// `bytes`, others belong to its surroundings. `Some(None)`: with any byte. `None`: it has
+    /// ended.
+    #[inline]
+    fn continues(&mut self, node: u32, key: MaskClassId) -> Result<Option<Option<ByteSet>>, Error> {
+        if self.exits.is_none() {
+            return Ok(Some(None));
+        }
+        self.continues_in_value(node, key)
+    }
+
+    fn continues_in_value(
+        &mut self,
+        node: u32,
+        key: MaskClassId,
+    ) -> Result<Option<Option<ByteSet>>, Error> {
+        let Some(exits) = &mut self.exits else { return Ok(Some(None)) };
+        if self.trie.nodes()[node as usize].end() == node + 1 {
+            return Ok(Some(None));
+        }
+        let ended = self.keys.value_end(key)?;
+        if ended != ValueEnd::Open {
+            exits.push(node);
+        }
+        Ok(match ended {
+            ValueEnd::Open => Some(None),
+            ValueEnd::MayEnd(bytes) => Some(Some(bytes)),
+            ValueEnd::Ended => None,
+        })
+    }
+
+    /// Restricts the bytes that may follow a node.
+    fn narrow(&mut self, node: u32, bytes: Option<ByteSet>) {
+        let depth = self.trie.nodes()[node as usize].depth();
+        if let (Some(bytes), Some(few)) = (bytes, self.few.get_mut(depth)) {
+            *few = Some(few.map_or(bytes, |few| few.intersection(bytes)));
+        }
+    }
+
+    /// Emits the tokens below `node`, which was read and led to `key`.
+    pub(crate) fn below(
+        &mut self,
+        node: u32,
+        key: MaskClassId,
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        self.enter(node, key)?;
+        if self.exits.is_some()
+            && let ValueEnd::MayEnd(bytes) = self.keys.value_end(key)?
+        {
+            self.narrow(node, Some(bytes));
+        }
+        self.rest_of_subtree(node, emit)
+    }
+
+    /// Records the mask class after a node.
+    fn enter(&mut self, node: u32, key: MaskClassId) -> Result<(), Error> {
+        let top = self.trie.nodes()[node as usize].depth();
+        self.stack.resize(self.stack.len().max(top + 1), key);
+        self.stack[top] = key;
+        if K::KNOWS_POSSIBLE_BYTES {
+            self.few.resize(self.few.len().max(top + 1), None);
+            self.few[top] = self.keys.possible_bytes(key)?;
+        }
+        Ok(())
+    }
+
+    fn rest_of_subtree(&mut self, node: u32, emit: &mut impl FnMut(&[u32])) -> Result<(), Error> {
+        let trie = self.trie;
+        let nodes = trie.nodes();
+        let end = nodes[node as usize].end();
+        let mut at = node + 1;
+        while at < end {
+            let here = nodes[at as usize];
+            let depth = here.depth();
+            if K::KNOWS_POSSIBLE_BYTES
+                && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()))
+            {
+                at = here.end();
+                continue;
+            }
+            if at & DEADLINE_CHECK_MASK == 0 {
+                check_deadline()?;
+            }
+            let before = self.stack[depth - 1];
+            let Some(next) = self.keys.step(before, here.byte())? else {
+                at = here.end();
+                continue;
+            };
+            if self.is_all_digits(at, next)? {
+                emit(trie.tokens_at(at));
+                emit(trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
+            let Some(continues) = self.continues(at, next)? else {
+                emit(trie.tokens_at(at));
+                at = here.end();
+                continue;
+            };
+            let may_skip = here.end() > at + 1 && (next == before || self.knows_loops(next));
+            if may_skip && self.skips(next, at)? {
+                emit(trie.tokens_at(at));
+                emit(trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
+            if here.word().is_some() {
+                emit(trie.tokens_at(at));
+            }
+            if depth == self.stack.len() {
+                self.stack.push(next);
+            } else {
+                self.stack[depth] = next;
+            }
+            if K::KNOWS_POSSIBLE_BYTES && here.end() > at + 1 {
+                self.few.resize(self.few.len().max(depth + 1), None);
+                self.few[depth] = self.keys.possible_bytes(next)?;
+                self.narrow(at, continues);
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if the subtree below a node is not empty and has only digits, any of which
+    /// may follow.
+    #[inline]
+    fn is_all_digits(&self, node: u32, key: MaskClassId) -> Result<bool, Error> {
+        let has_below = self.trie.nodes()[node as usize].end() > node + 1;
+        let asks = K::KNOWS_POSSIBLE_BYTES
+            && has_below
+            && self.trie.signature(node).is_within(DIGITS, false);
+        Ok(asks && self.keys.accepts_any_digits(key)?)
+    }
+
+    /// Returns `true` if the loops of a class are known, for machines with expensive steps.
+    fn knows_loops(&self, key: MaskClassId) -> bool {
+        K::KNOWS_POSSIBLE_BYTES && self.loops.contains_key(&key)
+    }
+
+    /// Returns `true` if the class loops over everything below a node.
+    fn skips(&mut self, key: MaskClassId, node: u32) -> Result<bool, Error> {
+        let loops = match self.loops.get(&key) {
+            Some(&loops) => loops,
+            None => {
+                let loops = self_loops(self.keys, key)?;
+                self.loops.insert(key, loops);
+                loops
+            }
+        };
+        Ok(self.trie.signature(node).is_within(loops.ascii, loops.wide))
+    }
+}
+
+impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
+    /// Returns the inner nodes at which the input read from a class is in the language; `None` if
+    /// there are too many.
+    pub(crate) fn ends(&mut self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+        let nodes = self.trie.nodes();
+        let mut found = Vec::new();
+        self.stack = vec![key];
+        self.few =
+            if K::KNOWS_POSSIBLE_BYTES { vec![self.keys.possible_bytes(key)?] } else { Vec::new() };
+        let mut at = 0;
+        while (at as usize) < nodes.len() {
+            let here = nodes[at as usize];
+            let depth = here.depth();
+            let before = self.stack[depth - 1];
+            if at & DEADLINE_CHECK_MASK == 0 {
+                check_deadline()?;
+            }
+            let refused = K::KNOWS_POSSIBLE_BYTES
+                && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()));
+            let next = if refused { None } else { self.keys.step(before, here.byte())? };
+            let leaf = here.end() == at + 1;
+            let Some(next) = next.filter(|_| !leaf) else {
+                at = here.end();
+                continue;
+            };
+            if self.keys.is_accepting_class(next)? {
+                if found.len() == MAX_END_NODES {
+                    return Ok(None);
+                }
+                found.push(at);
+            } else if next == before && self.skips(next, at)? {
+                at = here.end();
+                continue;
+            }
+            self.enter(at, next)?;
+            at += 1;
+        }
+        Ok(Some(found))
+    }
+}
+
+fn self_loops<K: MaskAutomaton>(keys: &K, key: MaskClassId) -> Result<SelfLoops, Error> {
+    let repetition = keys.char_repetition(key)?;
+    let repetition = repetition.filter(|one| one.min == 0 && one.max.is_none());
+    let wide = repetition.as_ref().is_some_and(|one| one.wide == [ClassCover::Full; 4]);
+    if let Some(CharRepetition { ascii, .. }) = repetition {
+        return Ok(SelfLoops { ascii, wide });
+    }
+    let few = if K::KNOWS_POSSIBLE_BYTES { keys.possible_bytes(key)? } else { None };
+    let mut loops = SelfLoops::default();
+    for byte in (0..128u8).filter(|&byte| few.is_none_or(|few| few.contains(byte))) {
+        if keys.step(key, byte)? == Some(key) {
+            loops.ascii |= 1 << byte;
+        }
+    }
+    Ok(loops)
+}
+
+/// Walks two classes in lockstep. Collects the tokens that only the first or only the second
+/// allows, at and below a node that was just read, or everywhere.
+pub(crate) fn difference<K: MaskAutomaton>(
+    keys: &K,
+    trie: &TokenTrie,
+    root: Option<u32>,
+    pair: (Option<MaskClassId>, Option<MaskClassId>),
+    only_first: &mut Vec<u32>,
+    only_second: &mut Vec<u32>,
+) -> Result<(), Error> {
+    let differing =
+        |(first, second): (Option<MaskClassId>, Option<MaskClassId>)| match (first, second) {
+            _ if !K::KNOWS_POSSIBLE_BYTES => Ok(None),
+            (Some(first), Some(second)) => keys.differing_bytes(first, second),
+            (Some(one), None) | (None, Some(one)) => keys.possible_bytes(one),
+            (None, None) => Ok(None),
+        };
+    let nodes = trie.nodes();
+    let (top, mut at, end) = match root {
+        Some(root) => {
+            let here = nodes[root as usize];
+            match pair {
+                (Some(_), None) => only_first.extend_from_slice(trie.tokens_at(root)),
+                (None, Some(_)) => only_second.extend_from_slice(trie.tokens_at(root)),
+                _ => {}
+            }
+            (here.depth(), root + 1, here.end())
+        }
+        None => (0, 0, nodes.len() as u32),
+    };
+    if pair.0 == pair.1 {
+        return Ok(());
+    }
+    let mut stack = vec![(pair, differing(pair)?)];
+    while at < end {
+        let here = nodes[at as usize];
+        let depth = here.depth() - top;
+        let ((first, second), bytes) = stack[depth - 1];
+        if bytes.is_some_and(|bytes| !bytes.contains(here.byte())) {
+            at = here.end();
+            continue;
+        }
+        if at & DEADLINE_CHECK_MASK == 0 {
+            check_deadline()?;
+        }
+        let first = first.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
+        let second = second.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
+        if first == second {
+            at = here.end();
+            continue;
+        }
+        if here.word().is_some() {
+            match (first, second) {
+                (Some(_), None) => only_first.extend_from_slice(trie.tokens_at(at)),
+                (None, Some(_)) => only_second.extend_from_slice(trie.tokens_at(at)),
+                _ => {}
+            }
+        }
+        stack.truncate(depth);
+        let leaf = here.end() == at + 1;
+        stack.push(((first, second), if leaf { None } else { differing((first, second))? }));
+        at += 1;
+    }
+    Ok(())
+}
+
+/// Emits the viable tokens of every trie node with the state they lead to. The walk continues from
+/// `representative(state)`, the representative of equivalent states.
+pub(crate) fn tokens(
+    machine: &impl Machine,
+    trie: &TokenTrie,
+    state: StateId,
+    representative: impl Fn(StateId) -> Result<StateId, Error>,
+    mut emit: impl FnMut(StateId, &[u32]),
+) -> Result<(), Error> {
+    let step = |state, byte| machine.step(state, byte)?.map(&representative).transpose();
+    let mut loops: FxHashMap<u32, u128> = FxHashMap::default();
+    let nodes = trie.nodes();
+    let mut stack = vec![state];
+    let mut at = 0;
+    while (at as usize) < nodes.len() {
+        let here = nodes[at as usize];
+        let depth = here.depth();
+        if at & DEADLINE_CHECK_MASK == 0 {
+            check_deadline()?;
+        }
+        let before = stack[depth - 1];
+        let Some(next) = step(before, here.byte())? else {
+            at = here.end();
+            continue;
+        };
+        if here.word().is_some() {
+            emit(next, trie.tokens_at(at));
+        }
+        if next == before && here.end() > at + 1 {
+            let loops = match loops.get(&next.number()) {
+                Some(&known) => known,
+                None => {
+                    let mut found = 0;
+                    for byte in 0..128 {
+                        found |= u128::from(step(next, byte)? == Some(next)) << byte;
+                    }
+                    *loops.entry(next.number()).or_insert(found)
+                }
+            };
+            if trie.signature(at).is_within(loops, false) {
+                emit(next, trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
+        }
+        stack.truncate(depth);
+        stack.push(next);
+        at += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! Mask classes of a grammar automaton: each state is its own class, explored ahead of the input
+//! under a rollback.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use formalm_automata::{
+    AcceptingMaskAutomaton, AcceptingVisitor, ByteSet, CharRepetition, ClassVisitor, Error,
+    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexicalMachine, Machine, MaskAutomaton,
+    MaskClassId, MaskClasses, ParserStateId, StackPrefixId, StateId, self_loop_repetition,
+};
+use rustc_hash::FxHashMap;
+
+use crate::automaton::{GrammarAutomaton, LockedState};
+use crate::list_interner::NOTHING;
+
+/// The states of a grammar automaton as mask-equivalence classes.
+#[derive(Debug)]
+pub struct GrammarMaskClasses {
+    automaton: Arc<GrammarAutomaton>,
+}
+
+impl GrammarMaskClasses {
+    /// Returns the mask classes of an automaton.
+    pub fn new(automaton: Arc<GrammarAutomaton>) -> GrammarMaskClasses {
+        GrammarMaskClasses { automaton }
+    }
+
+    fn scratch(&self) -> ScratchClasses<'_> {
+        let mut shared = self.automaton.lock();
+        shared.core.checkpoint();
+        ScratchClasses {
+            session: RefCell::new(ScratchSession { shared, successors: FxHashMap::default() }),
+        }
+    }
+}
+
+impl MaskClasses for GrammarMaskClasses {
+    type Machine = GrammarAutomaton;
+
+    fn machine(&self) -> &Arc<GrammarAutomaton> {
+        &self.automaton
+    }
+
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        Ok(MaskClassId::from_number(state.number()))
+    }
+
+    #[inline]
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+        Some(MaskClassId::from_number(state.number()))
+    }
+
+    fn over_scratch(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarMaskClasses> {
+        Some(GrammarMaskClasses::new(Arc::clone(scratch)))
+    }
+
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
+        purpose.visit(&self.scratch())
+    }
+
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        Ok(purpose.visit(&self.scratch(), MaskClassId::from_number(state.number())))
+    }
+
+    fn fresh_copy(&self) -> Result<Option<GrammarMaskClasses>, Error> {
+        Ok(self.automaton.fresh_copy()?.map(|one| GrammarMaskClasses::new(Arc::new(one))))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// A lookahead session. Its states and stacks are rolled back on drop, because a mask visits many
+/// more states than inputs reach.
+#[derive(Debug)]
+struct ScratchClasses<'a> {
+    session: RefCell<ScratchSession<'a>>,
+}
+
+#[derive(Debug)]
+struct ScratchSession<'a> {
+    shared: LockedState<'a>,
+    /// Successors by class and byte class; zero is unknown.
+    successors: FxHashMap<u32, Box<[u32]>>,
+}
+
+impl Drop for ScratchClasses<'_> {
+    fn drop(&mut self) {
+        self.session.get_mut().shared.core.rollback();
+    }
+}
+
+impl AcceptingMaskAutomaton for ScratchClasses<'_> {
+    fn is_accepting_class(&self, key: MaskClassId) -> Result<bool, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        core.is_accepting(key.number() - 1)
+    }
+}
+
+impl MaskAutomaton for ScratchClasses<'_> {
+    type LexicalMachine = Self;
+
+    fn lexical_machine(&self) -> Option<&Self> {
+        Some(self)
+    }
+
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+        let ScratchSession { shared, successors } = &mut *self.session.borrow_mut();
+        let core = &mut shared.core;
+        let class = usize::from(core.lexer.classes()[usize::from(byte)]);
+        let width = core.lexer.representatives().len();
+        let row = successors.entry(key.number()).or_insert_with(|| vec![0; width].into());
+        if row[class] == 0 {
+            core.gss.meter.reset();
+            row[class] = core.step(key.number() - 1, byte)? + 1;
+        }
+        let next = row[class];
+        Ok((next != NOTHING + 1).then(|| MaskClassId::from_number(next)))
+    }
+
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
+        let mut live = ByteSet::default();
+        for byte in 0..=255 {
+            if self.step(key, byte)?.is_some() {
+                live.insert(byte);
+            }
+        }
+        Ok(live)
+    }
+
+    /// Detects a lexeme in progress, such as a string or a name: the characters on which the class
+    /// loops. The loop is left from the class itself.
+    fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        self_loop_repetition(self, key, 1)
+    }
+}
+
+impl LexicalMachine for ScratchClasses<'_> {
+    fn configurations(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        if !core.sublanguages.is_empty()
+            || (core.needs_viability_checks && !core.dead_end_proof.exists())
+        {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        for configuration in core.configurations(key.number() - 1) {
+            core.gss.meter.reset();
+            if core.needs_viability_checks && !core.is_completable_at(configuration.parser_state)? {
+                return Ok(None);
+            }
+            let lexeme = match configuration.is_between() {
+                true => core.context(configuration.parser_state)?,
+                false => configuration.lexeme,
+            };
+            if configuration.is_between()
+                && !core.fits_separator(lexeme, configuration.negative_threads)?
+            {
+                return Ok(None);
+            }
+            let scan = core.lexer_states.intern(lexeme, configuration.negative_threads);
+            all.push((LexerStateId(scan), ParserStateId(configuration.parser_state)));
+        }
+        Ok(Some(all))
+    }
+
+    fn lexer_context(&self, place: ParserStateId) -> Result<LexerContextId, Error> {
+        self.session.borrow_mut().shared.core.context(place.0).map(LexerContextId)
+    }
+
+    fn lexer_start(&self, context: LexerContextId, left: u32) -> Option<LexerStateId> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        (context.0 != NOTHING).then(|| LexerStateId(core.lexer_states.intern(context.0, left)))
+    }
+
+    fn threads_fit(&self, context: LexerContextId, left: u32) -> Result<bool, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        Ok(!core.needs_viability_checks || core.fits_separator(context.0, left)?)
+    }
+
+    #[inline]
+    fn read_byte(&self, scan: LexerStateId, byte: u8) -> Result<LexemeStep, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        let outcome = core.step_lexer_state(scan.0, byte)?;
+        let on = (outcome.continued != NOTHING).then_some(LexerStateId(outcome.continued));
+        Ok(LexemeStep { next: on, ends: outcome.endings, context_dependent: outcome.unproven })
+    }
+
+    fn lexeme_ends(&self, endings: u32) -> Arc<[LexemeEnd]> {
+        self.session.borrow().shared.core.lexer_states.endings(endings)
+    }
+
+    fn step_threads(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        core.step_negative_threads(left, byte)
+    }
+
+    fn is_completable(&self, place: ParserStateId) -> Result<bool, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        Ok(!core.needs_viability_checks || core.is_completable_at(place.0)?)
+    }
+
+    fn after_terminal(
+        &self,
+        place: ParserStateId,
+        terminal: u32,
+    ) -> Result<Option<ParserStateId>, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        let place = core.shift_lexeme(place.0, terminal)?;
+        Ok((place != NOTHING).then_some(ParserStateId(place)))
+    }
+
+    fn stack_prefix(&self, place: ParserStateId, depth: u32) -> Option<StackPrefixId> {
+        self.session.borrow_mut().shared.core.prefix_of(place.0, depth).map(StackPrefixId)
+    }
+
+    fn prefix_representative(&self, outline: StackPrefixId) -> ParserStateId {
+        ParserStateId(self.session.borrow_mut().shared.core.state_of_prefix(outline.0))
+    }
+}

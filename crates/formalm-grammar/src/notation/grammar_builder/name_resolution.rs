@@ -1,0 +1,353 @@
+//! Name resolution: definitions, checks of references, and unused symbols.
+//!
+//! Each name of a rule, template, terminal or given language is defined once. Every name in a
+//! right-hand side must be defined, and only templates take arguments. Names that the start rule does
+//! not need are reported, and mistakes in their definitions are still errors.
+
+use formalm_automata::{Error, Expression, Resource, SourceSpan};
+use rustc_hash::FxHashSet;
+
+use super::{GrammarBuilder, MAX_DEPTH};
+use crate::grammar::{GrammarNote, Lexing, Rule, RuleBody, Sublanguage};
+use crate::notation::syntax_tree::{to_source, unwrap_single};
+use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
+use crate::trees::tree_shape::RuleTreeShape;
+
+/// Maximum number of template instances. Chosen, not measured.
+const MAX_TEMPLATE_INSTANCES: usize = 10_000;
+
+impl GrammarBuilder<'_> {
+    /// Collects all names. Fails if one is defined twice.
+    pub(super) fn collect_names(
+        &mut self,
+        languages: &[(String, Expression)],
+    ) -> Result<(), Error> {
+        for one in &self.source.terminals {
+            let other = self.defined.insert(&one.name, one);
+            // The same import may occur twice.
+            if other.is_some_and(|other| one.imported.is_none() || one.imported != other.imported) {
+                return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
+            }
+        }
+        for one in &self.source.rules {
+            if self.templates.insert(&one.name, one).is_some() {
+                return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
+            }
+        }
+        for (name, span) in &self.source.declared {
+            let defined = self.defined.contains_key(name.as_str())
+                || self.templates.contains_key(name.as_str());
+            // Given languages are checked separately.
+            let given = self.given.contains_key(name.as_str())
+                || self.is_embedded(name)
+                || self.level(name).is_some();
+            if defined && !given {
+                let message = format!("{name} is declared, and defined in the text as well");
+                let hint = "leave out %declare, which is for languages that are given and levels";
+                return Err(self.refuse(*span, &message, Some(hint)));
+            }
+        }
+        for (at, (name, _)) in languages.iter().enumerate() {
+            let declared = self.source.declared.iter().any(|one| one.0 == *name);
+            let twice = languages[..at].iter().any(|one| one.0 == *name);
+            let why = match self.defined.contains_key(name.as_str()) || twice {
+                true => "is defined twice",
+                false if !declared => "is not declared in the text",
+                false => continue,
+            };
+            return Err(Error::Language {
+                message: format!("the terminal {name} {why}"),
+                span: None,
+                hint: Some(format!("write %declare {name} on a line of its own, once")),
+            });
+        }
+        self.collect_named_atoms();
+        Ok(())
+    }
+
+    /// Collects named terminals by their atom: the same string in a rule is the same terminal.
+    fn collect_named_atoms(&mut self) {
+        // Of several names, Lark takes the last, with imported ones first.
+        let first = self.lexing == Lexing::First;
+        let mut all: Vec<&TerminalSource> = self.source.terminals.iter().collect();
+        if first {
+            all.sort_by_key(|one| one.imported.is_none());
+        }
+        for one in all {
+            let atom = self.single_atom(&one.body, MAX_DEPTH);
+            if let Some(atom) = atom.filter(|_| !one.attributes.are_bounds()) {
+                match first {
+                    true => drop(self.named_atoms.insert(atom.identity.clone(), one)),
+                    false => drop(self.named_atoms.entry(atom.identity.clone()).or_insert(one)),
+                }
+            }
+        }
+    }
+
+    /// Checks the names of given languages of any kind: each must be declared and must not be a
+    /// rule.
+    pub(super) fn check_sublanguage_names(
+        &self,
+        all: &[(String, Sublanguage)],
+    ) -> Result<(), Error> {
+        for (at, (name, _)) in all.iter().enumerate() {
+            let declared = self.source.declared.iter().any(|one| one.0 == *name)
+                || self.source.inlined.iter().any(|one| one.name == *name);
+            let twice = all[..at].iter().any(|one| one.0 == *name);
+            let why = match self.templates.contains_key(name.as_str()) || twice {
+                true => "is defined twice",
+                false if !declared => "is not declared in the text",
+                false => continue,
+            };
+            return Err(Error::Language {
+                message: format!("the rule {name} {why}"),
+                span: None,
+                hint: Some(format!("write %declare {name} on a line of its own, once")),
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the index of a rule or template instance.
+    pub(super) fn rule(
+        &mut self,
+        name: &str,
+        arguments: Vec<SyntaxTree>,
+        span: SourceSpan,
+    ) -> Result<usize, Error> {
+        let Some(&source) = self.templates.get(name) else {
+            let message = format!("{name} is not defined");
+            return Err(self.refuse(span, &message, None));
+        };
+        if source.parameters.len() != arguments.len() {
+            return Err(self.wrong_argument_count(source, arguments.len(), span));
+        }
+        let sources: Vec<String> = arguments.iter().map(to_source).collect();
+        let name = match sources.len() {
+            0 => name.to_owned(),
+            _ => format!("{name}{{{}}}", sources.join(", ")),
+        };
+        if let Some(&at) = self.instances.get(&name) {
+            return Ok(at);
+        }
+        let at = self.rules.len();
+        if !arguments.is_empty() && (at > MAX_TEMPLATE_INSTANCES || name.len() > 100 * MAX_DEPTH) {
+            let (needed, allowed) = (at as u64 + 1, MAX_TEMPLATE_INSTANCES as u64);
+            return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
+        }
+        self.instances.insert(name.clone(), at);
+        self.add_rule(Rule { name, body: RuleBody::Empty, span: Some(source.span) }, &source.shown);
+        self.queue.push((at, source, arguments));
+        Ok(at)
+    }
+
+    pub(in crate::notation) fn add_rule(&mut self, rule: Rule, shown: &RuleTreeShape) {
+        self.rules.push(rule);
+        if self.shaped {
+            self.shown.push(shown.clone());
+        }
+    }
+}
+
+impl GrammarBuilder<'_> {
+    /// Refuses undefined names and misplaced arguments, including those in unused definitions.
+    pub(in crate::notation) fn check_references(&self) -> Result<(), Error> {
+        let source = self.source;
+        for one in &source.rules {
+            self.check_names(&one.body, Some(&one.parameters))?;
+        }
+        let terminals = source.terminals.iter().map(|one| &one.body);
+        let anywhere = source.ignored.iter().chain(&source.whole).map(|one| &one.0);
+        for body in terminals.chain(anywhere) {
+            self.check_names(body, None)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a right-hand side. `parameters` is `None` for a terminal, whose names are resolved
+    /// when it is built.
+    fn check_names(&self, body: &SyntaxTree, parameters: Option<&[String]>) -> Result<(), Error> {
+        // A template passed as an argument receives its own arguments where its parameter occurs.
+        let mut open = vec![(body, false)];
+        while let Some((tree, is_argument)) = open.pop() {
+            match unwrap_single(tree) {
+                SyntaxTree::Atom(_) => {}
+                SyntaxTree::Name(name, arguments, place) => {
+                    self.check_name(name, arguments, *place, parameters, is_argument)?;
+                    open.extend(arguments.iter().rev().map(|one| (one, true)));
+                }
+                SyntaxTree::Sequence(list)
+                | SyntaxTree::Choice(list)
+                | SyntaxTree::Intersection(list, _) => {
+                    open.extend(list.iter().rev().map(|one| (one, false)));
+                }
+                SyntaxTree::Repeat(one, ..)
+                | SyntaxTree::Optional(one)
+                | SyntaxTree::Complement(one, _) => {
+                    open.push((one, false));
+                }
+                SyntaxTree::Difference(first, second, _) => {
+                    open.extend([(&**second, false), (&**first, false)]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_name(
+        &self,
+        name: &str,
+        arguments: &[SyntaxTree],
+        place: SourceSpan,
+        parameters: Option<&[String]>,
+        is_argument: bool,
+    ) -> Result<(), Error> {
+        if parameters.is_some_and(|all| all.iter().any(|one| one == name)) {
+            return Ok(());
+        }
+        if let Some(rule) = self.templates.get(name) {
+            let as_argument = is_argument && arguments.is_empty();
+            if as_argument || rule.parameters.len() == arguments.len() {
+                return Ok(());
+            }
+            return Err(self.wrong_argument_count(rule, arguments.len(), place));
+        }
+        if parameters.is_some() && !self.is_terminal_or_language(name) {
+            return Err(self.refuse(place, &format!("{name} is not defined"), None));
+        }
+        if arguments.is_empty() { Ok(()) } else { Err(self.not_a_template(name, place)) }
+    }
+
+    pub(in crate::notation) fn wrong_argument_count(
+        &self,
+        rule: &RuleSource,
+        given: usize,
+        place: SourceSpan,
+    ) -> Error {
+        let (name, takes) = (&rule.name, rule.parameters.len());
+        self.refuse(place, &format!("{name} takes {takes} arguments, not {given}"), None)
+    }
+
+    pub(in crate::notation) fn not_a_template(&self, name: &str, place: SourceSpan) -> Error {
+        let message = format!("{name} is no template: it takes no arguments in braces");
+        let hint =
+            "a template is a rule: name{x}: …; numbers in braces repeat: A{2}, A{2,3}, A{2,}";
+        self.refuse(place, &message, Some(hint))
+    }
+
+    fn is_terminal_or_language(&self, name: &str) -> bool {
+        self.has_terminal(name)
+            || self.is_embedded(name)
+            || self.source.inlined.iter().any(|one| one.name == name)
+            || self.source.declared.iter().any(|one| one.0 == *name)
+    }
+}
+
+impl GrammarBuilder<'_> {
+    /// Returns notes on unused terminals, declared names and templates. Unused rules are noted by
+    /// the automaton.
+    pub(in crate::notation) fn unused_symbol_notes(
+        &self,
+        needed_symbols: &FxHashSet<&str>,
+    ) -> Vec<GrammarNote> {
+        let source = self.source;
+        let terminals = source.terminals.iter().map(|one| ("terminal", &one.name, one.span));
+        let declared = source.declared.iter().map(|(name, span)| {
+            let what = if self.is_embedded(name) { "language" } else { "terminal" };
+            (what, name, *span)
+        });
+        let templates = source.rules.iter().filter(|one| !one.parameters.is_empty());
+        let templates = templates.map(|one| ("template", &one.name, one.span));
+        let mut reported: FxHashSet<&str> = FxHashSet::default();
+        let all = terminals.chain(declared).chain(templates);
+        let unused =
+            all.filter(|one| !needed_symbols.contains(one.1.as_str()) && reported.insert(one.1));
+        let mut list: Vec<(&str, &String, SourceSpan)> = unused.collect();
+        list.sort_by_key(|one| one.2.start);
+        let note = |(what, name, span): (&str, &String, SourceSpan)| GrammarNote {
+            message: format!("the {what} {name} is not needed by the start rule"),
+            span: Some(span),
+        };
+        list.into_iter().map(note).collect()
+    }
+
+    /// Returns the names that the start rule, ignored terminals and indentation refer to,
+    /// transitively.
+    pub(in crate::notation) fn needed_symbols(&self, start: &str) -> FxHashSet<&str> {
+        let mut needed_symbols: FxHashSet<&str> = FxHashSet::default();
+        let mut open: Vec<(&SyntaxTree, &[String])> = Vec::new();
+        let mut names = vec![start];
+        if let Some(levels) = self.levels {
+            names.extend([&levels.newline, &levels.indent, &levels.dedent].map(String::as_str));
+            names.extend(levels.opening.iter().chain(&levels.closing).map(String::as_str));
+        }
+        let anywhere = self.source.ignored.iter().chain(&self.source.whole);
+        open.extend(anywhere.map(|one| (&one.0, [].as_slice())));
+        loop {
+            while let Some(name) = names.pop() {
+                let Some(name) = self.defined_name(name) else { continue };
+                if !needed_symbols.insert(name) {
+                    continue;
+                }
+                if let Some(one) = self.defined.get(name) {
+                    open.push((&one.body, &[]));
+                } else if let Some(RuleSource { body, parameters, .. }) = self.templates.get(name) {
+                    open.push((body, parameters));
+                }
+            }
+            let Some((tree, parameters)) = open.pop() else { return needed_symbols };
+            match tree {
+                SyntaxTree::Atom(atom) => {
+                    names.extend(self.named_atoms.get(&atom.identity).map(|one| one.name.as_str()));
+                }
+                SyntaxTree::Name(name, arguments, _) => {
+                    if !parameters.contains(name) {
+                        names.push(name);
+                    }
+                    open.extend(arguments.iter().map(|one| (one, parameters)));
+                }
+                SyntaxTree::Sequence(list)
+                | SyntaxTree::Choice(list)
+                | SyntaxTree::Intersection(list, _) => {
+                    open.extend(list.iter().map(|one| (one, parameters)));
+                }
+                SyntaxTree::Repeat(one, ..)
+                | SyntaxTree::Optional(one)
+                | SyntaxTree::Complement(one, _) => {
+                    open.push((one, parameters));
+                }
+                SyntaxTree::Difference(first, second, _) => {
+                    open.extend([(&**first, parameters), (&**second, parameters)]);
+                }
+            }
+        }
+    }
+
+    /// Refuses unused terminals that no grammar could use.
+    pub(in crate::notation) fn check_unused_terminals(
+        &self,
+        needed_symbols: &FxHashSet<&str>,
+    ) -> Result<(), Error> {
+        let source = self.source;
+        for one in source.terminals.iter().filter(|one| !needed_symbols.contains(one.name.as_str()))
+        {
+            if self.algebra_terminals.contains(one.name.as_str()) {
+                self.terminal_language(one, MAX_DEPTH)?;
+            } else {
+                self.pattern(&one.body, MAX_DEPTH, one.span)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a name as stored in the text, if it is defined or declared.
+    fn defined_name<'b>(&'b self, name: &str) -> Option<&'b str> {
+        let defined = self.defined.get_key_value(name).map(|one| *one.0);
+        let rule = || self.templates.get_key_value(name).map(|one| *one.0);
+        let declared = || {
+            let mut all = self.source.declared.iter();
+            all.find(|one| one.0 == name).map(|one| one.0.as_str())
+        };
+        defined.or_else(rule).or_else(declared)
+    }
+}

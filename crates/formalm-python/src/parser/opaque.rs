@@ -1,0 +1,38 @@
+//! Mask automata of machines that are read state by state and bring a mask function of their own.
+
+use formalm_automata::{
+    ByteSet, CharRepetition, Error, Machine, MaskAutomaton, MaskClassId, NoLexicalMachine, StateId,
+};
+
+/// The states of a machine as mask classes, and the function that computes a mask.
+pub(super) struct OpaqueAutomaton<'a, M, F> {
+    pub(super) machine: &'a M,
+    pub(super) mask: F,
+}
+
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> MaskAutomaton
+    for OpaqueAutomaton<'_, M, F>
+{
+    type LexicalMachine = NoLexicalMachine;
+
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
+        None
+    }
+
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+        let next = self.machine.step(StateId::from_number(key.number()), byte)?;
+        Ok(next.map(|next| MaskClassId::from_number(next.number())))
+    }
+
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
+        self.machine.live_bytes(StateId::from_number(key.number()))
+    }
+
+    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+        (self.mask)(StateId::from_number(key.number())).map(Some)
+    }
+
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,420 @@
+//! Rewrites `oneOf` and chains of `if` as plain disjunctions where the alternatives are disjoint.
+//!
+//! If no value satisfies two of the alternatives, "exactly one" is the same as "at least one".
+//! Likewise, if the conditions of a chain of `if` are disjoint, the chain is a disjunction of
+//! (condition and consequence). The solver decides the branches of a disjunction one by one; an
+//! "exactly one" or a chain needs a search over all of them. Disjointness comes from
+//! [`crate::solver`]'s syntactic check, which is sound but incomplete.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
+use crate::solver::context::SolverContext;
+
+/// Maximum number of optional properties tried as a case split when the required properties do not
+/// separate the alternatives. Chosen, not measured.
+const MAX_SPLIT_NAMES: usize = 3;
+
+/// Conditions, each with the formula that follows if it holds.
+struct ConditionChain {
+    conditions: Vec<FormulaId>,
+    consequences: Vec<FormulaId>,
+    /// The formula that follows if no condition holds.
+    otherwise: FormulaId,
+    /// If `true`, only the first condition that holds counts (`if`/`else if`); otherwise all of
+    /// them do.
+    first_match_only: bool,
+}
+
+impl Default for ConditionChain {
+    fn default() -> ConditionChain {
+        ConditionChain {
+            conditions: Vec::new(),
+            consequences: Vec::new(),
+            otherwise: TRUE,
+            first_match_only: false,
+        }
+    }
+}
+
+impl ConditionChain {
+    fn push(&mut self, condition: FormulaId, then: FormulaId) {
+        self.conditions.push(condition);
+        self.consequences.push(then);
+    }
+}
+
+/// The rules of a node, sorted by how they are translated.
+#[derive(Default)]
+struct SortedRules {
+    plain: Vec<FormulaId>,
+    exactly_one: Vec<Vec<FormulaId>>,
+    /// Single conditionals: condition and consequence.
+    conditionals: Vec<(FormulaId, FormulaId)>,
+    chains: Vec<ConditionChain>,
+}
+
+impl SolverContext {
+    /// Returns the conjunction of all rules, for a value of one type.
+    pub(crate) fn expand_rules(
+        &mut self,
+        rules: &[KeywordRule],
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
+        let mut sorted = SortedRules::default();
+        self.sort_rules(rules, ty, &mut sorted, &mut FxHashSet::default())?;
+        let context = self.property_context(&sorted.plain);
+        let mut all = sorted.plain;
+        for list in sorted.exactly_one {
+            all.push(self.exactly_one(list, context, ty)?);
+        }
+        let families = group_by_names(&self.formulas, sorted.conditionals);
+        for chain in sorted.chains.iter().chain(&families) {
+            all.push(self.conditional_formula(chain, context, ty)?);
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    /// Sorts rules by their kind, including those of in-place `allOf` subschemas.
+    fn sort_rules(
+        &mut self,
+        rules: &[KeywordRule],
+        ty: JsonType,
+        sorted: &mut SortedRules,
+        seen: &mut FxHashSet<NodeId>,
+    ) -> Result<(), Error> {
+        for rule in rules {
+            match rule {
+                KeywordRule::OneOf(nodes) => sorted.exactly_one.push(self.expand_all(nodes, ty)?),
+                KeywordRule::AllOf(nodes) => {
+                    for &node in nodes {
+                        let within = self.schema.node(node).rules.clone();
+                        let is_sorted = |rule: &KeywordRule| {
+                            matches!(rule, KeywordRule::If { .. } | KeywordRule::AllOf(_))
+                        };
+                        if within.iter().any(is_sorted) {
+                            // A node that was visited contributes nothing new.
+                            if seen.insert(node) {
+                                self.count_step()?;
+                                self.sort_rules(&within, ty, sorted, seen)?;
+                            }
+                        } else {
+                            sorted.plain.push(self.expand(node, ty)?);
+                        }
+                    }
+                }
+                KeywordRule::If { .. } => self.sort_conditional(rule, ty, sorted)?,
+                _ => sorted.plain.push(self.expand_rule(rule, rules, ty)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects an `if` whose `else` is again an `if`, and so on, into one chain.
+    fn sort_conditional(
+        &mut self,
+        rule: &KeywordRule,
+        ty: JsonType,
+        sorted: &mut SortedRules,
+    ) -> Result<(), Error> {
+        let mut chain = ConditionChain { first_match_only: true, ..ConditionChain::default() };
+        let mut next = Some(rule.clone());
+        while let Some(KeywordRule::If { condition, then, otherwise: other }) = next.take() {
+            let condition = self.expand(condition, ty)?;
+            let then = then.map_or(Ok(TRUE), |node| self.expand(node, ty))?;
+            chain.push(condition, then);
+            let Some(other) = other else { break };
+            match &self.schema.node(other).rules[..] {
+                [only @ KeywordRule::If { .. }] => next = Some(only.clone()),
+                _ => chain.otherwise = self.expand(other, ty)?,
+            }
+        }
+        match chain.conditions[..] {
+            [condition] if chain.otherwise == TRUE => {
+                sorted.conditionals.push((condition, chain.consequences[0]))
+            }
+            _ => sorted.chains.push(chain),
+        }
+        Ok(())
+    }
+
+    /// Returns the required names and property rules of the unconditional part.
+    fn property_context(&mut self, plain: &[FormulaId]) -> FormulaId {
+        let all = self.formulas.and(plain.to_vec());
+        let mut kept = self.formulas.conjuncts(all);
+        kept.retain(|&part| {
+            matches!(
+                self.formulas.get(part),
+                Formula::Atom(FormulaAtom::Required(_) | FormulaAtom::Properties(_))
+            )
+        });
+        self.formulas.and(kept)
+    }
+
+    /// Returns a formula for "exactly one of `list`", given that `context` holds.
+    fn exactly_one(
+        &mut self,
+        mut list: Vec<FormulaId>,
+        context: FormulaId,
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
+        list.retain(|&one| one != FALSE);
+        let build = |solver: &mut SolverContext, list: &[FormulaId], groups: &[Vec<usize>]| {
+            let mut branches = Vec::with_capacity(groups.len());
+            for group in groups {
+                branches
+                    .push(solver.formulas.exactly_one(group.iter().map(|&at| list[at]).collect()));
+            }
+            Ok(solver.formulas.or(branches))
+        };
+        self.split_exclusive(&list, context, ty, &build)
+    }
+
+    /// Returns the formula of a chain of conditionals, given that `context` holds.
+    fn conditional_formula(
+        &mut self,
+        chain: &ConditionChain,
+        context: FormulaId,
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
+        let build =
+            |solver: &mut SolverContext, conditions: &[FormulaId], groups: &[Vec<usize>]| {
+                let all: Vec<usize> = (0..conditions.len()).collect();
+                if groups.len() < 2 {
+                    return Ok(solver.chain_as_written(chain, conditions, &all, chain.otherwise));
+                }
+                let mut branches = Vec::with_capacity(groups.len() + 1);
+                for group in groups {
+                    let some = group.iter().map(|&at| conditions[at]).collect();
+                    let some = solver.formulas.or(some);
+                    let follows = match group[..] {
+                        [at] => chain.consequences[at],
+                        // The first condition that holds, and all that hold, are in this group.
+                        _ => solver.chain_as_written(chain, conditions, group, TRUE),
+                    };
+                    branches.push(solver.formulas.both(some, follows));
+                }
+                if !solver.conditions_cover(conditions, context)? {
+                    let mut fails = vec![chain.otherwise];
+                    for &one in conditions {
+                        fails.push(solver.formulas.not(one));
+                    }
+                    branches.push(solver.formulas.and(fails));
+                }
+                Ok(solver.formulas.or(branches))
+            };
+        self.split_exclusive(&chain.conditions, context, ty, &build)
+    }
+
+    /// Returns the formula of the chain links in `of`, without using disjointness.
+    fn chain_as_written(
+        &mut self,
+        chain: &ConditionChain,
+        conditions: &[FormulaId],
+        ty: &[usize],
+        last: FormulaId,
+    ) -> FormulaId {
+        let mut all = last;
+        for &at in ty.iter().rev() {
+            let fails = self.formulas.not(conditions[at]);
+            let then = self.formulas.or(vec![fails, chain.consequences[at]]);
+            if chain.first_match_only {
+                all = self.formulas.or(vec![conditions[at], all]);
+            }
+            all = self.formulas.both(then, all);
+        }
+        all
+    }
+
+    /// Builds a formula over alternatives from pairwise disjoint groups of them. If the
+    /// alternatives are disjoint only when some optional property is present, it builds a case
+    /// split on that property.
+    fn split_exclusive(
+        &mut self,
+        list: &[FormulaId],
+        context: FormulaId,
+        ty: JsonType,
+        build: &impl Fn(&mut SolverContext, &[FormulaId], &[Vec<usize>]) -> Result<FormulaId, Error>,
+    ) -> Result<FormulaId, Error> {
+        let whole = [(0..list.len()).collect()];
+        if list.len() < 2 || self.comparing_alternatives {
+            return build(self, list, &whole);
+        }
+        let groups = self.exclusive_groups(list, context, ty)?;
+        if ty != JsonType::Object {
+            return build(self, list, &groups);
+        }
+        let required = self.required_names(context);
+        if groups.len() > 1 {
+            let list = self.drop_required(list, &required);
+            return build(self, &list, &groups);
+        }
+        for name in self.shared_names(list) {
+            let present = self.required(vec![name]);
+            let combined = self.formulas.both(context, present);
+            let groups = self.exclusive_groups(list, combined, ty)?;
+            if groups.len() > 1 {
+                let absent = self.formulas.not(present);
+                let with = self.drop_required(list, &[&required[..], &[name]].concat());
+                let with = build(self, &with, &groups)?;
+                let without: Vec<FormulaId> =
+                    list.iter().map(|&one| self.assume_absent(one, name)).collect();
+                let without = build(self, &without, &whole)?;
+                let with = self.formulas.both(present, with);
+                let without = self.formulas.both(absent, without);
+                return Ok(self.formulas.or(vec![with, without]));
+            }
+        }
+        build(self, list, &whole)
+    }
+
+    /// Returns the disjoint groups of formulas that all hold together with `context`.
+    fn exclusive_groups(
+        &mut self,
+        list: &[FormulaId],
+        context: FormulaId,
+        ty: JsonType,
+    ) -> Result<Vec<Vec<usize>>, Error> {
+        let combined: Vec<FormulaId> =
+            list.iter().map(|&one| self.formulas.both(one, context)).collect();
+        self.disjoint_groups(&combined, ty)
+    }
+
+    /// Returns the names that a conjunction requires.
+    pub(crate) fn required_names(&self, context: FormulaId) -> Vec<NameId> {
+        let mut names = Vec::new();
+        for part in self.formulas.conjuncts(context) {
+            if let Formula::Atom(FormulaAtom::Required(required)) = self.formulas.get(part) {
+                names.extend(required.iter());
+            }
+        }
+        names
+    }
+
+    /// Returns up to [`MAX_SPLIT_NAMES`] names whose properties every alternative constrains.
+    fn shared_names(&self, list: &[FormulaId]) -> Vec<NameId> {
+        let mut shared: Option<Vec<NameId>> = None;
+        for &one in list {
+            let mut names = Vec::new();
+            for part in self.formulas.conjuncts(one) {
+                if let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(part) {
+                    names.extend(
+                        rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
+                    );
+                }
+            }
+            match &mut shared {
+                None => shared = Some(names),
+                Some(shared) => shared.retain(|name| names.contains(name)),
+            }
+        }
+        let mut shared = shared.unwrap_or_default();
+        shared.truncate(MAX_SPLIT_NAMES);
+        shared
+    }
+
+    /// Returns the formulas simplified by the fact that the names in `required` are required anyway.
+    fn drop_required(&mut self, list: &[FormulaId], required: &[NameId]) -> Vec<FormulaId> {
+        let mut known = CompactMap::default();
+        let mut with = |id: FormulaId| {
+            self.replace_atoms(id, &mut known, &|solver, atom| match atom {
+                FormulaAtom::Required(names) => solver.required(
+                    names.iter().copied().filter(|one| !required.contains(one)).collect(),
+                ),
+                atom => solver.formulas.atom(atom),
+            })
+        };
+        list.iter().map(|&one| with(one)).collect()
+    }
+
+    /// Returns the formula that is left if the property is absent.
+    pub(crate) fn assume_absent(&mut self, id: FormulaId, name: NameId) -> FormulaId {
+        self.replace_atoms(id, &mut CompactMap::default(), &|solver, atom| match atom {
+            FormulaAtom::Required(names) if names.contains(&name) => FALSE,
+            FormulaAtom::Properties(rules) => {
+                let rules = rules.iter().filter_map(|(which, node)| {
+                    let which = which.without(name);
+                    let is_left = which.names.as_ref().is_none_or(|names| !names.is_empty());
+                    is_left.then_some((which, *node))
+                });
+                let rules: Arc<[_]> = rules.collect();
+                if rules.is_empty() {
+                    TRUE
+                } else {
+                    solver.formulas.atom(FormulaAtom::Properties(rules))
+                }
+            }
+            atom => solver.formulas.atom(atom),
+        })
+    }
+
+    /// Returns the formula with every atom replaced by `new`. Shared operands are replaced once.
+    fn replace_atoms(
+        &mut self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, FormulaId>,
+        new: &impl Fn(&mut SolverContext, FormulaAtom) -> FormulaId,
+    ) -> FormulaId {
+        if let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let mut all = |solver: &mut SolverContext, list: &[FormulaId]| -> Vec<FormulaId> {
+            list.iter().map(|&one| solver.replace_atoms(one, known, new)).collect()
+        };
+        let replaced = match self.formulas.get(id).clone() {
+            Formula::Atom(atom) => new(self, atom),
+            Formula::Not(inner) => {
+                let inner = all(self, &[inner])[0];
+                self.formulas.not(inner)
+            }
+            Formula::And(list) => {
+                let list = all(self, &list);
+                self.formulas.and(list)
+            }
+            Formula::Or(list) => {
+                let list = all(self, &list);
+                self.formulas.or(list)
+            }
+            Formula::ExactlyOne(list) => {
+                let list = all(self, &list);
+                self.formulas.exactly_one(list)
+            }
+            Formula::False | Formula::True | Formula::Child(_) => id,
+        };
+        known.insert(id, replaced);
+        replaced
+    }
+}
+
+/// Groups conditionals that constrain the same properties into chains.
+fn group_by_names(
+    formulas: &FormulaArena,
+    all: Vec<(FormulaId, FormulaId)>,
+) -> Vec<ConditionChain> {
+    let mut families: BTreeMap<Vec<NameId>, ConditionChain> = BTreeMap::new();
+    for (condition, then) in all {
+        let mut names = Vec::new();
+        for part in formulas.conjuncts(condition) {
+            match formulas.get(part) {
+                Formula::Atom(FormulaAtom::Required(required)) => names.extend(required.iter()),
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
+                    names.extend(
+                        rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
+                    );
+                }
+                _ => {}
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        families.entry(names).or_default().push(condition, then);
+    }
+    families.into_values().collect()
+}

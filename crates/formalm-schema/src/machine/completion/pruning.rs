@@ -1,0 +1,312 @@
+//! Prunes the bytes that the completion search branches on.
+//!
+//! A byte is left out if the completions through it are longer, or equally long and
+//! lexicographically no smaller, than others. Without pruning, each free string and each unknown
+//! name would branch over all bytes.
+
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+use formalm_automata::{ByteSet, Error, Machine, StateId};
+use rustc_hash::FxHashSet;
+
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
+};
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::min_bytes::escaped_strings::escaped_len;
+use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::{LazyTables, NO_RECORD, RecordId};
+use crate::options::PropertyOrder;
+use crate::solver::context::{LanguageId, SolverContext};
+
+impl LazyTables {
+    /// Returns the bytes that the lexicographically least of the shortest completions may begin
+    /// with.
+    pub(crate) fn useful_bytes(
+        &mut self,
+        position: ReaderPosition,
+        budget: &mut SearchBudget,
+    ) -> Result<ByteSet, Error> {
+        let ReaderPosition { frame, record } = position;
+        // Under `uniqueItems` the content of an item matters.
+        let free = record == NO_RECORD;
+        let only = match frame {
+            Frame::String { language, state, queries: NO_QUERIES, escape, .. } if free => {
+                let escapes = self.core.options.escapes;
+                self.shortest_suffix(language, state, budget)?.next(escape, escapes)
+            }
+            Frame::Object {
+                obligation,
+                mode: mode @ (ContainerState::AfterOpen | ContainerState::AfterValue),
+                whitespace,
+                parent,
+                ..
+            } => {
+                let ends = free
+                    && self.has_independent_names(obligation)
+                    && self.end_verdicts(obligation).is_some();
+                match mode {
+                    ContainerState::AfterOpen if self.gap_committed(whitespace) => None,
+                    ContainerState::AfterOpen => ends.then_some(b'}'),
+                    _ => {
+                        let after_whitespace =
+                            self.gap_byte(WhitespaceGap::Close, self.depth(parent) + 1, whitespace);
+                        ends.then(|| after_whitespace.unwrap_or(b'}'))
+                    }
+                }
+            }
+            Frame::Value { whitespace, parent, .. } if parent != DONE => {
+                let (gap, depth) = self.gap_of_value(parent);
+                self.gap_byte(gap, depth, whitespace)
+            }
+            Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } if free => {
+                let read = self.records.get(text).2 as usize;
+                let required = self.required_name_byte(next_names, candidates, read)?;
+                if required.is_none() || !self.names_at(next_names).independent {
+                    let last = required.unwrap_or(u8::MAX);
+                    // Inside a character, the bytes of other characters lead nowhere.
+                    let others_are_alike = self.allows_only_known_names(candidates.classes)
+                        || self.any_name_may_end(candidates.classes);
+                    let mut all = match others_are_alike {
+                        true => self.known_and_other_bytes(next_names, candidates, read),
+                        false => {
+                            let along =
+                                self.class_bytes((next_names, text), candidates, read, budget)?;
+                            along.unwrap_or_else(any_byte)
+                        }
+                    };
+                    (last..=u8::MAX).skip(1).for_each(|byte| all.remove(byte));
+                    return Ok(all);
+                }
+                required
+            }
+            _ => None,
+        };
+        let mut set = ByteSet::default();
+        if let Some(byte) = only {
+            set.insert(byte);
+            return Ok(set);
+        }
+        if let Frame::String { language, state, escape: EscapeState::None, .. } = frame {
+            return self.string_bytes(language, state);
+        }
+        let laid_out = self.core.options.layout.is_some();
+        match self.may_begin(frame) {
+            None => return Ok(any_byte()),
+            Some(bytes) => {
+                let whitespace: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
+                bytes.iter().chain(whitespace).for_each(|&byte| set.insert(byte));
+            }
+        }
+        Ok(set)
+    }
+
+    /// Returns the bytes, except whitespace, that may be needed in a frame; `None` if any may be.
+    fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
+        Some(match frame {
+            Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
+                EscapeState::None => return None,
+                EscapeState::Backslash { .. } => b"\"/\\bfnrtu",
+                EscapeState::Hex { .. } => b"0123456789ABCDEFabcdef",
+                EscapeState::HighSurrogate { .. } => b"\\",
+            },
+            Frame::Object { mode, .. } => match mode {
+                ContainerState::AfterOpen => b"\"}",
+                ContainerState::AfterComma => b"\"",
+                ContainerState::AfterName => b":",
+                ContainerState::InValue | ContainerState::AfterValue => b",}",
+            },
+            Frame::Array { mode: ContainerState::AfterValue, .. } => b",]",
+            Frame::Array { .. } => b"\"-0123456789[]fnt{",
+            Frame::Value { .. } => b"\"-0123456789[fnt{",
+            Frame::Number { .. } => b"+,-.0123456789E]e}",
+            Frame::Literal { rest, .. } => &rest[..1],
+            Frame::Done => b"",
+        })
+    }
+
+    /// Returns the quote and the bytes with which a string continues. Characters that need no
+    /// escape are not escaped.
+    fn string_bytes(&self, language: LanguageId, state: StateId) -> Result<ByteSet, Error> {
+        let mut set = ByteSet::default();
+        set.insert(b'"');
+        for byte in self.core.automaton(language).live_bytes(state)?.iter() {
+            let is_unescaped = escaped_len(byte, self.core.options.escapes) == 1;
+            set.insert(if is_unescaped { byte } else { b'\\' });
+        }
+        Ok(set)
+    }
+
+    /// Returns the quote and the bytes with which known names continue.
+    fn known_name_bytes(
+        &self,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
+        read: usize,
+    ) -> ByteSet {
+        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+        let mut set = ByteSet::default();
+        set.insert(b'"');
+        for at in candidates.from..candidates.to {
+            let Some(&byte) = self.known_name(next_names, at).as_bytes().get(read) else {
+                continue;
+            };
+            let escaped = byte < 0x20 || matches!(byte, b'"' | b'\\') || (byte >= 0x80 && ascii);
+            set.insert(if escaped { b'\\' } else { byte });
+        }
+        set
+    }
+
+    /// Returns the bytes of known names and, for each class of other names, that of its
+    /// lexicographically least shortest name: names of a class are equivalent.
+    ///
+    /// Returns `None` if several names of a class may be needed, because then their order matters,
+    /// and if one of these names is a known one, which belongs to no class.
+    fn class_bytes(
+        &mut self,
+        (next_names, text): (NextNamesId, RecordId),
+        candidates: NameCandidates,
+        read: usize,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<ByteSet>, Error> {
+        let required = self.parts.obligations.get(self.names_at(next_names).obligation.0);
+        if required.goal != TRUE
+            || !required.formulas.iter().all(|&id| self.core.needs_no_unnamed(id))
+        {
+            return Ok(None);
+        }
+        let mut set = self.known_name_bytes(next_names, candidates, read);
+        let classes = self.parts.queries.get(candidates.classes.0);
+        if classes.has_guard {
+            // Names that satisfy other tests may have longer or shorter values.
+            return Ok(None);
+        }
+        let classes = classes.machines.clone();
+        let so_far = self.recorded(text, 0);
+        for &(class, state) in classes.iter().flatten() {
+            let rest = self.shortest_suffix(class, state, budget)?;
+            let whole = [&so_far, rest.remaining()].concat();
+            if (candidates.from..candidates.to)
+                .any(|at| self.known_name(next_names, at).as_bytes() == whole)
+            {
+                return Ok(None);
+            }
+            if let Some(byte) = rest.next(EscapeState::None, self.core.options.escapes) {
+                set.insert(byte);
+            }
+        }
+        Ok(Some(set))
+    }
+
+    /// Returns the bytes of known names, and the least byte that begins none of them: after it all
+    /// names are equivalent and allowed.
+    fn known_and_other_bytes(
+        &self,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
+        read: usize,
+    ) -> ByteSet {
+        let mut set = self.known_name_bytes(next_names, candidates, read);
+        let plain = (b' '..0x7F).find(|&byte| byte != b'\\' && !set.contains(byte));
+        match plain {
+            Some(byte) => set.insert(byte),
+            None => return any_byte(),
+        }
+        set
+    }
+
+    /// Returns the next byte of the least required name that extends the input. Required properties
+    /// in ascending order are lexicographically least; only a declared order forbids that.
+    fn required_name_byte(
+        &mut self,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
+        read: usize,
+    ) -> Result<Option<u8>, Error> {
+        if !self.names_at(next_names).independent
+            && self.core.options.property_order != PropertyOrder::Any
+        {
+            return Ok(None);
+        }
+        let must = self.parts.obligations.get(self.names_at(next_names).obligation.0).formulas[0];
+        let mut required = FxHashSet::default();
+        for part in self.core.formulas.conjuncts(must) {
+            if let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part) {
+                required.extend(names.iter().copied());
+            }
+        }
+        let mut least: Option<u8> = None;
+        for at in candidates.from..candidates.to {
+            let name = self.names_at(next_names).known[at as usize];
+            if !required.contains(&name) {
+                continue;
+            }
+            let text = self.known_name(next_names, at).as_bytes();
+            let byte = text.get(read).copied().unwrap_or(b'"');
+            let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+            let escaped = byte < 0x20
+                || byte == b'\\'
+                || (byte == b'"' && read < text.len())
+                || (byte >= 0x80 && ascii);
+            // Comparing bytes is cheaper than deciding whether a name is viable.
+            if (!escaped && least.is_some_and(|least| least <= byte))
+                || !self.known_name_viable(next_names, at)?
+            {
+                continue;
+            }
+            if escaped {
+                return Ok(None);
+            }
+            least = Some(byte);
+        }
+        Ok(least)
+    }
+}
+
+impl SolverContext {
+    /// Returns `true` if properties that a formula does not name never help to satisfy it.
+    fn needs_no_unnamed(&self, id: FormulaId) -> bool {
+        self.needs_no_unnamed_within(id, &mut CompactMap::default())
+    }
+
+    fn needs_no_unnamed_within(
+        &self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, bool>,
+    ) -> bool {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let names_only = |id: FormulaId| {
+            !self.formulas.any_atom(&[id], |one| !matches!(one, FormulaAtom::Required(_)))
+        };
+        let needs_none = match self.formulas.get(id) {
+            Formula::Atom(FormulaAtom::MinProperties(_)) => false,
+            Formula::Not(inner) => {
+                let is_most = matches!(
+                    self.formulas.get(*inner),
+                    Formula::Atom(FormulaAtom::MinProperties(_))
+                );
+                is_most || names_only(*inner)
+            }
+            Formula::ExactlyOne(_) => names_only(id),
+            Formula::And(list) | Formula::Or(list) => {
+                list.iter().all(|&one| self.needs_no_unnamed_within(one, known))
+            }
+            _ => true,
+        };
+        if !is_small {
+            known.insert(id, needs_none);
+        }
+        needs_none
+    }
+}
+
+fn any_byte() -> ByteSet {
+    let mut set = ByteSet::default();
+    (0..=255).for_each(|byte| set.insert(byte));
+    set
+}

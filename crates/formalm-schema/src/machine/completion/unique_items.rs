@@ -1,0 +1,364 @@
+//! Completes arrays whose items must be unique and are otherwise uniform, item by item.
+//!
+//! A search over the whole array would visit every combination of items. But if items only have to
+//! be unique, the shortest ones are best whatever follows the array. Each is therefore found by a
+//! search of its own, and the least completion lists them in ascending order. All of them together
+//! are one step of the enclosing search.
+
+use std::sync::Arc;
+
+use formalm_automata::Error;
+
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::machine::frame::{
+    ContainerState, Frame, FrameId, Obligation, ObligationId, ReaderPosition,
+};
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::numbers::is_number_byte;
+use crate::machine::{LazyTables, NO_RECORD};
+use crate::schema_nodes::NodeId;
+
+/// Number of required items from which on they are completed one by one. Chosen, not measured.
+const MIN_ITEMS: u64 = 2;
+
+/// The bytes of all required items, and the position after them.
+pub(crate) type CompletedItems = (Arc<[u8]>, ReaderPosition);
+
+/// The bytes of each item with the separator before it, and the position after the last.
+type ItemStrings = (Vec<Vec<u8>>, ReaderPosition);
+
+/// The items that an array still requires.
+#[derive(Clone, Copy)]
+struct RequiredItems {
+    count: u64,
+    /// At least this many must satisfy the node.
+    min_matching: Option<(u64, NodeId)>,
+    /// Fewer than this many may satisfy the node.
+    matching_below: Option<(u64, NodeId)>,
+}
+
+impl RequiredItems {
+    /// Returns the number of items still required.
+    fn all(self) -> u64 {
+        self.min_matching.map_or(self.count, |(least, _)| self.count.max(least))
+    }
+}
+
+impl LazyTables {
+    /// Completes all required items from a position between items; `None` if there are few, or if
+    /// they depend on each other in another way.
+    pub(crate) fn complete_unique_items(
+        &mut self,
+        position: ReaderPosition,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        let Frame::Array {
+            obligation,
+            mode: ContainerState::AfterOpen | ContainerState::AfterValue,
+            parent,
+            ..
+        } = position.frame
+        else {
+            return Ok(None);
+        };
+        let Some(required) =
+            self.required_unique_items(obligation).filter(|required| required.all() >= MIN_ITEMS)
+        else {
+            return Ok(None);
+        };
+        if position.record != NO_RECORD {
+            return Ok(None);
+        }
+        if let Some(known) = budget.completed_items.get(&position) {
+            return Ok(known.clone());
+        }
+        let found = match required.min_matching {
+            None => self.item_by_item(position, parent, budget)?,
+            Some(min_matching) => {
+                self.matching_items_first(position, required, min_matching, budget)?
+            }
+        };
+        budget.completed_items.insert(position, found.clone());
+        Ok(found)
+    }
+
+    /// Completes all required items from inside an item. The completion is shortest, though another
+    /// of equal length may be smaller.
+    pub(crate) fn complete_from_inside_item(
+        &mut self,
+        position: ReaderPosition,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        let (mut frame, mut array) = (position.frame, None);
+        while let Some(parent) = frame.parent() {
+            if let Frame::Array {
+                obligation, mode: ContainerState::InValue, from: 0, parent, ..
+            } = frame
+            {
+                let required = self
+                    .required_unique_items(obligation)
+                    .filter(|required| required.min_matching.is_none());
+                array = required.map(|_| parent).or(array);
+            }
+            frame = *self.frames.get(parent.0);
+        }
+        match array {
+            Some(array) => self.item_by_item(position, array, budget),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns `true` if a limited number of further items may match a node. `array` is the parent
+    /// frame of the array.
+    pub(crate) fn has_match_budget(&self, mut frame: Frame, array: FrameId) -> bool {
+        while let Some(next) = frame.parent() {
+            if let Frame::Array { obligation, parent, .. } = frame
+                && parent == array
+            {
+                let required = self.required_unique_items(obligation);
+                return required
+                    .and_then(|required| required.matching_below)
+                    .is_some_and(|(count, _)| count > 1);
+            }
+            frame = *self.frames.get(next.0);
+        }
+        false
+    }
+
+    /// Returns the number of unique items that an array still requires, and what some of them must
+    /// match; `None` if anything else is required of the items or of the array.
+    fn required_unique_items(&self, obligation: ObligationId) -> Option<RequiredItems> {
+        let required = self.parts.obligations.get(obligation.0);
+        if required.formulas.len() > 1 || required.goal != TRUE {
+            return None;
+        }
+        let formulas = &self.core.formulas;
+        let mut found = RequiredItems { count: 0, min_matching: None, matching_below: None };
+        let mut is_distinct = false;
+        for part in formulas.conjuncts(required.formulas[0]) {
+            match formulas.get(part) {
+                Formula::Atom(FormulaAtom::MinItems(more)) => found.count = found.count.max(*more),
+                Formula::Atom(FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_)) => {
+                    is_distinct = true
+                }
+                &Formula::Atom(FormulaAtom::Contains(count, node))
+                    if found.min_matching.is_none() =>
+                {
+                    found.min_matching = Some((count, node));
+                }
+                Formula::Atom(FormulaAtom::Items(ranges, read)) => {
+                    let alike = |&(from, to, _): &(u32, u32, _)| {
+                        to <= *read || from <= *read && to == u32::MAX
+                    };
+                    if !ranges.iter().all(alike) {
+                        return None;
+                    }
+                }
+                // The obligation of the current item.
+                Formula::Child(_) => {}
+                Formula::Not(inner) => match formulas.get(*inner) {
+                    Formula::Atom(FormulaAtom::MinItems(_)) => {}
+                    &Formula::Atom(FormulaAtom::Contains(count, node))
+                        if found.matching_below.is_none() =>
+                    {
+                        found.matching_below = Some((count, node));
+                    }
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        let same = match (found.min_matching, found.matching_below) {
+            (Some((_, one)), Some((_, other))) => one == other,
+            _ => true,
+        };
+        (is_distinct && same).then_some(found)
+    }
+
+    /// Completes all required items, some of which must match a node: first the shortest matching
+    /// ones, then the shortest of the others.
+    fn matching_items_first(
+        &mut self,
+        start: ReaderPosition,
+        required: RequiredItems,
+        (least, node): (u64, NodeId),
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        let Frame::Array { obligation, parent, .. } = start.frame else { return Ok(None) };
+        let own =
+            self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+        let mut rest = Vec::with_capacity(own.len());
+        for part in own {
+            let kept = match self.core.formulas.get(part) {
+                Formula::Atom(atom) => !matches!(
+                    atom,
+                    FormulaAtom::Contains(..)
+                        | FormulaAtom::MinItems(_)
+                        | FormulaAtom::UniqueItems(_)
+                ),
+                Formula::Not(_) => false,
+                _ => true,
+            };
+            if kept {
+                rest.push(part);
+            }
+        }
+        let ranges = [(0, u32::MAX, node)].into();
+        let of_node = self.core.formulas.atom(FormulaAtom::Items(ranges, 0));
+        let mut left = Vec::new();
+        if let Some((count, _)) = required.matching_below {
+            let many =
+                self.core.formulas.atom(FormulaAtom::Contains(count.saturating_sub(least), node));
+            left.push(self.core.formulas.not(many));
+        }
+        let (mut position, mut texts) = (start, Vec::new());
+        for (count, more) in [(least, vec![of_node]), (required.all() - least, left)] {
+            if count == 0 {
+                continue;
+            }
+            let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
+                return Ok(None);
+            };
+            let parts =
+                self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+            let is_unique = |part: &FormulaId| {
+                matches!(self.core.formulas.get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
+            };
+            let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
+            let required = self.core.formulas.atom(FormulaAtom::MinItems(count));
+            let queries = [&rest[..], &more, &[unique, required]].concat();
+            let queries = self.core.formulas.and(queries);
+            let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
+            let obligation = self.parts.obligation(plain);
+            position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
+            let Some((more, after)) = self.complete_each_item(position, parent, budget)? else {
+                return Ok(None);
+            };
+            texts.extend(more);
+            position = after;
+        }
+        // Reads the items in the original array, to check that they fulfill its obligation.
+        let text = sorted_items(&texts, false);
+        let mut end = start;
+        for &byte in &text {
+            match self.read_byte(end, byte)? {
+                Some(next) => end = next,
+                None => return Ok(None),
+            }
+        }
+        // A number ends only with the byte after it.
+        let end = self.position_after_item(end, parent)?;
+        let is_done = |position: &ReaderPosition| match position.frame {
+            Frame::Array { obligation, .. } => {
+                self.required_unique_items(obligation).is_some_and(|required| required.all() == 0)
+            }
+            _ => false,
+        };
+        Ok(end.filter(is_done).map(|end| (text.into(), end)))
+    }
+
+    /// Completes all required items and sorts them.
+    fn item_by_item(
+        &mut self,
+        start: ReaderPosition,
+        array: FrameId,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        // Set if the first item has begun.
+        let is_started = !matches!(start.frame, Frame::Array { parent, .. } if parent == array);
+        let found = self.complete_each_item(start, array, budget)?;
+        Ok(found.map(|(texts, end)| (sorted_items(&texts, is_started).into(), end)))
+    }
+
+    /// Completes the required items one by one, each with the separator before it.
+    fn complete_each_item(
+        &mut self,
+        start: ReaderPosition,
+        array: FrameId,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<ItemStrings>, Error> {
+        let (mut position, mut texts) = (start, Vec::<Vec<u8>>::new());
+        let is_between = |position: ReaderPosition| match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent == array,
+            _ => false,
+        };
+        loop {
+            let mut text = Vec::new();
+            if is_between(position) || !texts.is_empty() {
+                let Some(next) = self.read_byte(position, b',')? else { return Ok(None) };
+                text.push(b',');
+                position = next;
+            }
+            let Some((item, next)) = self.complete(position, Some(array), budget)? else {
+                return Ok(None);
+            };
+            text.extend(item);
+            texts.push(text);
+            position = next;
+            let required = match position.frame {
+                Frame::Array { obligation, .. } => self.required_unique_items(obligation),
+                _ => None,
+            };
+            match required.filter(|required| required.min_matching.is_none()) {
+                None => return Ok(None),
+                Some(RequiredItems { count: 0, .. }) => break,
+                Some(_) => {}
+            }
+        }
+        Ok(Some((texts, position)))
+    }
+
+    /// Returns the position after an item, if the item may end here. `array` is the parent
+    /// frame of the array.
+    pub(crate) fn position_after_item(
+        &mut self,
+        position: ReaderPosition,
+        array: FrameId,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } if parent == array => {
+                Ok(Some(position))
+            }
+            // A number ends only with the byte after it.
+            Frame::Number { obligation, digits, parent } => {
+                let of = *self.frames.get(parent.0);
+                if !matches!(of, Frame::Array { parent, .. } if parent == array) {
+                    return Ok(None);
+                }
+                match self.number_end(obligation, digits) {
+                    Some(verdicts) => self.close_value(parent, verdicts, position.record),
+                    None => Ok(None),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns `true` if a byte continues the current item. `array` is the parent frame of the array.
+    pub(crate) fn is_in_item(&self, position: ReaderPosition, array: FrameId, byte: u8) -> bool {
+        match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
+            Frame::Number { parent, .. } => {
+                let of = *self.frames.get(parent.0);
+                is_number_byte(byte)
+                    || !matches!(of, Frame::Array { parent, .. } if parent == array)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Returns the items in ascending order, with the separators in place. An item that has begun stays
+/// first.
+fn sorted_items(texts: &[Vec<u8>], is_started: bool) -> Vec<u8> {
+    let is_before = |byte: &u8| b", \t\r\n".contains(byte);
+    let parts = texts.iter().map(|text| {
+        let item = text.iter().position(|byte| !is_before(byte)).unwrap_or(text.len());
+        text.split_at(item)
+    });
+    let (before, mut items): (Vec<&[u8]>, Vec<&[u8]>) = parts.unzip();
+    let ended = |item: &[u8]| [item, b","].concat();
+    let begun = usize::from(is_started);
+    items[begun..].sort_by_key(|item| ended(item));
+    before.iter().zip(&items).flat_map(|(before, item)| [*before, *item].concat()).collect()
+}

@@ -1,0 +1,329 @@
+//! The continuation of a value: the JSON after it, as far as a token distinguishes it.
+//!
+//! After a value, a token closes containers, or reads a comma and begins the next item or name. An
+//! object is therefore known by whether another name may come and whether it may end. What came
+//! before and what is still required do not matter, unless some token continues into a name that
+//! does. Values whose parents have equal continuations have equal masks.
+
+use std::sync::Arc;
+
+use formalm_automata::json_escapes::EscapePolicy;
+use formalm_automata::{ByteSet, Error, NameTokens};
+
+use crate::formula::TRUE;
+use crate::interner::CompactMap;
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
+};
+use crate::machine::mask_class::name_continuation::NameContinuations;
+use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
+use crate::machine::{LazyTables, NO_RECORD};
+
+/// Representatives of frames with equal continuations.
+#[derive(Debug, Default)]
+pub(crate) struct ContinuationCache {
+    /// The parts of property names in tokens, one table for each vocabulary.
+    pub(crate) tokens: Vec<Arc<NameTokens>>,
+    known: CompactMap<ValueContinuation, FrameId>,
+    parents: CompactMap<FrameId, FrameId>,
+    /// Objects after a property value, and after a name.
+    after: CompactMap<ValueContinuation, Frame>,
+    colons: CompactMap<PropertyStart, Frame>,
+    pub(crate) names: NameContinuations,
+}
+
+impl ContinuationCache {
+    /// Adds the tokens of a vocabulary. Returns `true` if it is new.
+    pub(crate) fn add(&mut self, names: Arc<NameTokens>) -> bool {
+        let is_new = !self.tokens.iter().any(|known| Arc::ptr_eq(known, &names));
+        if is_new {
+            self.tokens.push(names);
+        }
+        is_new
+    }
+
+    /// Drops all representatives.
+    pub(crate) fn clear(&mut self) {
+        *self = ContinuationCache {
+            tokens: std::mem::take(&mut self.tokens),
+            ..ContinuationCache::default()
+        };
+    }
+
+    /// Returns the first bytes of names in tokens that contain a comma, a quote and part of a name.
+    /// Returns `None` if some token contains a whole name with its colon, or if nothing is known.
+    fn begins(&self) -> Option<ByteSet> {
+        let mut all = self.tokens.iter().map(|names| names.first_name_bytes());
+        let first = all.next()??;
+        all.try_fold(first, |set, more| Some(set.union(more?)))
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.known.memory_bytes()
+            + self.parents.memory_bytes()
+            + self.after.memory_bytes()
+            + self.colons.memory_bytes()
+            + self.names.bytes()
+    }
+}
+
+/// The behavior of a frame after the value in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ValueContinuation {
+    next: NextPart,
+    end: ContainerEnd,
+}
+
+/// The part that may come after a comma.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum NextPart {
+    Nothing,
+    /// Any name, and tokens see no more of it than its beginning.
+    AnyName,
+    /// Names of which no token contains more than the quote.
+    SomeName,
+    Names(NextNamesId),
+    Items(ObligationId),
+}
+
+/// The frame after the end of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ContainerEnd {
+    Never,
+    Plain(FrameId),
+    EnumIndex(FrameId, VerdictsId),
+}
+
+/// The start of a property value: its obligation, and the representative of its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PropertyStart {
+    child: ObligationId,
+    object: FrameId,
+}
+
+impl LazyTables {
+    /// Returns the representative of all positions with equal masks; the position itself if finding
+    /// that exceeds the step limit.
+    pub(crate) fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
+        let ReaderPosition { frame, record } = position;
+        if record != NO_RECORD || self.continuations.tokens.is_empty() {
+            return position;
+        }
+        self.core.steps = 0;
+        match self.frame_representative(frame) {
+            Ok(frame) => ReaderPosition { frame, record },
+            Err(_) => {
+                // Whoever needs this answer gets the error.
+                self.core.answers.abandon();
+                position
+            }
+        }
+    }
+
+    /// Replaces the parent of a frame by its representative, or the whole frame between the parts
+    /// of an object.
+    fn frame_representative(&mut self, mut frame: Frame) -> Result<Frame, Error> {
+        let whole = self.gap_start();
+        match frame {
+            Frame::Name { .. } => return self.name_representative(frame),
+            Frame::Object { mode: ContainerState::AfterName, whitespace, .. }
+                if whitespace == whole =>
+            {
+                let Some(member) = self.property_after_name(frame)? else { return Ok(frame) };
+                return Ok(*self.continuations.colons.get_or_insert(member, frame));
+            }
+            Frame::Object { mode: ContainerState::AfterValue, whitespace, parent, .. }
+                if whitespace == whole =>
+            {
+                let Some(continuation) = self.continuation_after(frame, parent)? else {
+                    return Ok(frame);
+                };
+                return Ok(*self.continuations.after.get_or_insert(continuation, frame));
+            }
+            _ => {}
+        }
+        match &mut frame {
+            Frame::Value { obligation, parent, .. }
+            | Frame::Number { obligation, parent, .. }
+            | Frame::Object { obligation, parent, .. }
+            | Frame::Array { obligation, parent, .. }
+                if self.has_no_queries(*obligation) =>
+            {
+                *parent = self.parent_representative(*parent);
+            }
+            Frame::String { queries: NO_QUERIES, parent, .. }
+            | Frame::Literal { verdicts: NO_VERDICTS, parent, .. } => {
+                *parent = self.parent_representative(*parent)
+            }
+            _ => {}
+        }
+        Ok(frame)
+    }
+
+    /// Returns what follows a name that was read, `None` if nothing may.
+    pub(crate) fn property_after_name(
+        &mut self,
+        object: Frame,
+    ) -> Result<Option<PropertyStart>, Error> {
+        let Frame::Object { obligation, used_names, order, parent, .. } = object else {
+            return Ok(None);
+        };
+        let Some((obligation, child)) = self.start_property(obligation, used_names)? else {
+            return Ok(None);
+        };
+        let (mode, whitespace) = (ContainerState::InValue, self.gap_start());
+        let object =
+            self.frame(Frame::Object { obligation, used_names, order, mode, whitespace, parent });
+        let object =
+            if self.has_no_queries(child) { self.parent_representative(object) } else { object };
+        Ok(Some(PropertyStart { child, object }))
+    }
+
+    /// Returns `true` if the parent needs no verdict of the value.
+    pub(crate) fn has_no_queries(&self, obligation: ObligationId) -> bool {
+        self.parts.obligations.get(obligation.0).queries.is_empty()
+    }
+
+    /// Returns the representative of all frames that behave alike after a value without queries.
+    pub(crate) fn parent_representative(&mut self, id: FrameId) -> FrameId {
+        if self.depends_on_depth(id) {
+            return id;
+        }
+        // Outer frames come first: a recursion would be as deep as the input.
+        let (mut chain, mut at) = (Vec::new(), id);
+        let mut known = loop {
+            if at == DONE {
+                break DONE;
+            }
+            if let Some(&known) = self.continuations.parents.get(&at) {
+                break known;
+            }
+            chain.push(at);
+            at = match *self.frames.get(at.0) {
+                Frame::Object { obligation, parent, .. }
+                | Frame::Array { obligation, parent, .. }
+                    if self.has_no_queries(obligation) =>
+                {
+                    parent
+                }
+                Frame::Object { parent, .. } | Frame::Array { parent, .. } => break parent,
+                _ => break at,
+            };
+        };
+        for id in chain.into_iter().rev() {
+            self.core.steps = 0;
+            let continuation = match self.continuation(id, known) {
+                Ok(continuation) => continuation,
+                Err(error) => {
+                    self.core.answers.abandon();
+                    if matches!(error, Error::Deadline { .. }) {
+                        // The next call computes it again.
+                        return id;
+                    }
+                    None
+                }
+            };
+            known = continuation.map_or(id, |continuation| {
+                *self.continuations.known.get_or_insert(continuation, id)
+            });
+            self.continuations.parents.insert(id, known);
+        }
+        known
+    }
+
+    /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
+    pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
+        let (options, limits) = (&self.core.options, &self.core.limits);
+        let deepest = u64::from(self.depth(frame)) + self.max_token_len as u64 + 2;
+        options.layout.is_some()
+            || options.max_free_depth != u32::MAX
+            || deepest > u64::from(limits.nesting)
+    }
+
+    /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing
+    /// else has the same one.
+    fn continuation(
+        &mut self,
+        id: FrameId,
+        parent: FrameId,
+    ) -> Result<Option<ValueContinuation>, Error> {
+        if let Frame::Array { obligation, from, .. } = *self.frames.get(id.0)
+            && (from > 0 || self.has_unique_items(obligation) || !self.has_no_queries(obligation))
+        {
+            return Ok(None);
+        }
+        match self.close_value(id, NO_VERDICTS, NO_RECORD)? {
+            Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
+                // A token may end the array after a whole further item.
+                Ok(Some(ValueContinuation {
+                    next: NextPart::Items(obligation),
+                    end: ContainerEnd::Plain(parent),
+                }))
+            }
+            Some(ReaderPosition { frame, .. }) => self.continuation_of(frame, parent),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the continuation of an object after a property value.
+    fn continuation_after(
+        &mut self,
+        object: Frame,
+        parent: FrameId,
+    ) -> Result<Option<ValueContinuation>, Error> {
+        if self.depends_on_depth(parent) {
+            return Ok(None);
+        }
+        let asks =
+            matches!(object, Frame::Object { obligation, .. } if !self.has_no_queries(obligation));
+        let common = if asks { parent } else { self.parent_representative(parent) };
+        self.continuation_of(object, common)
+    }
+
+    /// Returns the continuation of `after`, an object after a property value; `common` represents
+    /// its parent.
+    fn continuation_of(
+        &mut self,
+        after: Frame,
+        common: FrameId,
+    ) -> Result<Option<ValueContinuation>, Error> {
+        let Frame::Object { obligation, used_names, order, parent, .. } = after else {
+            return Ok(None);
+        };
+        let next = if self.any_name_viable(after)? {
+            let next_names = self.next_names(obligation, used_names, order)?;
+            self.names_after_comma(next_names)
+        } else {
+            NextPart::Nothing
+        };
+        let end = match self.end_verdicts(obligation) {
+            None => ContainerEnd::Never,
+            Some(NO_VERDICTS) => ContainerEnd::Plain(common),
+            Some(verdicts) => ContainerEnd::EnumIndex(parent, verdicts),
+        };
+        Ok(Some(ValueContinuation { next, end }))
+    }
+
+    /// Returns what tokens distinguish of the names that may come next.
+    fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
+        let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
+        let escapes = begins.contains(b'\\') && self.core.options.escapes == EscapePolicy::Any;
+        let names = self.names_at(next_names);
+        let is_distinguished = |at: u32| match self.known_name(next_names, at).bytes().next() {
+            // A character that stands for itself has no other spelling.
+            Some(first @ 0x20..0x80) if !b"\"\\".contains(&first) => {
+                escapes || begins.contains(first)
+            }
+            _ => true,
+        };
+        if (0..names.known.len() as u32).any(is_distinguished) {
+            return NextPart::Names(next_names);
+        }
+        match *self.parts.queries.get(names.start.classes.0).machines {
+            [] => NextPart::SomeName,
+            [Some((class, _))] if self.core.language_formula(class) == TRUE => NextPart::AnyName,
+            _ => NextPart::Names(next_names),
+        }
+    }
+}

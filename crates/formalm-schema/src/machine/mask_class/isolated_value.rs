@@ -1,0 +1,212 @@
+//! Values read in isolation: while a token stays inside a value, its effect does not depend on the
+//! surroundings.
+//!
+//! The value becomes an item of an unconstrained array. It has ended when that array is in the
+//! state after an item. Masks of isolated values are thus shared by all their occurrences.
+
+use formalm_automata::{ByteSet, Error, MaskClassId, ValueEnd};
+
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::json::decimal::Decimal;
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, FrameId, NumberPrefix, Obligation, ObligationId, ReaderPosition,
+};
+use crate::machine::mask_class::lookahead::LookaheadState;
+use crate::machine::numbers::is_number_byte;
+use crate::machine::reader::cache::NO_VERDICTS;
+use crate::machine::{LazyTables, NO_RECORD};
+use crate::schema_nodes::JsonType;
+use crate::solver::context::SolverContext;
+
+/// Marks that numbers must be integers; the other bits are types.
+const INTEGER_BIT: u8 = 1 << 7;
+
+impl LookaheadState<'_> {
+    /// Returns the innermost value of a class inside an unconstrained array, `None` if its
+    /// surroundings matter.
+    pub(crate) fn isolated(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        let ReaderPosition { mut frame, record } = self.position(class);
+        let tables = &mut self.tables;
+        let Some((obligation, parent)) = innermost_value(&mut frame) else { return Ok(None) };
+        if record != NO_RECORD || *parent == DONE || !tables.is_isolated(obligation, *parent) {
+            return Ok(None);
+        }
+        let around = tables.isolation_array();
+        if *parent == around {
+            return Ok(None);
+        }
+        *parent = around;
+        self.class_of(ReaderPosition { frame, record }).map(Some)
+    }
+
+    /// Returns a number that identifies an isolated value which is constrained by its type only (or
+    /// to integers), across all schemas with the same options.
+    pub(crate) fn plain_value_id(&mut self, class: MaskClassId) -> Option<u64> {
+        let frame = self.position(class).frame;
+        let tables = &mut self.tables;
+        let (types, whitespace, digits) = match frame {
+            Frame::Value { obligation, whitespace, .. } => {
+                (tables.plain_types(obligation)?, whitespace, 0)
+            }
+            Frame::Number { obligation, digits, .. } => (
+                tables.plain_number(obligation)?,
+                0,
+                packed_prefix(tables.parts.digits.get(digits.0))?,
+            ),
+            _ => return None,
+        };
+        let options = &tables.core.options;
+        let policies = (options.escapes as u64) << 1 | u64::from(options.allow_exponents);
+        let whitespace = u64::from(whitespace) << 8 | u64::from(options.max_whitespace);
+        Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
+    }
+
+    /// Returns whether an isolated value has ended.
+    pub(crate) fn value_end(&mut self, class: MaskClassId) -> Result<ValueEnd, Error> {
+        let frame = self.position(class).frame;
+        let tables = &mut self.tables;
+        let around = tables.isolation_array();
+        Ok(match frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
+                let ended = tables.close_value(around, NO_VERDICTS, NO_RECORD)?;
+                if ended.is_some_and(|ended| ended.frame == frame) {
+                    ValueEnd::Ended
+                } else {
+                    ValueEnd::Open
+                }
+            }
+            Frame::Number { obligation, digits, parent } if parent == around => {
+                match tables.number_end(obligation, digits) {
+                    Some(_) => ValueEnd::MayEnd(number_bytes()),
+                    None => ValueEnd::Open,
+                }
+            }
+            _ => ValueEnd::Open,
+        })
+    }
+
+    /// Returns the class after the innermost value.
+    pub(crate) fn after_value(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        let ReaderPosition { mut frame, record } = self.position(class);
+        let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
+        let Some(after) = self.tables.close_value(parent, NO_VERDICTS, record)? else {
+            return Ok(None);
+        };
+        let after = self.tables.mask_abstraction(after)?;
+        self.class_of(after).map(Some)
+    }
+}
+
+/// Returns the obligation of a frame's value, and the parent.
+fn innermost_value(frame: &mut Frame) -> Option<(ObligationId, &mut FrameId)> {
+    match frame {
+        Frame::Value { obligation, parent, .. }
+        | Frame::Number { obligation, parent, .. }
+        | Frame::Object { obligation, parent, .. }
+        | Frame::Array { obligation, from: 0, parent, .. } => Some((*obligation, parent)),
+        _ => None,
+    }
+}
+
+/// Packs a number prefix into bits; `None` if its digits do not fit. A leading one makes the result
+/// unambiguous.
+fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
+    let &NumberPrefix { negative, part, ref digits, places, sticky, exponent, negative_exponent } =
+        digits;
+    let whole = u8::try_from(digits).ok()?;
+    let (places, exponent) = (u8::try_from(places).ok()?, u8::try_from(exponent).ok()?);
+    let small = [whole, places, exponent].into_iter().fold(1, |all, one| all << 8 | u64::from(one));
+    let flags = [negative, sticky, negative_exponent]
+        .into_iter()
+        .fold(0, |all, one| all << 1 | u64::from(one));
+    Some((small << 3 | flags) << 4 | part as u64)
+}
+
+/// Returns the bytes that occur in numbers.
+fn number_bytes() -> ByteSet {
+    let mut set = ByteSet::default();
+    (0..=0x7F).filter(|&byte| is_number_byte(byte)).for_each(|byte| set.insert(byte));
+    set
+}
+
+impl LazyTables {
+    /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
+    /// if anything else is required of the value.
+    fn plain_types(&mut self, obligation: ObligationId) -> Option<u8> {
+        if let Some(&known) = self.cache.value_types.get(&obligation) {
+            return known;
+        }
+        let mut is_late = false;
+        let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
+            let formula = self.only_formula(obligation)?;
+            self.core.steps = 0;
+            let formula = self.core.formula_for_type(formula, of);
+            let Ok(formula) = formula else {
+                // Whoever needs this answer gets the error.
+                self.core.answers.abandon();
+                is_late = matches!(formula, Err(Error::Deadline { .. }));
+                return None;
+            };
+            match formula {
+                FALSE => Some(types),
+                TRUE => Some(types | 1 << of as u8),
+                formula if of == JsonType::Number && formula == self.core.integer_formula() => {
+                    Some(types | 1 << of as u8 | INTEGER_BIT)
+                }
+                _ => None,
+            }
+        });
+        if !is_late {
+            self.cache.value_types.insert(obligation, types);
+        }
+        types
+    }
+
+    /// Returns the bits of a number that has begun, as for [`Self::plain_types`].
+    fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
+        match self.only_formula(obligation)? {
+            TRUE => Some(0),
+            formula if formula == self.core.integer_formula() => Some(INTEGER_BIT),
+            _ => None,
+        }
+    }
+
+    /// Returns the formula of an obligation, `None` if it has queries or a goal.
+    fn only_formula(&self, obligation: ObligationId) -> Option<FormulaId> {
+        let required = self.parts.obligations.get(obligation.0);
+        let [formula] = *required.formulas else { return None };
+        (required.goal == TRUE).then_some(formula)
+    }
+
+    /// Returns `true` if a value behaves alike everywhere: its parent has no queries, and neither
+    /// its depth nor that of anything a token opens in it matters.
+    fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
+        let (options, limits) = (&self.core.options, &self.core.limits);
+        let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
+        options.layout.is_none()
+            && options.max_free_depth == u32::MAX
+            && deepest <= u64::from(limits.nesting)
+            && self.parts.obligations.get(obligation.0).queries.is_empty()
+    }
+
+    /// Returns an unconstrained array in which an item is being read.
+    fn isolation_array(&mut self) -> FrameId {
+        if let Some(known) = self.cache.isolation_array {
+            return known;
+        }
+        let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
+        let obligation = self.parts.obligation(obligation);
+        let (whitespace, mode) = (self.gap_start(), ContainerState::InValue);
+        let around =
+            self.frame(Frame::Array { obligation, mode, whitespace, from: 0, parent: DONE });
+        self.cache.isolation_array = Some(around);
+        around
+    }
+}
+
+impl SolverContext {
+    /// Returns the formula of integers.
+    fn integer_formula(&mut self) -> FormulaId {
+        self.formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
+    }
+}

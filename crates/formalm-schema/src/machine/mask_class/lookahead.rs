@@ -1,0 +1,425 @@
+//! The look-ahead that computes masks: an implementation of [`Steps`] on mask classes.
+//!
+//! ```text
+//! class id:   0 …              interned mask classes, kept
+//!             2³⁰ …            positions met during this look-ahead, dropped with it
+//!             2³¹ …            (string, state) pairs of `string_states`
+//! ```
+//!
+//! A mask visits many more positions than inputs reach, so transient positions are not kept.
+
+use std::cell::RefCell;
+
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+use formalm_automata::{
+    AcceptingMaskAutomaton, ByteSet, CharRepetition, Error, JsonStringState, LiteralList, Machine,
+    MaskAutomaton, MaskClassId, NoLexicalMachine, StateId, ValueEnd, self_loop_repetition,
+};
+
+use crate::formula::TRUE;
+use crate::interner::Interner;
+use crate::machine::NO_RECORD;
+use crate::machine::frame::{ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition};
+use crate::machine::lookahead_tables::LockedTables;
+use crate::machine::mask_class::string_hints::RepetitionHint;
+use crate::machine::mask_class::string_states::{FIRST_STRING_CLASS, StringStates, StringStep};
+use crate::machine::reader::cache::NO_QUERIES;
+
+/// The first id of classes that are dropped with the look-ahead.
+const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
+
+/// Minimum number of characters that return to the same class for a loop hint to pay off. Chosen,
+/// not measured.
+const MIN_LOOP_CHARS: u32 = 12;
+
+/// Maximum number of live bytes for which a string is tried byte by byte. Chosen, not measured.
+const MAX_LIVE_BYTES: usize = 24;
+
+/// One look-ahead. Everything it visits is dropped with it.
+#[derive(Debug)]
+pub(crate) struct SchemaLookahead<'a> {
+    state: RefCell<LookaheadState<'a>>,
+}
+
+/// The locked tables, and the positions visited by this look-ahead.
+#[derive(Debug)]
+pub(crate) struct LookaheadState<'a> {
+    pub(crate) tables: LockedTables<'a>,
+    positions: Interner<ReaderPosition>,
+    pub(crate) strings: StringStates,
+    /// The number of recorded inputs before the look-ahead.
+    records: usize,
+    /// The number of query states before the look-ahead, and the sizes of the tables that retain
+    /// some of them.
+    queries: (usize, [usize; 3]),
+}
+
+impl<'a> SchemaLookahead<'a> {
+    pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
+        tables.core.begin_lookahead();
+        let (positions, strings) = std::mem::take(&mut tables.spare_tables);
+        let records = tables.records.len();
+        let queries = (tables.parts.queries.len(), tables.retained_counts());
+        SchemaLookahead {
+            state: RefCell::new(LookaheadState { tables, positions, strings, records, queries }),
+        }
+    }
+}
+
+impl Drop for LookaheadState<'_> {
+    fn drop(&mut self) {
+        // Inputs recorded meanwhile belong to positions that nothing refers to.
+        let tables = &mut *self.tables;
+        self.positions.clear();
+        self.strings.clear();
+        tables.spare_tables =
+            (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
+        tables.records.truncate(self.records);
+        if tables.core.end_lookahead() && self.queries.1 == tables.retained_counts() {
+            tables.parts.queries.truncate(self.queries.0);
+        }
+    }
+}
+
+impl LookaheadState<'_> {
+    /// Returns the position of a class.
+    pub(crate) fn position(&self, class: MaskClassId) -> ReaderPosition {
+        let number = class.number();
+        if number >= FIRST_STRING_CLASS {
+            return self.strings.position(class);
+        }
+        match number.checked_sub(FIRST_TRANSIENT_CLASS) {
+            Some(at) => *self.positions.get(at),
+            None => *self.tables.mask_classes.get(number),
+        }
+    }
+
+    /// Returns the class of a position, a transient one unless it is inside a string.
+    pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<MaskClassId, Error> {
+        let mut position = position;
+        if let Frame::String { language, state, escape: EscapeState::None, .. } = position.frame
+            && state == self.tables.core.automaton(language).start()
+        {
+            position.frame = self.tables.relaxed_string(position.frame)?;
+        }
+        if !self.is_free_string(position)
+            && let Some(class) = self.strings.class_of(&self.tables, position)
+        {
+            return Ok(class);
+        }
+        Ok(MaskClassId::from_number(FIRST_TRANSIENT_CLASS + self.positions.intern(position)))
+    }
+
+    /// Returns the class after a byte, `None` if no instance continues so.
+    #[inline]
+    pub(crate) fn step(
+        &mut self,
+        class: MaskClassId,
+        byte: u8,
+    ) -> Result<Option<MaskClassId>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
+            match self.strings.step(&mut self.tables, class, byte)? {
+                StringStep::To(next) => return Ok(Some(next)),
+                StringStep::Single(position) => return self.class_of(position).map(Some),
+                StringStep::Dead => return Ok(None),
+                StringStep::Unknown => {}
+            }
+        }
+        let before = self.position(class);
+        let Some(after) = self.tables.read_byte(before, byte)? else { return Ok(None) };
+        let after = self.tables.mask_abstraction(after)?;
+        if after == before {
+            return Ok(Some(class));
+        }
+        self.class_of(after).map(Some)
+    }
+
+    /// Returns `true` if a position is inside an unconstrained string or name, between two
+    /// characters.
+    pub(crate) fn is_free_string(&self, position: ReaderPosition) -> bool {
+        if position.record != NO_RECORD {
+            return false;
+        }
+        let core = &self.tables.core;
+        match position.frame {
+            Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
+                core.language_formula(language) == TRUE
+                    && state == core.automaton(language).start()
+                    && self.tables.has_constant_verdicts(queries)
+            }
+            Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
+                self.tables.allows_any_name(candidates.classes)
+                    && self.tables.has_constant_verdicts(candidates.classes)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if a position is inside a string whose states are dropped with the
+    /// look-ahead.
+    pub(crate) fn is_unbounded(&self, position: ReaderPosition) -> bool {
+        let core = &self.tables.core;
+        let of = |queries: QueriesId| {
+            let mut texts = self.tables.parts.queries.get(queries.0).iter().flatten();
+            texts.any(|&(text, _)| core.is_unbounded(text))
+        };
+        match position.frame {
+            Frame::String { language, queries, .. } => core.is_unbounded(language) || of(queries),
+            Frame::Name { candidates, .. } => of(candidates.classes),
+            _ => false,
+        }
+    }
+
+    /// Returns the same position in an unconstrained string.
+    pub(crate) fn as_free_string(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Result<MaskClassId, Error> {
+        let Frame::String { parent, queries, .. } = position.frame else {
+            return self.class_of(position);
+        };
+        let Some(language) = self.tables.core.language(TRUE)? else {
+            return self.class_of(position);
+        };
+        let state = self.tables.core.automaton(language).start();
+        let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
+        self.class_of(ReaderPosition { frame, ..position })
+    }
+
+    /// Returns the bytes with which known names continue.
+    fn known_name_bytes(&self, frame: Frame) -> Option<ByteSet> {
+        let Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } = frame
+        else {
+            return None;
+        };
+        let mut set = ByteSet::default();
+        set.insert(b'"');
+        set.insert(b'\\');
+        let depth = self.tables.records.get(text).2 as usize;
+        for at in candidates.from..candidates.to {
+            if let Some(&byte) = self.tables.known_name(next_names, at).as_bytes().get(depth) {
+                set.insert(byte);
+            }
+        }
+        Some(set)
+    }
+
+    /// Returns a small superset of the live bytes, `None` if there is none.
+    pub(crate) fn possible_bytes(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Result<Option<ByteSet>, Error> {
+        let options = &self.tables.core.options;
+        let whitespace = options.max_whitespace > 0 || options.layout.is_some();
+        let bytes: &[u8] = match position.frame {
+            Frame::Done => b"",
+            Frame::Value { .. } => b" \n\r\t\"[{-0123456789tfn",
+            Frame::Literal { rest, .. } => &rest[..1],
+            Frame::Number { .. } => b" \n\r\t0123456789.eE+-,]}",
+            Frame::Object { mode, .. } => match mode {
+                ContainerState::AfterOpen => b" \n\r\t\"}",
+                ContainerState::AfterComma => b" \n\r\t\"",
+                ContainerState::AfterName => b" \n\r\t:",
+                ContainerState::InValue | ContainerState::AfterValue => b" \n\r\t,}",
+            },
+            Frame::Array { mode: ContainerState::AfterOpen, .. } => b" \n\r\t\"[]{-0123456789tfn",
+            Frame::Array { .. } => b" \n\r\t,]",
+            // Computing the live bytes of a state that is met once costs more than reading it.
+            Frame::String { escape: EscapeState::None, .. } if self.is_unbounded(position) => {
+                return Ok(None);
+            }
+            Frame::String { escape: EscapeState::None, .. } => {
+                return self.string_possible_bytes(position.frame);
+            }
+            Frame::Name { escape: EscapeState::None, candidates, .. } => {
+                let only_known = candidates.classes == NO_QUERIES;
+                return Ok(if only_known { self.known_name_bytes(position.frame) } else { None });
+            }
+            Frame::String { .. } | Frame::Name { .. } => b"\"\\/bfnrtu0123456789abcdefABCDEF",
+        };
+        let bytes = if whitespace || bytes.first() != Some(&b' ') { bytes } else { &bytes[4..] };
+        let mut set = ByteSet::default();
+        bytes.iter().for_each(|&byte| set.insert(byte));
+        Ok(Some(set))
+    }
+
+    fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
+        let Frame::String { language, state, .. } = frame else { return Ok(None) };
+        if self.tables.core.language_formula(language) == TRUE
+            || self.tables.remaining_chars(language, state)?.is_some()
+        {
+            return Ok(None);
+        }
+        let mut live = self.tables.core.automaton(language).live_bytes(state)?;
+        if live.len() > MAX_LIVE_BYTES {
+            return Ok(None);
+        }
+        live.insert(b'"');
+        live.insert(b'\\');
+        Ok(Some(live))
+    }
+}
+
+impl AcceptingMaskAutomaton for SchemaLookahead<'_> {
+    fn is_accepting_class(&self, class: MaskClassId) -> Result<bool, Error> {
+        let state = &mut *self.state.borrow_mut();
+        let frame = state.position(class).frame;
+        Ok(state.tables.is_end(frame))
+    }
+}
+
+impl MaskAutomaton for SchemaLookahead<'_> {
+    type LexicalMachine = NoLexicalMachine;
+
+    const KNOWS_POSSIBLE_BYTES: bool = true;
+
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
+        None
+    }
+
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+        self.state.borrow_mut().step(class, byte)
+    }
+
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
+        let state = &mut *self.state.borrow_mut();
+        let position = state.position(class);
+        let mut set = ByteSet::default();
+        let tried = match state.possible_bytes(position)? {
+            Some(few) => few,
+            None => {
+                let mut all = ByteSet::default();
+                (0x20..=0xF4).for_each(|byte| all.insert(byte));
+                all
+            }
+        };
+        for byte in tried.iter() {
+            if state.step(class, byte)?.is_some() {
+                set.insert(byte);
+            }
+        }
+        Ok(set)
+    }
+
+    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        let found = self.state.borrow_mut().repetition(class)?;
+        match found {
+            RepetitionHint::Repetition(repetition) => Ok(Some(repetition)),
+            RepetitionHint::Nothing => Ok(None),
+            RepetitionHint::Unknown(class) => self_loop_repetition(self, class, MIN_LOOP_CHARS),
+        }
+    }
+
+    fn possible_bytes(&self, class: MaskClassId) -> Result<Option<ByteSet>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
+            // Reading a byte is as fast as computing this set.
+            return Ok(None);
+        }
+        let state = &mut *self.state.borrow_mut();
+        state.possible_bytes(state.position(class))
+    }
+
+    fn accepts_any_digits(&self, class: MaskClassId) -> Result<bool, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
+            return Ok(false);
+        }
+        let state = &mut *self.state.borrow_mut();
+        let frame = state.position(class).frame;
+        Ok(state.tables.any_digits(frame))
+    }
+
+    fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        let state = &mut *self.state.borrow_mut();
+        let class = state.as_string_state(class);
+        if class.number() >= FIRST_STRING_CLASS {
+            return state.common_successor(class);
+        }
+        let position = state.position(class);
+        if let Some(other) = state.unknown_name(position)? {
+            return Ok(Some(other));
+        }
+        match position.frame {
+            Frame::Name { candidates, escape: EscapeState::None, .. }
+                if candidates.classes != NO_QUERIES =>
+            {
+                state.common_successor(class)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn unconstrained_string(&self, class: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
+        self.state.borrow_mut().in_open_string(class)
+    }
+
+    fn json_string_state(&self, class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
+        self.state.borrow_mut().in_text(class)
+    }
+
+    fn with_string_state(&self, class: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {
+        self.state.borrow_mut().in_text_at(class, state)
+    }
+
+    fn closing_literals(
+        &self,
+        class: MaskClassId,
+        reference: Option<MaskClassId>,
+    ) -> Result<Option<LiteralList>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
+            return Ok(None);
+        }
+        self.state.borrow_mut().known_name_suffixes(class, reference)
+    }
+
+    fn isolated_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        self.state.borrow_mut().isolated(class)
+    }
+
+    fn shared_value_id(&self, class: MaskClassId) -> Option<u64> {
+        self.state.borrow_mut().plain_value_id(class)
+    }
+
+    fn value_end(&self, class: MaskClassId) -> Result<ValueEnd, Error> {
+        self.state.borrow_mut().value_end(class)
+    }
+
+    fn after_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        self.state.borrow_mut().after_value(class)
+    }
+
+    fn cacheable_class(&self, class: MaskClassId) -> Option<MaskClassId> {
+        let state = &mut *self.state.borrow_mut();
+        let position = state.position(class);
+        let is_ahead = class.number() >= FIRST_TRANSIENT_CLASS;
+        match position.record {
+            NO_RECORD if is_ahead && !state.is_unbounded(position) => {
+                let position = state.tables.class_representative(position);
+                Some(MaskClassId::from_number(state.tables.mask_classes.intern(position)))
+            }
+            _ => None,
+        }
+    }
+
+    fn differing_bytes(
+        &self,
+        first: MaskClassId,
+        second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
+        let state = &mut *self.state.borrow_mut();
+        let (first, second) = (state.position(first), state.position(second));
+        if let (
+            Frame::Name { object, candidates: NameCandidates { classes, .. }, .. },
+            Frame::Name { object: other, candidates, .. },
+        ) = (first.frame, second.frame)
+            && object == other
+            && candidates.from == candidates.to
+            && candidates.classes == classes
+        {
+            return Ok(state.known_name_bytes(first.frame));
+        }
+        Ok(match (state.possible_bytes(first)?, state.possible_bytes(second)?) {
+            (Some(first), Some(second)) => Some(first.union(second)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The continuation of a property name being read, as far as a token distinguishes it.
+//!
+//! If any name is allowed, a known name matters only to tokens that begin with the rest of it and
+//! the closing quote; there are few. Names of all objects thus share a mask, except for these
+//! suffixes and what comes after the colon. If only known names are allowed, the suffixes of those
+//! that are still possible matter.
+
+use formalm_automata::Error;
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+
+use crate::interner::{CompactMap, Interner};
+use crate::json::property_names::{NameId, UNMENTIONED_NAME};
+use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
+use crate::machine::mask_class::continuation::PropertyStart;
+use crate::machine::{LazyTables, NO_RECORD};
+
+/// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
+/// Chosen, not measured.
+const MAX_KNOWN_NAMES: u32 = 8;
+
+/// Everything that tokens distinguish in a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NameContinuation {
+    /// The automata of unknown names, with what follows such a name.
+    others: Option<(QueriesId, Option<PropertyStart>)>,
+    /// The suffixes of known names that matter.
+    known: Box<[KnownNameSuffix]>,
+}
+
+/// The suffix of a known name, by number, and what follows it where tokens can see that and the
+/// name is allowed.
+type KnownNameSuffix = (u32, Option<PropertyStart>);
+
+/// Representatives of names with equal continuations.
+#[derive(Debug, Default)]
+pub(crate) struct NameContinuations {
+    rests: Interner<Box<[u8]>>,
+    /// Some representatives refer to recorded inputs.
+    pub(crate) known: CompactMap<NameContinuation, Frame>,
+}
+
+impl NameContinuations {
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let rests = self.rests.iter().map(|one| one.len() + 16);
+        let known = 64 * self.known.len();
+        rests.sum::<usize>() + known + self.rests.memory_bytes() + self.known.memory_bytes()
+    }
+}
+
+impl LazyTables {
+    /// Returns the representative of all names with equal masks.
+    pub(crate) fn name_representative(&mut self, frame: Frame) -> Result<Frame, Error> {
+        let Frame::Name { object, next_names, text, candidates, escape } = frame else {
+            return Ok(frame);
+        };
+        if self.depends_on_depth(object) {
+            return Ok(frame);
+        }
+        let is_open = self.allows_any_name(candidates.classes)
+            && self.drops_name(next_names, candidates.classes);
+        let is_closed = self.parts.queries.get(candidates.classes.0).iter().all(Option::is_none);
+        let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
+        if !is_seen || escape != EscapeState::None || self.core.options.escapes == EscapePolicy::Any
+        {
+            let object = self.object_representative(object);
+            return Ok(Frame::Name { object, next_names, text, candidates, escape });
+        }
+        let known = self.known_suffixes(frame, is_open)?;
+        let (mut others, mut frame) = (None, frame);
+        if is_open {
+            let Some(like) = self.class_example(next_names, candidates) else { return Ok(frame) };
+            let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
+            others = Some((candidates.classes, member));
+            if known.is_empty() {
+                // The name is like any unknown one.
+                let (text, candidates) =
+                    (NO_RECORD, NameCandidates { from: 0, to: 0, ..candidates });
+                frame = Frame::Name { object, next_names, text, candidates, escape };
+            }
+        }
+        Ok(*self.continuations.names.known.get_or_insert(NameContinuation { others, known }, frame))
+    }
+
+    /// Returns the suffixes of known names that tokens distinguish, or that alone are allowed.
+    fn known_suffixes(
+        &mut self,
+        frame: Frame,
+        is_open: bool,
+    ) -> Result<Box<[KnownNameSuffix]>, Error> {
+        let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok([].into()) };
+        let depth = self.records.get(text).2 as usize;
+        let mut known = Vec::new();
+        for at in candidates.from..candidates.to {
+            let is_distinguished = self.is_distinguished(next_names, at, depth);
+            if is_open && !is_distinguished {
+                continue;
+            }
+            let viable = self.known_name_viable(next_names, at)?;
+            if !is_open && !viable {
+                continue;
+            }
+            let name = self.names_at(next_names).known[at as usize];
+            let member = if is_distinguished && viable {
+                self.property_start_of(frame, (name, name))?
+            } else {
+                None
+            };
+            let rest = &self.core.schema.names.get(name).as_bytes()[depth..];
+            known.push((
+                self.continuations.names.rests.intern_borrowed(rest, || rest.into()),
+                member,
+            ));
+        }
+        Ok(known.into())
+    }
+
+    /// Returns `true` if some token ends a known name of which `depth` bytes were read.
+    fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
+        let tokens = &self.continuations.tokens;
+        let rest = &self.known_name(next_names, at).as_bytes()[depth..];
+        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+        let is_unescaped =
+            |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
+        if let Some(&first) = rest.first()
+            && is_unescaped(first)
+            && !tokens.iter().any(|names| names.may_close_after_byte(first))
+        {
+            return false;
+        }
+        // Suffixes that need escapes are not looked up, and count as distinguished.
+        !rest.iter().copied().all(is_unescaped)
+            || tokens.iter().any(|names| names.closes_after(rest))
+    }
+
+    /// Returns what follows a name. The second of `names` has the same rules as the first.
+    fn property_start_of(
+        &mut self,
+        frame: Frame,
+        names: (NameId, NameId),
+    ) -> Result<Option<PropertyStart>, Error> {
+        match self.object_after_name(frame, names)? {
+            Some(object) => self.property_after_name(object),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the object inside the representative of its parent.
+    fn object_representative(&mut self, id: FrameId) -> FrameId {
+        let mut object = *self.frames.get(id.0);
+        match &mut object {
+            Frame::Object { obligation, parent, .. } if self.has_no_queries(*obligation) => {
+                *parent = self.parent_representative(*parent);
+                self.frame(object)
+            }
+            _ => id,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Strings constrained by their length only, for which masks can count characters instead of
+//! reading them.
+
+use std::sync::Arc;
+
+use formalm_automata::{
+    CharRepetition, ClassCover, Error, Machine, MaskAutomaton, MaskClasses, RegularMaskClasses,
+    StateId, WIDE_PARTS,
+};
+
+use crate::formula::TRUE;
+use crate::machine::LazyTables;
+use crate::machine::frame::Frame;
+use crate::solver::context::LanguageId;
+
+/// The minimum and maximum number of remaining characters, as far as a token can distinguish them.
+type RemainingChars = (u32, Option<u32>);
+
+impl LazyTables {
+    /// Returns the number of remaining characters if nothing else matters; `None` otherwise, and
+    /// inside a character.
+    pub(crate) fn remaining_chars(
+        &mut self,
+        text: LanguageId,
+        state: StateId,
+    ) -> Result<Option<RemainingChars>, Error> {
+        if self.core.is_unbounded(text) {
+            return Ok(None);
+        }
+        if !self.lengths.contains_key(&text) {
+            let machine = self.core.automaton(text);
+            let keys = RegularMaskClasses::new(Arc::clone(machine), self.max_token_len);
+            let start = machine.start();
+            let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
+            self.lengths.insert(text, counts);
+        }
+        let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
+        let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
+        let machine = self.core.automaton(text);
+        // All characters are equivalent. Counting stops at the longest token.
+        let (mut min, mut at) = (0, Some(state));
+        while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
+            min += 1;
+            at =
+                if min as usize > self.max_token_len { None } else { machine.step(state, b'a')? };
+        }
+        Ok(Some((min, max)))
+    }
+
+    /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
+    pub(crate) fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
+        let Frame::String { language, state, queries, escape, parent } = frame else {
+            return Ok(frame);
+        };
+        if self.core.language_formula(language) == TRUE {
+            return Ok(frame);
+        }
+        if self.remaining_chars(language, state)? != Some((0, None)) {
+            let state =
+                self.core.automaton(language).saturate_counters(state, self.max_token_len)?;
+            return Ok(Frame::String { language, state, queries, escape, parent });
+        }
+        let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
+        let state = self.core.automaton(language).start();
+        Ok(Frame::String { language, state, queries, escape, parent })
+    }
+}
+
+/// Returns the maximum number of remaining characters if nothing else matters. The classes do not
+/// know the minimum.
+fn max_remaining_chars(
+    keys: &RegularMaskClasses,
+    state: StateId,
+) -> Result<Option<Option<u32>>, Error> {
+    let key = keys.mask_class(state)?;
+    let Some(CharRepetition { ascii, wide, max, exit, .. }) = keys.char_repetition(key)? else {
+        return Ok(None);
+    };
+    let all = ascii == !0 && wide == [ClassCover::Full; WIDE_PARTS] && exit.is_none();
+    Ok(all.then_some(max))
+}

@@ -1,0 +1,122 @@
+//! Equivalence of unique items: decides if an earlier item's value matters to the rest of an array.
+//!
+//! Statements about further items concern some nodes. The values of a type fall into cells, by
+//! which of these nodes they satisfy, and only equality distinguishes values of a cell. Suppose
+//! that every cell has unboundedly many values and that no statement requires equal items. Then an
+//! array that can be completed after one value can be completed after any other of the cell: where
+//! an item equals it, another value of the cell takes its place. So the value itself can be dropped
+//! from the mask class.
+
+use formalm_automata::Error;
+
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::machine::LazyTables;
+use crate::machine::frame::ObligationId;
+use crate::schema_nodes::{JsonType, NodeId};
+use crate::solver::ENOUGH_VALUES;
+use crate::solver::context::SolverContext;
+
+/// Maximum number of nodes that define the cells, of which there are 2ⁿ. Chosen, not measured.
+const MAX_NODES: usize = 4;
+
+impl LazyTables {
+    /// Returns `true` if no statement about the rest of an array depends on which value of a type,
+    /// or of any, an item had.
+    pub(crate) fn has_unbounded_cells(
+        &mut self,
+        obligation: ObligationId,
+        of: Option<JsonType>,
+    ) -> Result<bool, Error> {
+        let required = self.parts.obligations.get(obligation.0).clone();
+        let total = self.core.total(&required);
+        if !self.core.formulas.never_requires_equal_items(total) {
+            return Ok(false);
+        }
+        let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
+        self.core.formulas.any_atom(&[total], |atom| {
+            let more = match atom {
+                FormulaAtom::Items(ranges, _) => {
+                    nodes.extend(ranges.iter().map(|range| range.2));
+                    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                    edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0).into()
+                }
+                FormulaAtom::Contains(count, node) => {
+                    nodes.push(*node);
+                    *count
+                }
+                FormulaAtom::MinItems(count) => *count,
+                FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) => {
+                    taken.len() as u64
+                }
+                _ => {
+                    is_array = false;
+                    0
+                }
+            };
+            needed = needed.saturating_add(more);
+            !is_array
+        });
+        Ok(is_array && needed <= ENOUGH_VALUES / 2 && self.core.cells_are_unbounded(&nodes, of)?)
+    }
+}
+
+impl SolverContext {
+    /// Returns `true` if every nonempty cell of a type, or of each type, has unboundedly many
+    /// values.
+    fn cells_are_unbounded(
+        &mut self,
+        nodes: &[NodeId],
+        of: Option<JsonType>,
+    ) -> Result<bool, Error> {
+        for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
+            let mut formulas = Vec::new();
+            for &node in nodes {
+                let formula = self.child(node);
+                let formula = self.formula_for_type(formula, one)?;
+                if formula != TRUE && formula != FALSE && !formulas.contains(&formula) {
+                    formulas.push(formula);
+                }
+            }
+            if formulas.len() > MAX_NODES {
+                return Ok(false);
+            }
+            for signs in 0..1usize << formulas.len() {
+                let signed = |core: &mut SolverContext, (at, &formula): (usize, &FormulaId)| {
+                    if signs >> at & 1 == 1 { formula } else { core.formulas.not(formula) }
+                };
+                let cell = formulas.iter().enumerate().map(|each| signed(self, each)).collect();
+                let cell = self.formulas.and(cell);
+                if self.has_value_of_type(cell, one)?
+                    && (one == JsonType::Number || !self.has_unbounded_values(cell, one, 0)?)
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl FormulaArena {
+    /// Returns `true` if a formula may require items to be distinct, but never to be equal.
+    fn never_requires_equal_items(&self, id: FormulaId) -> bool {
+        let is_unique = |atom: &FormulaAtom| {
+            matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
+        };
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            if !self.has_atom(id) || !seen.insert(id) {
+                continue;
+            }
+            match self.get(id) {
+                Formula::Not(_) | Formula::ExactlyOne(_) if self.any_atom(&[id], is_unique) => {
+                    return false;
+                }
+                Formula::And(list) | Formula::Or(list) => stack.extend_from_slice(list),
+                _ => {}
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,194 @@
+//! Lower bounds for disjunctions: the minimum over the branches, each together with all other
+//! obligations.
+//!
+//! Bounding a disjunction by itself would miss what its branches add to the required properties.
+//! Conjunctions of disjunctions are therefore expanded, up to [`MAX_BRANCHES`] branches.
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::json::property_names::NameId;
+use crate::machine::LazyTables;
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::min_bytes::containers::{ChildCosts, UNREACHABLE};
+
+/// Maximum number of branches of one expansion; further disjunctions are bounded separately.
+/// Chosen, not measured.
+pub(crate) const MAX_BRANCHES: usize = 64;
+
+/// A conjunction of statements about further properties and items.
+#[derive(Clone)]
+pub(crate) struct BoundBranch {
+    pub(crate) parts: Vec<FormulaId>,
+    /// Further formulas about the values of required properties.
+    pub(crate) values: Vec<(NameId, FormulaId)>,
+}
+
+/// One branch of a disjunction.
+enum Disjunct {
+    Formula(FormulaId),
+    /// A property with a value that satisfies the formula.
+    Property(NameId, FormulaId),
+}
+
+impl LazyTables {
+    /// Returns a bound on the bytes of the child and of the rest: the minimum over at most
+    /// `max_branches` branches.
+    pub(crate) fn min_bytes_of_branches(
+        &mut self,
+        mut branch: BoundBranch,
+        max_branches: usize,
+        costs: &mut ChildCosts<'_>,
+        budget: &mut SearchBudget,
+    ) -> Result<usize, Error> {
+        self.take_forced_alternatives(&mut branch.parts);
+        let fewest = (0..branch.parts.len())
+            .filter_map(|at| Some((self.disjunct_count(branch.parts[at])?, at)))
+            .filter(|&(count, _)| count <= max_branches)
+            .min();
+        let Some((count, at)) = fewest else {
+            return self.min_bytes_of_branch(&branch, costs, budget);
+        };
+        let alternatives = branch.parts.remove(at);
+        let mut least = UNREACHABLE;
+        for choice in self.disjuncts(alternatives) {
+            budget.step()?;
+            let mut branch = branch.clone();
+            match choice {
+                Disjunct::Formula(part) => branch.parts.extend(self.core.formulas.conjuncts(part)),
+                Disjunct::Property(name, value) => {
+                    let required = FormulaAtom::Required([name].into());
+                    branch.parts.push(self.core.formulas.atom(required));
+                    branch.values.push((name, value));
+                }
+            }
+            branch.parts.sort_unstable();
+            branch.parts.dedup();
+            least = least.min(self.min_bytes_of_branches(
+                branch,
+                max_branches / count,
+                costs,
+                budget,
+            )?);
+        }
+        Ok(least)
+    }
+
+    /// Returns the number of branches of a formula, `None` if it has none that can be listed.
+    fn disjunct_count(&self, id: FormulaId) -> Option<usize> {
+        match self.core.formulas.get(id) {
+            Formula::Or(list) | Formula::ExactlyOne(list) => Some(list.len()),
+            Formula::Not(inner) => match self.core.formulas.get(*inner) {
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
+                    rules.iter().map(|(which, _)| Some(which.names.as_ref()?.len())).sum()
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the branches of a formula.
+    fn disjuncts(&mut self, id: FormulaId) -> Vec<Disjunct> {
+        match self.core.formulas.get(id).clone() {
+            Formula::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),
+            Formula::ExactlyOne(list) => {
+                let mut all = Vec::with_capacity(list.len());
+                for &holds in list.iter() {
+                    let mut parts = vec![holds];
+                    for &other in list.iter().filter(|&&other| other != holds) {
+                        parts.push(self.core.formulas.not(other));
+                    }
+                    all.push(Disjunct::Formula(self.core.formulas.and(parts)));
+                }
+                all
+            }
+            Formula::Not(inner) => {
+                let Formula::Atom(FormulaAtom::Properties(rules)) =
+                    self.core.formulas.get(inner).clone()
+                else {
+                    return Vec::new();
+                };
+                let mut all = Vec::new();
+                for (which, node) in rules.iter() {
+                    let value = self.core.child(*node);
+                    let other = self.core.formulas.not(value);
+                    let names = which.names.iter().flatten();
+                    all.extend(names.map(|&name| Disjunct::Property(name, other)));
+                }
+                all
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Replaces disjunctions of which the required names leave one branch by that branch. Merges
+    /// all required names.
+    fn take_forced_alternatives(&mut self, parts: &mut Vec<FormulaId>) {
+        let formulas = &self.core.formulas;
+        let is_relevant = |part: &FormulaId| {
+            let form = formulas.get(*part);
+            matches!(
+                form,
+                Formula::Or(_) | Formula::ExactlyOne(_) | Formula::Atom(FormulaAtom::Required(_))
+            )
+        };
+        // A single list of names leaves nothing to do.
+        if parts.iter().filter(|part| is_relevant(part)).count() < 2
+            && !parts
+                .iter()
+                .any(|&part| matches!(formulas.get(part), Formula::Or(_) | Formula::ExactlyOne(_)))
+        {
+            return;
+        }
+        let mut required: FxHashSet<NameId> = FxHashSet::default();
+        let mut at = 0;
+        // Starts again whenever more names become required.
+        while let Some(&part) = parts.get(at) {
+            at += 1;
+            match formulas.get(part) {
+                Formula::Atom(FormulaAtom::Required(names)) => {
+                    let before = required.len();
+                    required.extend(names.iter().copied());
+                    if required.len() > before {
+                        at = 0;
+                    }
+                }
+                Formula::Or(list) | Formula::ExactlyOne(list) => {
+                    let goes = |&&one: &&FormulaId| !excludes_required(formulas, one, &required);
+                    let mut left = list.iter().filter(goes);
+                    if let (Some(&sole), None) = (left.next(), left.next()) {
+                        at -= 1;
+                        parts.remove(at);
+                        parts.extend(formulas.conjuncts(sole));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_required = |&part: &FormulaId| {
+            matches!(formulas.get(part), Formula::Atom(FormulaAtom::Required(_)))
+        };
+        if parts.iter().filter(|part| is_required(part)).count() > 1 {
+            let mut required: Vec<NameId> = required.into_iter().collect();
+            required.sort_unstable();
+            parts.retain(|part| !is_required(part));
+            parts.push(self.core.formulas.atom(FormulaAtom::Required(required.into())));
+        }
+    }
+}
+
+/// Returns `true` if a formula excludes one of the required names.
+fn excludes_required(formulas: &FormulaArena, id: FormulaId, required: &FxHashSet<NameId>) -> bool {
+    match formulas.get(id) {
+        Formula::Not(inner) => match formulas.get(*inner) {
+            Formula::Atom(FormulaAtom::Required(names)) => {
+                names.iter().all(|name| required.contains(name))
+            }
+            _ => false,
+        },
+        Formula::And(list) => list.iter().any(|&one| excludes_required(formulas, one, required)),
+        _ => false,
+    }
+}

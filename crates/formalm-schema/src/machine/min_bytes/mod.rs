@@ -1,0 +1,290 @@
+//! Admissible lower bounds on the number of bytes that complete a state.
+//!
+//! ```text
+//! bound(position) = own bytes of the innermost value
+//!                     └─► parent: child + remaining properties or items + closing bracket
+//!                           └─► … up to DONE
+//! ```
+//!
+//! A bound is computed for what must hold and for each verdict that a parent may need. The A*
+//! search of [`super::completion`] relies on these bounds being admissible.
+
+pub(crate) mod containers;
+pub(crate) mod disjunctions;
+pub(crate) mod distinct_values;
+pub(crate) mod escaped_strings;
+pub(crate) mod numbers;
+
+use formalm_automata::deadline::DeadlineTicks;
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashMap;
+
+use std::sync::Arc;
+
+use crate::formula::FormulaId;
+use crate::json::interned_values::ValueId;
+use crate::machine::completion::unique_items::CompletedItems;
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, ReaderPosition,
+};
+use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
+use crate::machine::min_bytes::distinct_values::{LengthCounts, ValueLengths};
+use crate::machine::min_bytes::escaped_strings::{
+    StringSuffix, escape_bytes_left, escape_bytes_read, escape_slack,
+};
+use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::reader::enum_verdicts::VerdictSource;
+use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::{LazyTables, NO_RECORD};
+use crate::solver::context::LanguageId;
+
+/// Bounds that searches have computed.
+#[derive(Debug, Default)]
+pub(crate) struct BoundCache {
+    /// The shortest rest of a string, by automaton and state.
+    pub(crate) string_suffixes: FxHashMap<(LanguageId, u32), StringSuffix>,
+    /// Upper bounds on the number of strings by length; the flag says whether they are escaped.
+    pub(crate) string_counts: FxHashMap<(LanguageId, bool), LengthCounts>,
+    /// The lengths of a formula's values, and the length that a value was counted for.
+    pub(crate) value_lengths: FxHashMap<FormulaId, Arc<ValueLengths>>,
+    pub(crate) counted_lengths: FxHashMap<(FormulaId, ValueId), usize>,
+    /// Bounds on further properties and items.
+    pub(crate) rest_bytes: FxHashMap<FormulaId, usize>,
+    /// The bounds of a container, by its obligation and the bounds of its child.
+    pub(crate) container_bounds: FxHashMap<(ObligationId, ChildBound), ChildBound>,
+    /// The bounds of numbers, by obligation and prefix.
+    pub(crate) number_bounds: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
+}
+
+impl BoundCache {
+    /// Drops all bounds if there are more than [`MAX_CACHED_BOUNDS`].
+    pub(crate) fn limit(&mut self) {
+        let others = self.rest_bytes.len() + self.container_bounds.len() + self.string_counts.len();
+        let others = others + self.value_lengths.len() + self.counted_lengths.len();
+        if self.string_suffixes.len() + self.number_bounds.len() + others > MAX_CACHED_BOUNDS {
+            *self = BoundCache::default();
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let (texts, rests, numbers) = (
+            self.string_suffixes.capacity(),
+            self.rest_bytes.capacity(),
+            self.number_bounds.capacity(),
+        );
+        let (children, counts) = (self.container_bounds.capacity(), self.string_counts.capacity());
+        let (values, lengths) = (self.value_lengths.capacity(), self.counted_lengths.capacity());
+        let known = 128 * (counts + values) + 24 * lengths;
+        80 * texts + 16 * rests + 64 * numbers + 160 * children + known
+    }
+}
+
+/// Search steps between two checks of the deadline. Each may include a step of an automaton.
+const DEADLINE_INTERVAL: u32 = 64;
+
+/// The step budget of one search.
+pub(crate) struct SearchBudget {
+    pub(crate) steps: u64,
+    pub(crate) limit: u64,
+    ticks: DeadlineTicks,
+    /// The completions of unique items, by position.
+    pub(crate) completed_items: FxHashMap<ReaderPosition, Option<CompletedItems>>,
+}
+
+impl SearchBudget {
+    /// Creates a budget of `limit` steps.
+    pub(crate) fn new(limit: u64) -> SearchBudget {
+        SearchBudget {
+            steps: 0,
+            limit,
+            ticks: DeadlineTicks::default(),
+            completed_items: FxHashMap::default(),
+        }
+    }
+
+    /// Charges one step. Fails if the budget is spent or the deadline has passed.
+    pub(crate) fn step(&mut self) -> Result<(), Error> {
+        self.steps_of(1)
+    }
+
+    /// Charges `count` steps. Fails if the budget is spent or the deadline has passed.
+    pub(crate) fn steps_of(&mut self, count: u64) -> Result<(), Error> {
+        self.steps += count;
+        self.ticks.tick(1, DEADLINE_INTERVAL)?;
+        if self.steps > self.limit {
+            let (needed, allowed) = (self.steps, self.limit);
+            return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
+        }
+        Ok(())
+    }
+}
+
+/// Maximum number of cached bounds. Chosen, not measured.
+const MAX_CACHED_BOUNDS: usize = 1 << 16;
+
+impl LazyTables {
+    /// Returns a lower bound on the bytes of every completion.
+    ///
+    /// In a string without queries the bound may be derived from that of the frame before it,
+    /// because computing it is expensive.
+    pub(crate) fn min_bytes(
+        &mut self,
+        frame: Frame,
+        before: Option<(Frame, usize)>,
+        budget: &mut SearchBudget,
+    ) -> Result<usize, Error> {
+        if let (
+            Frame::String { language, state, queries: NO_QUERIES, .. },
+            Some((Frame::String { .. }, least)),
+        ) = (frame, before)
+            && !self.bound_cache.string_suffixes.contains_key(&(language, state.number()))
+        {
+            return Ok(least.saturating_sub(1));
+        }
+        let Some((mut child, mut parent)) = self.min_value_bounds(frame, budget)? else {
+            return Ok(0);
+        };
+        while let Frame::Object { obligation, parent: next, .. }
+        | Frame::Array { obligation, parent: next, .. } = *self.frames.get(parent.0)
+        {
+            let close = self.gap_length(WhitespaceGap::Close, self.depth(parent)) + 1;
+            child = self.min_bytes_after_child(obligation, child, close, budget)?;
+            parent = next;
+        }
+        Ok(child.must)
+    }
+
+    /// Returns the bounds of the innermost value by itself, also for each verdict, and its parent.
+    fn min_value_bounds(
+        &mut self,
+        frame: Frame,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<(ChildBound, FrameId)>, Error> {
+        let (must, verdicts, parent) = match frame {
+            Frame::Done => return Ok(None),
+            Frame::Value { obligation, whitespace, parent } => {
+                let (gap, depth) = self.gap_of_value(parent);
+                let gap = match parent {
+                    DONE => 0,
+                    _ => self.gap_length(gap, depth).saturating_sub(whitespace.into()),
+                };
+                let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+                let must = gap + self.min_value_bytes(formulas[0], budget);
+                let mut verdicts = Vec::with_capacity(formulas.len() - 1);
+                for &one in &formulas[1..] {
+                    let both = self.core.formulas.both(formulas[0], one);
+                    verdicts.push(gap + self.min_value_bytes(both, budget));
+                }
+                (must, verdicts, parent)
+            }
+            Frame::Literal { rest, parent, .. } => (rest.len(), Vec::new(), parent),
+            Frame::Number { obligation, digits, parent } => {
+                return Ok(Some((self.number_bounds(obligation, digits, budget)?, parent)));
+            }
+            Frame::String { language, state, queries, escape, parent } => {
+                let queries = self.parts.queries.get(queries.0).clone();
+                let mut of = |(language, state)| -> Result<usize, Error> {
+                    let rest = self.shortest_suffix(language, state, budget)?;
+                    Ok(rest.len() + 1)
+                };
+                let must = of((language, state))?;
+                let mut verdicts = Vec::with_capacity(queries.len());
+                for one in &queries.machines {
+                    verdicts.push(one.map_or(Ok(UNREACHABLE), &mut of)?);
+                }
+                if let Some(enum_index) = queries.enum_index {
+                    // The index of the string in the enumeration is left open.
+                    let sources = self.parts.enum_indexes[enum_index as usize].verdicts();
+                    let bounds = sources.iter().map(|source| match source {
+                        VerdictSource::Machine(at) => verdicts[*at],
+                        VerdictSource::Number(_) => must,
+                    });
+                    verdicts = bounds.collect();
+                }
+                // An open escape may belong to another character than the shortest string has.
+                let read = escape_bytes_read(escape);
+                let own = |least: usize| match read {
+                    0 => least,
+                    _ => least.saturating_sub(read).max(1 + escape_bytes_left(escape)),
+                };
+                (own(must), verdicts.into_iter().map(own).collect(), parent)
+            }
+            Frame::Name { object, text, candidates, escape, .. } => {
+                let Frame::Object { obligation, parent, .. } = *self.frames.get(object.0) else {
+                    return Ok(None);
+                };
+                // The bytes read, including the quote, may belong to a required name, whose comma
+                // has been read as well. If any name is allowed, an unknown one has at least one
+                // character.
+                let letters = self.records.get(text).2 as usize;
+                let is_any =
+                    candidates.from == candidates.to && self.allows_any_name(candidates.classes);
+                let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma_bytes();
+                let known = text != NO_RECORD;
+                let slack = escape_slack(escape, self.core.options.escapes);
+                let own = |required: usize| {
+                    let rest = if known { required.saturating_sub(read) } else { 0 };
+                    rest.saturating_add_signed(slack).max(3 + escape_bytes_left(escape))
+                };
+                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1) + 1;
+                return self.container_bounds(obligation, parent, budget, &|required| {
+                    own(required) + close
+                });
+            }
+            Frame::Object { obligation, mode, whitespace, parent, .. }
+            | Frame::Array { obligation, mode, whitespace, parent, .. } => {
+                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1);
+                let committed = self.gap_committed(whitespace);
+                let comma = self.comma_bytes();
+                let needs = |required: usize| {
+                    let own = match mode {
+                        ContainerState::AfterOpen => required.saturating_sub(comma),
+                        ContainerState::AfterComma => required.saturating_sub(comma).max(4),
+                        ContainerState::AfterName => 2 + required,
+                        ContainerState::InValue | ContainerState::AfterValue => required,
+                    };
+                    let close = match (mode, committed) {
+                        (ContainerState::AfterOpen, false) if required == 0 => 0,
+                        (ContainerState::AfterValue, true) => {
+                            close.saturating_sub(whitespace.into())
+                        }
+                        _ => close,
+                    };
+                    own + close + 1
+                };
+                return self.container_bounds(obligation, parent, budget, &needs);
+            }
+        };
+        Ok(Some((ChildBound { must, verdicts }, parent)))
+    }
+
+    /// Returns the bounds of a container between its parts. `needs` maps the bytes of the remaining
+    /// parts to the total.
+    fn container_bounds(
+        &mut self,
+        obligation: ObligationId,
+        parent: FrameId,
+        budget: &mut SearchBudget,
+        needs: &dyn Fn(usize) -> usize,
+    ) -> Result<Option<(ChildBound, FrameId)>, Error> {
+        let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+        let must = needs(self.min_rest_bytes(formulas[0], budget)?);
+        let mut verdicts = Vec::with_capacity(formulas.len() - 1);
+        for &one in &formulas[1..] {
+            verdicts.push(needs(self.min_rest_bytes(one, budget)?));
+        }
+        Ok(Some((ChildBound { must, verdicts }, parent)))
+    }
+
+    /// Returns the least number of bytes of a comma and the layout's whitespace after it, at any
+    /// depth.
+    pub(crate) fn comma_bytes(&self) -> usize {
+        1 + self.gap_length(WhitespaceGap::Next, 1)
+    }
+
+    /// Returns the number of bytes of a colon and the layout's whitespace around it.
+    pub(crate) fn colon_bytes(&self) -> usize {
+        1 + self.gap_length(WhitespaceGap::BeforeColon, 1)
+            + self.gap_length(WhitespaceGap::AfterColon, 1)
+    }
+}

@@ -1,0 +1,131 @@
+//! Reads a property name character by character.
+
+use formalm_automata::json_escapes::{
+    EscapeState, EscapeStep, can_complete_to, read_string_byte, some_completion,
+};
+use formalm_automata::{Error, Machine};
+
+use crate::formula::{FormulaAtom, TRUE};
+use crate::json::property_names::{NameId, UNMENTIONED_NAME};
+use crate::machine::frame::{Frame, NameCandidates};
+use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
+
+impl LazyTables {
+    /// Returns `true` if some name may come next in an object.
+    pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
+        let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };
+        let next_names = self.next_names(obligation, used_names, order)?;
+        let start = self.names_at(next_names).start;
+        Ok(self.any_class_viable(next_names, start, Vec::new)?
+            || self.any_known_name_viable(next_names, (start.from, start.to))?)
+    }
+
+    /// Returns the frame after the quote that opens a name.
+    pub(crate) fn open_name(&mut self, object: Frame) -> Result<Option<Frame>, Error> {
+        let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(None) };
+        if !self.any_name_viable(object)? {
+            return Ok(None);
+        }
+        let next_names = self.next_names(obligation, used_names, order)?;
+        let candidates = self.names_at(next_names).start;
+        let object = self.frame(object);
+        let (text, escape) = (EMPTY_RECORD, EscapeState::None);
+        Ok(Some(Frame::Name { object, next_names, text, candidates, escape }))
+    }
+
+    /// Returns the frame after a byte of a name.
+    pub(crate) fn read_name(&mut self, frame: Frame, byte: u8) -> Result<Option<Frame>, Error> {
+        let Frame::Name { object, next_names, mut text, mut candidates, escape } = frame else {
+            return Ok(None);
+        };
+        let read = match read_string_byte(escape, byte, self.core.options.escapes) {
+            EscapeStep::Invalid => return Ok(None),
+            EscapeStep::End => return self.close_name(frame),
+            EscapeStep::Partial(escape) => {
+                let after = Frame::Name { object, next_names, text, candidates, escape };
+                return Ok(self.escape_viable(after)?.then_some(after));
+            }
+            EscapeStep::Char(read) => read,
+        };
+        for &byte in &*read {
+            let depth = self.records.get(text).2 as usize;
+            let before = text;
+            let so_far = |tables: &LazyTables| tables.recorded(before, 0);
+            let Some(after) = self.narrow(next_names, candidates, depth, byte, so_far)? else {
+                return Ok(None);
+            };
+            candidates = after;
+            if text != NO_RECORD {
+                text = self.record(text, byte);
+            }
+        }
+        Ok(Some(Frame::Name { object, next_names, text, candidates, escape: EscapeState::None }))
+    }
+
+    /// Returns the name that was read, the placeholder of unknown names if it was not recorded.
+    pub(crate) fn recorded_name(&mut self, text: RecordId) -> NameId {
+        if text == NO_RECORD {
+            return UNMENTIONED_NAME;
+        }
+        // The automata of name classes read whole characters only.
+        let read = String::from_utf8_lossy(&self.recorded(text, 0)).into_owned();
+        self.core.schema.names.intern(&read)
+    }
+
+    /// Returns `true` if some character that the escape may become leads to an allowed name.
+    fn escape_viable(&mut self, frame: Frame) -> Result<bool, Error> {
+        let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
+            return Ok(false);
+        };
+        let policy = self.core.options.escapes;
+        let NameCandidates { from, to, classes } = candidates;
+        let queries = self.parts.queries.get(classes.0);
+        let classes: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
+        for (class, state) in classes {
+            let machine = self.core.automaton(class);
+            let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
+            if !some_completion(escape, policy, &reader)? {
+                continue;
+            }
+            if from == to
+                || self.core.language_formula(class) == TRUE
+                || self.escape_viable_for_unknown(frame, class)?
+            {
+                return Ok(true);
+            }
+        }
+        let length = self.recorded(text, 0).len();
+        for at in from..to {
+            let rest = self.known_name(next_names, at).get(length..);
+            let next = rest.and_then(|rest| rest.chars().next());
+            let could = next.is_some_and(|next| can_complete_to(escape, policy, next));
+            if could && self.known_name_viable(next_names, at)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns `true` if the escape leads to a name of `class` that is not known.
+    fn escape_viable_for_unknown(
+        &mut self,
+        frame: Frame,
+        class: crate::solver::context::LanguageId,
+    ) -> Result<bool, Error> {
+        let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
+            return Ok(false);
+        };
+        let known =
+            (candidates.from..candidates.to).map(|at| self.known_name(next_names, at).to_owned());
+        let listed = self.core.schema.enum_regex(known.collect());
+        let listed = self.core.formulas.atom(FormulaAtom::InLanguage(listed));
+        let others = self.core.formulas.not(listed);
+        let rest = self.core.formulas.both(self.core.language_formula(class), others);
+        let Some(language) = self.core.language(rest)? else { return Ok(false) };
+        let machine = std::sync::Arc::clone(self.core.automaton(language));
+        let read = self.recorded(text, 0);
+        let Ok(state) = machine.walk(machine.start(), &read)? else { return Ok(false) };
+        let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
+        some_completion(escape, self.core.options.escapes, &reader)
+    }
+}

@@ -1,0 +1,285 @@
+//! The first byte of a value, and string values.
+
+use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte, some_completion};
+use formalm_automata::{Error, Machine, StateId};
+
+use crate::formula::{FALSE, FormulaId};
+use crate::machine::frame::NameOrderId;
+use crate::machine::frame::{
+    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, Obligation, ObligationId, QueriesId,
+    ReaderPosition,
+};
+use crate::machine::reader::cache::{
+    ANY_ORDER, NO_QUERIES, NO_USED_NAMES, NO_VERDICTS, OpenedValue,
+};
+use crate::machine::{LazyTables, RecordId};
+use crate::options::PropertyOrder;
+use crate::schema_nodes::JsonType;
+use crate::solver::context::LanguageId;
+
+/// Returns the type that a first byte begins, and the rest of a literal.
+fn opened_type(byte: u8) -> Option<(JsonType, &'static [u8])> {
+    Some(match byte {
+        b'n' => (JsonType::Null, b"ull"),
+        b't' => (JsonType::Bool, b"rue"),
+        b'f' => (JsonType::Bool, b"alse"),
+        b'"' => (JsonType::String, b""),
+        b'-' | b'0'..=b'9' => (JsonType::Number, b""),
+        b'[' => (JsonType::Array, b""),
+        b'{' => (JsonType::Object, b""),
+        _ => return None,
+    })
+}
+
+/// Returns `true` if `byte` is JSON whitespace.
+pub(crate) fn is_whitespace(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
+}
+
+impl LazyTables {
+    /// Returns the frame after the first byte of a value, or after whitespace before it.
+    pub(crate) fn read_value(
+        &mut self,
+        obligation: ObligationId,
+        whitespace: u16,
+        parent: FrameId,
+        byte: u8,
+    ) -> Result<Option<Frame>, Error> {
+        let (gap, depth) = self.gap_of_value(parent);
+        if is_whitespace(byte) && parent != crate::machine::DONE {
+            let whitespace = self.after_whitespace(gap, depth, whitespace, byte);
+            return Ok(whitespace.map(|whitespace| Frame::Value {
+                obligation,
+                whitespace,
+                parent,
+            }));
+        }
+        let Some((of, rest)) = opened_type(byte) else { return Ok(None) };
+        if parent != crate::machine::DONE && !self.gap_ends(gap, depth, whitespace) {
+            return Ok(None);
+        }
+        let Some(opened) = self.open(obligation, byte, of)? else { return Ok(None) };
+        let (whitespace, mode) = (self.gap_start(), ContainerState::AfterOpen);
+        Ok(Some(match opened {
+            OpenedValue::Literal(verdicts) => Frame::Literal { rest, verdicts, parent },
+            OpenedValue::String(language, queries) => {
+                let state = self.core.automaton(language).start();
+                Frame::String { language, state, queries, escape: EscapeState::None, parent }
+            }
+            OpenedValue::Number(obligation) => match self.digits_after(obligation, None, byte)? {
+                Some(digits) => Frame::Number { obligation, digits, parent },
+                None => return Ok(None),
+            },
+            OpenedValue::Array(_) | OpenedValue::Object(..)
+                if !self.may_nest(obligation, parent) =>
+            {
+                return Ok(None);
+            }
+            OpenedValue::Array(obligation) => {
+                self.check_nesting(parent)?;
+                Frame::Array { obligation, mode, whitespace, from: 0, parent }
+            }
+            OpenedValue::Object(obligation, order) => {
+                self.check_nesting(parent)?;
+                Frame::Object {
+                    obligation,
+                    used_names: NO_USED_NAMES,
+                    order,
+                    mode,
+                    whitespace,
+                    parent,
+                }
+            }
+        }))
+    }
+
+    /// Returns the kind of value that `byte` begins, `None` if no value begins so.
+    fn open(
+        &mut self,
+        obligation: ObligationId,
+        byte: u8,
+        of: JsonType,
+    ) -> Result<Option<OpenedValue>, Error> {
+        let by = if of == JsonType::Number { 0 } else { byte };
+        if let Some(&known) = self.cache.opened_values.get(&(obligation, by)) {
+            return Ok(known);
+        }
+        let opened = self.compute_open(obligation, byte, of)?;
+        self.cache.opened_values.insert((obligation, by), opened);
+        Ok(opened)
+    }
+
+    /// Computes the kind of value that `byte` begins.
+    fn compute_open(
+        &mut self,
+        id: ObligationId,
+        byte: u8,
+        of: JsonType,
+    ) -> Result<Option<OpenedValue>, Error> {
+        let obligation = self.parts.obligations.get(id.0).clone();
+        let mut formulas = Vec::with_capacity(obligation.formulas.len());
+        for &id in &obligation.formulas {
+            formulas.push(self.core.formula_for_type(id, of)?);
+        }
+        let typed = Obligation { formulas: formulas.into(), ..obligation.clone() };
+        let total = self.core.total(&typed);
+        if total == FALSE {
+            return Ok(None);
+        }
+        Ok(match of {
+            JsonType::Null | JsonType::Bool => {
+                let verdict = byte == b't';
+                if !self.core.holds_for_boolean(total, verdict) {
+                    return Ok(None);
+                }
+                let all = typed.formulas.iter().skip(1);
+                let verdicts: Vec<bool> =
+                    all.map(|&id| self.core.holds_for_boolean(id, verdict)).collect();
+                Some(OpenedValue::Literal(self.parts.verdicts(&verdicts)))
+            }
+            JsonType::String => self.start_string(&typed, total)?,
+            JsonType::Number => Some(OpenedValue::Number(self.parts.obligation(typed))),
+            JsonType::Array | JsonType::Object if !self.core.has_value_of_type(total, of)? => None,
+            JsonType::Array => Some(OpenedValue::Array(self.parts.obligation(typed))),
+            JsonType::Object => {
+                let order = match self.core.options.property_order {
+                    PropertyOrder::Any => ANY_ORDER,
+                    PropertyOrder::Schema => {
+                        let declared = self.core.declared(&obligation);
+                        NameOrderId(self.parts.orders.intern(declared))
+                    }
+                };
+                Some(OpenedValue::Object(self.parts.obligation(typed), order))
+            }
+        })
+    }
+
+    /// Returns the automata of a string value, `None` if no string satisfies the obligation.
+    fn start_string(
+        &mut self,
+        obligation: &Obligation,
+        total: FormulaId,
+    ) -> Result<Option<OpenedValue>, Error> {
+        let Some(language) = self.core.language(total)? else { return Ok(None) };
+        let queries = self.string_queries(&obligation.formulas[1..])?;
+        let queries = QueriesId(self.parts.queries.intern(queries));
+        Ok(Some(OpenedValue::String(language, queries)))
+    }
+
+    /// Returns the position after the quote that closes a string.
+    fn close_string(
+        &mut self,
+        language: LanguageId,
+        state: StateId,
+        queries: QueriesId,
+        parent: FrameId,
+        record: RecordId,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        if !self.core.automaton(language).is_accepting(state) {
+            return Ok(None);
+        }
+        let verdicts = match queries {
+            NO_QUERIES => NO_VERDICTS,
+            queries => {
+                let accepts = |&(text, state)| self.core.automaton(text).is_accepting(state);
+                let queries = self.parts.queries.get(queries.0);
+                let accepted: Vec<bool> =
+                    queries.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
+                let verdicts = match queries.enum_index {
+                    None => accepted,
+                    Some(enum_index) => {
+                        self.parts.enum_indexes[enum_index as usize].verdicts_for(&accepted)
+                    }
+                };
+                self.parts.verdicts(&verdicts)
+            }
+        };
+        self.close_value(parent, verdicts, record)
+    }
+
+    /// Returns the position after a byte of a string.
+    pub(crate) fn read_string(
+        &mut self,
+        frame: Frame,
+        byte: u8,
+        record: RecordId,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        let Frame::String { language, state, queries, escape, parent } = frame else {
+            return Ok(None);
+        };
+        let policy = self.core.options.escapes;
+        let read = match read_string_byte(escape, byte, policy) {
+            EscapeStep::Invalid => return Ok(None),
+            EscapeStep::End => return self.close_string(language, state, queries, parent, record),
+            EscapeStep::Partial(escape) => {
+                let machine = self.core.automaton(language);
+                let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
+                if !some_completion(escape, policy, &reader)? {
+                    return Ok(None);
+                }
+                let frame = Frame::String { language, state, queries, escape, parent };
+                return Ok(Some(ReaderPosition { frame, record }));
+            }
+            EscapeStep::Char(read) => read,
+        };
+        let Ok(state) = self.core.automaton(language).walk(state, &read)? else { return Ok(None) };
+        let queries = self.advance_queries(queries, &read)?;
+        let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
+        Ok(Some(ReaderPosition { frame, record }))
+    }
+
+    /// Advances the automata of queries over more of the string.
+    pub(crate) fn advance_queries(
+        &mut self,
+        queries: QueriesId,
+        read: &[u8],
+    ) -> Result<QueriesId, Error> {
+        if queries == NO_QUERIES {
+            return Ok(queries);
+        }
+        let before = self.parts.queries.get(queries.0);
+        if let [Some((text, state))] = *before.machines
+            && self.core.automaton(text).walk(state, read)? == Ok(state)
+        {
+            return Ok(queries);
+        }
+        let mut after = before.clone();
+        for one in &mut after.machines {
+            if let Some((text, state)) = *one {
+                *one = self.core.automaton(text).walk(state, read)?.ok().map(|state| (text, state));
+            }
+        }
+        if after.has_guard && after.machines[0].is_none() {
+            after.machines.fill(None);
+        }
+        Ok(QueriesId(self.parts.queries.intern(after)))
+    }
+}
+
+impl NumberPrefix {
+    /// Returns the prefix of a number after its first byte.
+    pub(crate) fn from_first_byte(byte: u8) -> NumberPrefix {
+        let part = match byte {
+            b'-' => NumberPart::Minus,
+            b'0' => NumberPart::Zero,
+            _ => NumberPart::Integer,
+        };
+        let digit = if byte == b'-' { 0 } else { byte - b'0' };
+        let digits = num_bigint::BigInt::from(digit);
+        let negative = byte == b'-';
+        NumberPrefix {
+            negative,
+            part,
+            digits,
+            places: 0,
+            sticky: false,
+            exponent: 0,
+            negative_exponent: false,
+        }
+    }
+
+    /// Drops the digits of a prefix whose value does not matter.
+    pub(crate) fn without_value(self) -> NumberPrefix {
+        NumberPrefix { negative: false, digits: 0.into(), places: 0, sticky: false, ..self }
+    }
+}

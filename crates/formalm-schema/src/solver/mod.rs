@@ -1,0 +1,233 @@
+//! The solver: decides whether any JSON value satisfies a formula.
+//!
+//! ```text
+//! formula over the child ── for each type ──► formula over that type's atoms
+//!                                                   │ implicant_search
+//!                                                   ▼
+//!        theories:  strings/   numbers/   arrays/   objects/
+//!                                            │         │  queries about children
+//!                                            └─────────┴──► the solver again
+//! ```
+//!
+//! A lazy SMT-style procedure: the implicants of the formula go to the theory of the type.
+//! Recursive schemas make satisfiability a least fixpoint. A query met again while it is open is
+//! answered *no*, since a finite value cannot contain itself. Such a *no* is tentative until the
+//! open query that it assumed false is closed.
+
+mod arrays;
+mod child_goals;
+pub(crate) mod context;
+mod disjoint_alternatives;
+mod enumerate_values;
+mod implicant_search;
+mod numbers;
+mod objects;
+mod solver_clock;
+mod strings;
+mod verdict_vectors;
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashMap;
+
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
+use crate::json::property_names::NameId;
+use crate::schema_nodes::JsonType;
+use crate::solver::context::{LanguageId, SolverContext};
+
+pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
+pub(crate) use child_goals::RemainingContainer;
+pub(crate) use enumerate_values::Enumeration;
+pub(crate) use numbers::number_cells::NumberCells;
+pub(crate) use numbers::{NumberInterval, NumberScale, gap_satisfies, number_satisfies};
+pub(crate) use objects::property_rule_index::PropertyRuleIndex;
+pub(crate) use solver_clock::SolverTimer;
+#[cfg(feature = "solver-clock")]
+pub use solver_clock::solver_time;
+pub(crate) use strings::fresh_string::{ENOUGH_VALUES, fresh_prefix};
+
+/// Maximum number of nested queries; more are a limit error. Chosen, not measured.
+const MAX_OPEN_QUERIES: usize = 200;
+
+/// Steps of an implicant search before it gives way to case splits. Searches that succeed mostly
+/// need fewer than 50; nested alternatives can have millions of implicants.
+const IMPLICANT_STEPS: u64 = 300;
+
+/// The budget of [`IMPLICANT_STEPS`] inside a case split, where implicants were searched in vain
+/// already. Chosen, not measured.
+const SPLIT_IMPLICANT_STEPS: u64 = 24;
+
+/// Memoized answers, and the state of open queries.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerCache {
+    /// `None` where an answer was retracted.
+    values: CompactMap<FormulaId, Option<bool>>,
+    open_queries: Vec<OpenQuery>,
+    /// Tentative *no* answers, in order.
+    tentative: Vec<FormulaId>,
+    classes: CompactMap<Vec<FormulaId>, Vec<LanguageId>>,
+    /// Lists of tests that make too many classes.
+    many_classes: CompactMap<Vec<FormulaId>, ()>,
+    /// Depth of case splits on properties of one object.
+    splits: u32,
+    /// Remaining steps to assign properties to the demands on some property; `None` for no limit.
+    duty_steps: Option<u64>,
+    /// Satisfiability of objects with used names, while splitting on properties.
+    objects: CompactMap<(FormulaId, Vec<NameId>), bool>,
+    numbers: CompactMap<FormulaId, bool>,
+    /// Enumerated numbers and strings of formulas.
+    listed: CompactMap<(FormulaId, JsonType), arrays::unique_matching::KnownValues>,
+    /// Names of a class that differ from some others.
+    fresh_names: FxHashMap<(LanguageId, Vec<NameId>), Option<NameId>>,
+    /// Languages that are known to have many strings, or not.
+    has_many: CompactMap<LanguageId, bool>,
+    /// Disables memoization, for tests.
+    #[cfg(test)]
+    pub(crate) forgets: bool,
+}
+
+/// Approximate heap size of a short list of ids, in bytes.
+pub(crate) const LIST_BYTES: usize = 48;
+
+/// A query that is being answered.
+#[derive(Debug)]
+struct OpenQuery {
+    formula: FormulaId,
+    /// A nested query assumed that this one is false.
+    was_assumed_false: bool,
+    /// Number of tentative answers when the query was opened.
+    tentative_before: usize,
+}
+
+impl AnswerCache {
+    /// Returns the approximate memory in use, in bytes. Lists count with a typical size.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.values.memory_bytes()
+            + self.tentative.capacity() * size_of::<FormulaId>()
+            + self.classes.memory_bytes()
+            + self.classes.len() * 2 * LIST_BYTES
+            + self.many_classes.memory_bytes()
+            + self.many_classes.len() * LIST_BYTES
+            + self.objects.memory_bytes()
+            + self.objects.len() * LIST_BYTES
+            + self.numbers.memory_bytes()
+            + self.fresh_names.capacity() * 48
+            + self.fresh_names.len() * LIST_BYTES
+            + self.has_many.memory_bytes()
+    }
+
+    /// Returns the step budget of an implicant search.
+    fn implicant_steps(&self) -> u64 {
+        if self.splits > 0 { SPLIT_IMPLICANT_STEPS } else { IMPLICANT_STEPS }
+    }
+
+    /// Resets the state of open queries after a search that failed.
+    pub(crate) fn abandon(&mut self) {
+        self.open_queries.clear();
+        self.splits = 0;
+        self.duty_steps = None;
+        self.objects = CompactMap::default();
+        for id in std::mem::take(&mut self.tentative) {
+            self.values.insert(id, None);
+        }
+    }
+}
+
+impl SolverContext {
+    /// Returns `true` if some value satisfies a formula over the child. Fails if a limit is
+    /// exceeded.
+    pub(crate) fn has_value(&mut self, id: FormulaId) -> Result<bool, Error> {
+        let _solving = SolverTimer::begin();
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        if let Some(&Some(known)) = self.answers.values.get(&id) {
+            return Ok(known);
+        }
+        if let Some(open) = self.answers.open_queries.iter_mut().find(|open| open.formula == id) {
+            open.was_assumed_false = true;
+            return Ok(false);
+        }
+        self.count_step()?;
+        if self.answers.open_queries.len() >= MAX_OPEN_QUERIES {
+            let (needed, allowed) = (MAX_OPEN_QUERIES as u64 + 1, MAX_OPEN_QUERIES as u64);
+            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
+        }
+        let mark = self.answers.tentative.len();
+        self.answers.open_queries.push(OpenQuery {
+            formula: id,
+            was_assumed_false: false,
+            tentative_before: mark,
+        });
+        let mut found = false;
+        for ty in JsonType::ALL {
+            let formula = self.formula_for_type(id, ty)?;
+            if self.has_value_of_type(formula, ty)? {
+                found = true;
+                break;
+            }
+        }
+        self.close_query(id, found);
+        Ok(found)
+    }
+
+    /// Records the answer of the innermost query, and retracts tentative answers that assumed it
+    /// false.
+    fn close_query(&mut self, id: FormulaId, found: bool) {
+        let answers = &mut self.answers;
+        let Some(open) = answers.open_queries.pop() else { return };
+        if found && open.was_assumed_false {
+            answers.objects = CompactMap::default();
+            for wrong in answers.tentative.split_off(open.tentative_before) {
+                answers.values.insert(wrong, None);
+            }
+        }
+        #[cfg(test)]
+        if answers.forgets {
+            return;
+        }
+        answers.values.insert(id, Some(found));
+        if answers.open_queries.is_empty() {
+            answers.tentative.clear();
+        } else if !found {
+            answers.tentative.push(id);
+        }
+    }
+
+    /// Returns `true` if some value of a type satisfies a formula over its atoms. Fails if a limit
+    /// is exceeded.
+    pub(crate) fn has_value_of_type(&mut self, id: FormulaId, ty: JsonType) -> Result<bool, Error> {
+        let _solving = SolverTimer::begin();
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        match ty {
+            JsonType::Null => Ok(false),
+            JsonType::Bool => {
+                Ok([true, false].into_iter().any(|truth| self.holds_for_boolean(id, truth)))
+            }
+            JsonType::String => self.has_string(id),
+            JsonType::Number => self.has_any_number(id),
+            JsonType::Array => self.has_array(id),
+            JsonType::Object => self.has_object(id, &[]),
+        }
+    }
+
+    pub(crate) fn holds_for_boolean(&self, id: FormulaId, value: bool) -> bool {
+        self.formulas.evaluate(id, &mut |atom| matches!(atom, FormulaAtom::IsTrue) && value)
+    }
+
+    /// Returns `true` if a formula holds should the object or array end here.
+    pub(crate) fn holds_at_end(&self, id: FormulaId) -> bool {
+        self.formulas.evaluate(id, &mut |atom| {
+            matches!(
+                atom,
+                FormulaAtom::Properties(_)
+                    | FormulaAtom::PropertyNames(_)
+                    | FormulaAtom::Items(..)
+                    | FormulaAtom::UniqueItems(_)
+                    | FormulaAtom::UniqueWithCurrent(_)
+            )
+        })
+    }
+}

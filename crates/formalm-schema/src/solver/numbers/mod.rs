@@ -1,0 +1,506 @@
+//! The theory of numbers: exact satisfiability over all decimals.
+//!
+//! Between two adjacent bounds all comparisons are constant, so only multiples matter there.
+//! Multiples are found by stepping through a common multiple. Every interval contains decimals that
+//! are multiples of nothing given.
+
+mod digit_counts;
+pub(in crate::solver) mod number_cells;
+pub(in crate::solver) mod number_ranges;
+
+use std::convert::Infallible;
+
+use formalm_automata::{Error, Resource};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::One;
+
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, ReplacedLeaves};
+use crate::interner::CompactMap;
+use crate::json::decimal::{Decimal, pow10};
+use crate::solver::SolverTimer;
+use crate::solver::context::SolverContext;
+use crate::solver::numbers::number_cells::NumberCells;
+
+/// Maximum number of multiples tried to avoid multiples of other numbers. Chosen, not measured.
+const MAX_MULTIPLES_TRIED: u64 = 20_000;
+
+/// Bounds visited that count as one step. Chosen, not measured.
+const BOUNDS_PER_STEP: usize = 128;
+
+/// An interval; the flags tell whether its ends belong to it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NumberInterval {
+    pub(crate) low: Option<(Decimal, bool)>,
+    pub(crate) high: Option<(Decimal, bool)>,
+}
+
+impl NumberInterval {
+    fn holds(&self, value: &Decimal) -> bool {
+        let above = match &self.low {
+            Some((low, closed)) => value > low || (*closed && value == low),
+            None => true,
+        };
+        let below = match &self.high {
+            Some((high, closed)) => value < high || (*closed && value == high),
+            None => true,
+        };
+        above && below
+    }
+
+    /// Returns the interval of the negated numbers.
+    pub(crate) fn mirrored(self) -> NumberInterval {
+        let turn = |end: Option<(Decimal, bool)>| end.map(|(at, closed)| (at.negated(), closed));
+        NumberInterval { low: turn(self.high), high: turn(self.low) }
+    }
+}
+
+/// Returns the truth of an atom for a number, given whether it is spelled as an integer.
+pub(crate) fn number_satisfies(atom: &FormulaAtom, value: &Decimal, as_integer: bool) -> bool {
+    match atom {
+        FormulaAtom::AtLeast(bound) => value >= bound,
+        FormulaAtom::GreaterThan(bound) => value > bound,
+        FormulaAtom::EqualTo(other) => value == other,
+        FormulaAtom::MultipleOf(unit) => value.is_multiple_of(unit),
+        FormulaAtom::IntegerSpelling => as_integer,
+        _ => false,
+    }
+}
+
+/// Returns the truth of an atom for the numbers between a bound and the next one that are multiples
+/// of nothing.
+pub(crate) fn gap_satisfies(atom: &FormulaAtom, low: Option<&Decimal>, as_integer: bool) -> bool {
+    match atom {
+        FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at) => low.is_some_and(|low| low >= at),
+        FormulaAtom::IntegerSpelling => as_integer,
+        _ => false,
+    }
+}
+
+impl SolverContext {
+    /// Returns the distinct atoms of a formula.
+    pub(crate) fn atoms(&self, id: FormulaId) -> Vec<FormulaAtom> {
+        self.atoms_of(&[id]).into_iter().cloned().collect()
+    }
+
+    /// Returns the distinct atoms of some formulas.
+    pub(crate) fn atoms_of(&self, all: &[FormulaId]) -> Vec<&FormulaAtom> {
+        let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(id) = stack.pop() {
+            if !self.formulas.has_atom(id) || !seen.insert(id) {
+                continue;
+            }
+            match self.formulas.get(id) {
+                Formula::Atom(atom) => atoms.push(atom),
+                Formula::Not(inner) => stack.push(*inner),
+                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
+                    stack.extend_from_slice(list);
+                }
+                Formula::False | Formula::True | Formula::Child(_) => {}
+            }
+        }
+        atoms
+    }
+
+    /// Returns `true` if some number satisfies a formula.
+    pub(in crate::solver) fn has_any_number(&mut self, id: FormulaId) -> Result<bool, Error> {
+        if let Some(&known) = self.answers.numbers.get(&id) {
+            return Ok(known);
+        }
+        let rest = self.drop_exclusions(id);
+        let found = rest != id && self.is_infinite_number(rest)?
+            || self.find_number(id, &NumberInterval::default())?.is_some();
+        self.answers.numbers.insert(id, found);
+        Ok(found)
+    }
+
+    /// Returns a formula without its conjuncts that only exclude single numbers.
+    pub(crate) fn drop_exclusions(&mut self, id: FormulaId) -> FormulaId {
+        let Formula::And(list) = self.formulas.get(id).clone() else { return id };
+        let is_equal = |id: &FormulaId| {
+            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::EqualTo(_)))
+        };
+        let is_exception = |id: &FormulaId| match self.formulas.get(*id) {
+            Formula::Not(inner) => match self.formulas.get(*inner) {
+                Formula::Or(list) => list.iter().all(is_equal),
+                _ => is_equal(inner),
+            },
+            _ => false,
+        };
+        let rest: Vec<FormulaId> = list.iter().copied().filter(|id| !is_exception(id)).collect();
+        if rest.len() == list.len() { id } else { self.formulas.and(rest) }
+    }
+
+    /// Returns a number in an interval that satisfies a formula, in either spelling.
+    pub(crate) fn find_number(
+        &mut self,
+        id: FormulaId,
+        within: &NumberInterval,
+    ) -> Result<Option<Decimal>, Error> {
+        let _solving = SolverTimer::begin();
+        let found = self.find_spelled_number(id, within, false)?;
+        if found.is_some()
+            || !self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling)
+        {
+            return Ok(found);
+        }
+        self.find_spelled_number(id, within, true)
+    }
+
+    /// Returns a number in an interval that satisfies a formula, spelled as an integer (`as_integer`) or
+    /// with a fraction.
+    pub(crate) fn find_spelled_number(
+        &mut self,
+        id: FormulaId,
+        within: &NumberInterval,
+        as_integer: bool,
+    ) -> Result<Option<Decimal>, Error> {
+        let _solving = SolverTimer::begin();
+        let mut edges: Vec<Decimal> = Vec::new();
+        for atom in self.atoms(id) {
+            if let FormulaAtom::AtLeast(at)
+            | FormulaAtom::GreaterThan(at)
+            | FormulaAtom::EqualTo(at) = atom
+            {
+                edges.push(at);
+            }
+        }
+        edges.retain(|at| within.holds(at));
+        edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
+        edges.sort();
+        edges.dedup();
+        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        let split = self.separate_multiples(id, as_integer);
+        let cells = split.as_ref().map(|(_, _, compared)| {
+            NumberCells::new(edges.clone()).satisfying(&self.formulas, compared, as_integer)
+        });
+        // If disjunctions contain multiples, these bounds say where to look closer.
+        let bounds = match split {
+            Some(_) => Vec::new(),
+            None => NumberCells::new(edges.clone()).must_and_may(&self.formulas, id, as_integer),
+        };
+        for (place, at) in edges.iter().enumerate() {
+            let holds = || match (&cells, &split) {
+                (Some(cells), Some((units, avoided, _))) => {
+                    cells[2 * place + 1]
+                        && units.iter().all(|unit| at.is_multiple_of(unit))
+                        && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+                }
+                _ => match bounds[2 * place + 1] {
+                    (false, true) => self
+                        .formulas
+                        .evaluate(id, &mut |atom| number_satisfies(atom, at, as_integer)),
+                    (must, _) => must,
+                },
+            };
+            if (!as_integer || at.is_integer()) && within.holds(at) && holds() {
+                return Ok(Some(at.clone()));
+            }
+        }
+        let low_open = within.low.is_none();
+        let high_open = within.high.is_none();
+        for gap in 0..=edges.len() {
+            let low = gap.checked_sub(1).map(|at| &edges[at]);
+            let high = edges.get(gap);
+            if (low.is_none() && !low_open) || (high.is_none() && !high_open) {
+                continue;
+            }
+            let found = match (&cells, &split) {
+                // All numbers between two bounds are equivalent except for multiples.
+                (Some(cells), Some((units, avoided, _))) if cells[2 * gap] => {
+                    multiple_between(units, avoided, low, high)?
+                }
+                (Some(_), _) => None,
+                (None, _) if !bounds[2 * gap].1 => None,
+                (None, _) => self.number_between(id, low, high, as_integer)?,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns all numbers that satisfy a formula; `None` if there are at least `enough`.
+    pub(in crate::solver) fn enumerate_numbers(
+        &mut self,
+        id: FormulaId,
+        enough: usize,
+    ) -> Result<Option<Vec<Decimal>>, Error> {
+        let mut numbers = Vec::new();
+        let is_written =
+            self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling);
+        for as_integer in if is_written { &[false, true][..] } else { &[false] } {
+            match self.enumerate_spelled_numbers(id, *as_integer, enough)? {
+                Some(more) => numbers.extend(more),
+                None => return Ok(None),
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok((numbers.len() < enough).then_some(numbers))
+    }
+
+    /// Returns all numbers that satisfy a formula, spelled as integers (`as_integer`) or with a
+    /// fraction; `None` if there are at least `enough`.
+    fn enumerate_spelled_numbers(
+        &mut self,
+        id: FormulaId,
+        as_integer: bool,
+        enough: usize,
+    ) -> Result<Option<Vec<Decimal>>, Error> {
+        let mut numbers: Vec<Decimal> = Vec::new();
+        let Some((units, avoided, compared)) = self.separate_multiples(id, as_integer) else {
+            let mut rest = id;
+            while numbers.len() < enough {
+                self.count_step()?;
+                let Some(number) =
+                    self.find_spelled_number(rest, &NumberInterval::default(), as_integer)?
+                else {
+                    return Ok(Some(numbers));
+                };
+                let equal = self.formulas.atom(FormulaAtom::EqualTo(number.clone()));
+                let other = self.formulas.not(equal);
+                rest = self.formulas.both(rest, other);
+                numbers.push(number);
+            }
+            return Ok(None);
+        };
+        let mut edges: Vec<Decimal> = Vec::new();
+        for atom in self.atoms(id) {
+            if let FormulaAtom::AtLeast(at)
+            | FormulaAtom::GreaterThan(at)
+            | FormulaAtom::EqualTo(at) = atom
+            {
+                edges.push(at);
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        let cells =
+            NumberCells::new(edges.clone()).satisfying(&self.formulas, &compared, as_integer);
+        let is_one = |at: &Decimal| {
+            units.iter().all(|unit| at.is_multiple_of(unit))
+                && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+        };
+        let points = edges.iter().zip(cells.iter().skip(1).step_by(2));
+        let points = points.filter(|&(at, &holds)| holds && is_one(at)).map(|(at, _)| at.clone());
+        numbers.extend(points);
+        for gap in (0..=edges.len()).filter(|&gap| cells[2 * gap]) {
+            if units.is_empty() {
+                return Ok(None);
+            }
+            let mut low = gap.checked_sub(1).map(|at| edges[at].clone());
+            let mut high = edges.get(gap).cloned();
+            loop {
+                if numbers.len() >= enough {
+                    return Ok(None);
+                }
+                self.count_step()?;
+                let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
+                let Some(found) = found else { break };
+                // Step away from the finite end.
+                let end = if low.is_none() && high.is_some() { &mut high } else { &mut low };
+                *end = Some(found.clone());
+                numbers.push(found);
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// Returns the required multiples, the excluded ones, and the other conjuncts; `None` if those
+    /// mention multiples too.
+    fn separate_multiples(
+        &self,
+        id: FormulaId,
+        as_integer: bool,
+    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<FormulaId>)> {
+        let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            let (form, positive) = match self.formulas.get(part) {
+                Formula::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match form {
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) if positive => {
+                    units.push(unit.clone())
+                }
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) => avoided.push(unit.clone()),
+                _ => {
+                    let is_multiple =
+                        |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
+                    if self.formulas.any_atom(&[part], is_multiple) {
+                        return None;
+                    }
+                    compared.push(part);
+                }
+            }
+        }
+        if as_integer {
+            units.push(Decimal::from_integer(1));
+        }
+        Some((units, avoided, compared))
+    }
+
+    /// Returns a number strictly between two adjacent bounds of the formula.
+    fn number_between(
+        &mut self,
+        id: FormulaId,
+        low: Option<&Decimal>,
+        high: Option<&Decimal>,
+        as_integer: bool,
+    ) -> Result<Option<Decimal>, Error> {
+        let reduced: Result<FormulaId, Infallible> = self.formulas.replace_leaves(
+            id,
+            ReplacedLeaves::All,
+            &mut CompactMap::default(),
+            &mut |all, leaf| {
+                Ok(match all.get(leaf) {
+                    Formula::Atom(FormulaAtom::MultipleOf(_)) => leaf,
+                    Formula::Atom(atom) => {
+                        crate::formula::FormulaArena::constant(gap_satisfies(atom, low, as_integer))
+                    }
+                    _ => leaf,
+                })
+            },
+        );
+        let Ok(reduced) = reduced;
+        if reduced == FALSE {
+            return Ok(None);
+        }
+        let mut found = None;
+        self.search_implicants(reduced, &mut |_, _| Ok(true), &mut |solver, literals| {
+            let (mut units, mut avoided) = (Vec::new(), Vec::new());
+            for &literal in literals {
+                match solver.formulas.get(literal) {
+                    Formula::Atom(FormulaAtom::MultipleOf(unit)) => units.push(unit.clone()),
+                    Formula::Not(inner) => {
+                        if let Formula::Atom(FormulaAtom::MultipleOf(unit)) =
+                            solver.formulas.get(*inner)
+                        {
+                            avoided.push(unit.clone());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if as_integer {
+                units.push(Decimal::from_integer(1));
+            }
+            found = multiple_between(&units, &avoided, low, high)?;
+            Ok(found.is_some())
+        })?;
+        Ok(found)
+    }
+}
+
+/// Returns a common multiple strictly between two numbers that avoids all excluded multiples. Fails
+/// after [`MAX_MULTIPLES_TRIED`].
+fn multiple_between(
+    units: &[Decimal],
+    avoided: &[Decimal],
+    low: Option<&Decimal>,
+    high: Option<&Decimal>,
+) -> Result<Option<Decimal>, Error> {
+    let all = units.iter().chain(avoided).chain(low).chain(high);
+    let places = all.map(Decimal::fraction_digits).max().unwrap_or(0);
+    let scaled = |number: &Decimal| number.scaled(places);
+    if units.is_empty() {
+        // One more fraction digit than anything else makes it a multiple of nothing.
+        let value = match (low, high) {
+            (Some(low), _) => scaled(low) * 10u32 + 1u32,
+            (None, Some(high)) => scaled(high) * 10u32 - 1u32,
+            (None, None) => BigInt::one(),
+        };
+        return Ok(Some(Decimal::new(value, -i64::from(places + 1))));
+    }
+    let common = units.iter().fold(BigInt::one(), |so_far, unit| so_far.lcm(&scaled(unit)));
+    let period = avoided.iter().fold(common.clone(), |so_far, unit| so_far.lcm(&scaled(unit)));
+    let period = &period / &common;
+    // Count away from the finite end.
+    let (first, step) = match (low, high) {
+        (Some(low), _) => (scaled(low).div_floor(&common) + 1u32, 1),
+        (None, Some(high)) => (-((-scaled(high)).div_floor(&common) + 1u32), -1),
+        (None, None) => (BigInt::from(0), 1),
+    };
+    let mut at = first;
+    let mut tried = 0u64;
+    loop {
+        let value = &at * &common;
+        if high.is_some_and(|high| value >= scaled(high))
+            || low.is_some_and(|low| value <= scaled(low))
+            || BigInt::from(tried) > period
+        {
+            return Ok(None);
+        }
+        if avoided.iter().all(|unit| !value.is_multiple_of(&scaled(unit))) {
+            return Ok(Some(Decimal::new(value, -i64::from(places))));
+        }
+        tried += 1;
+        if tried > MAX_MULTIPLES_TRIED {
+            let resource = Resource::Steps;
+            return Err(Error::Limit { resource, needed: tried, allowed: MAX_MULTIPLES_TRIED });
+        }
+        at += step;
+    }
+}
+
+/// The equivalence of integer parts with respect to a formula: it makes the states of a number
+/// being read finite.
+#[derive(Debug)]
+pub(crate) struct NumberScale {
+    /// Integer parts above this are greater than every bound.
+    pub(crate) above: BigInt,
+    /// Above every bound, integer parts that differ by this are equivalent.
+    pub(crate) modulus: BigInt,
+    /// Maximum number of fraction digits of bounds and multiples.
+    pub(crate) places: u32,
+    /// Number of digits after which an integer part can have passed every bound and residue.
+    pub(crate) reach: u32,
+    /// Power of ten after which a number has passed every bound and divisibility is settled.
+    pub(crate) powers: u32,
+}
+
+impl NumberScale {
+    pub(crate) fn new<'a>(atoms: impl IntoIterator<Item = &'a FormulaAtom>) -> NumberScale {
+        let (mut modulus, mut places, mut bits) = (BigInt::one(), 0, 0);
+        let (mut least, mut most) = (None, None);
+        for atom in atoms {
+            match atom {
+                FormulaAtom::AtLeast(at)
+                | FormulaAtom::GreaterThan(at)
+                | FormulaAtom::EqualTo(at) => {
+                    places = places.max(at.fraction_digits());
+                    least = Some(least.map_or(at, |least: &Decimal| least.min(at)));
+                    most = Some(most.map_or(at, |most: &Decimal| most.max(at)));
+                }
+                FormulaAtom::MultipleOf(unit) => {
+                    places = places.max(unit.fraction_digits());
+                    let (digits, scale) =
+                        (unit.scaled(unit.fraction_digits()), pow10(unit.fraction_digits()));
+                    bits = bits.max(digits.bits() as u32);
+                    modulus = modulus.lcm(&(&digits / digits.gcd(&scale)));
+                }
+                _ => {}
+            }
+        }
+        let passed = |at: &Decimal| {
+            at.abs().scaled(at.fraction_digits()) / pow10(at.fraction_digits()) + 1u32
+        };
+        let above = [least, most].into_iter().flatten().map(passed).max().unwrap_or_default();
+        let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
+        let powers = above.to_string().len() as u32 + places + bits;
+        NumberScale { above, modulus, places, reach, powers }
+    }
+
+    /// Returns the smallest equivalent integer part.
+    pub(crate) fn representative(&self, as_integer: BigInt) -> BigInt {
+        let first = &self.above + 1u32;
+        if as_integer < &first + &self.modulus {
+            return as_integer;
+        }
+        &first + (as_integer - &first) % &self.modulus
+    }
+}

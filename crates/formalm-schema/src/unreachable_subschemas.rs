@@ -1,0 +1,116 @@
+//! Notes on unreachable subschemas: alternatives that contradict their siblings, and properties
+//! that no instance has.
+
+use formalm_automata::Error;
+
+use crate::formula::FormulaId;
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNode, SchemaNote};
+use crate::solver::context::SolverContext;
+
+/// Step budget of all queries together, as a multiple of the limit for one search. Chosen, not
+/// measured.
+const STEP_MULTIPLE: u64 = 4;
+
+impl SolverContext {
+    /// Returns a note for each unreachable subschema, and one that says so if the step budget ran
+    /// out.
+    pub(crate) fn unreachable_notes(&mut self) -> Vec<SchemaNote> {
+        let (mut notes, mut taken) = (Vec::new(), 0);
+        for at in 0..self.schema.nodes.len() as u32 {
+            let within = self.check_node(NodeId(at), &mut taken, &mut notes);
+            if within.is_err() {
+                self.answers.abandon();
+            }
+            if within.is_err() || taken > STEP_MULTIPLE * self.limits.steps {
+                let message = format!(
+                    "whether other parts of the schema are ever met was not found out in {taken} steps"
+                );
+                notes.push(SchemaNote {
+                    place: "#".to_owned(),
+                    message,
+                    effect: NoteEffect::Exact,
+                });
+                break;
+            }
+        }
+        notes.sort_by(|one, other| one.place.cmp(&other.place));
+        notes.dedup();
+        notes
+    }
+
+    /// Adds notes on the alternatives and properties of one node.
+    fn check_node(
+        &mut self,
+        id: NodeId,
+        taken: &mut u64,
+        notes: &mut Vec<SchemaNote>,
+    ) -> Result<(), Error> {
+        let whole = self.child(id);
+        let rules = self.schema.node(id).rules.clone();
+        if !self.schema.node(id).has_location() || !self.is_satisfiable(whole, taken)? {
+            return Ok(());
+        }
+        for rule in rules.iter() {
+            match rule {
+                KeywordRule::AnyOf(list) | KeywordRule::OneOf(list) => {
+                    for &one in list {
+                        let part = self.child(one);
+                        let both = self.formulas.both(whole, part);
+                        let message = "nothing satisfies this alternative and what is beside it";
+                        self.note_if_unreachable(both, one, message, taken, notes)?;
+                    }
+                }
+                KeywordRule::Properties(properties) => {
+                    for (which, node) in properties.iter() {
+                        let Some([name]) = which.names.as_deref() else { continue };
+                        let rules = vec![
+                            KeywordRule::Types { types: vec![JsonType::Object], integer: false },
+                            KeywordRule::Required(vec![*name]),
+                        ];
+                        let with = self.schema.add_node(SchemaNode::synthetic(rules));
+                        let with = self.child(with);
+                        let both = self.formulas.both(whole, with);
+                        let message = "no instance has this member";
+                        self.note_if_unreachable(both, *node, message, taken, notes)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a note if a formula is unsatisfiable.
+    fn note_if_unreachable(
+        &mut self,
+        formula: FormulaId,
+        part: NodeId,
+        message: &str,
+        taken: &mut u64,
+        notes: &mut Vec<SchemaNote>,
+    ) -> Result<(), Error> {
+        let node = self.schema.node(part);
+        // A literal `false` is intended.
+        if node.rules.iter().any(|rule| matches!(rule, KeywordRule::Never)) || !node.has_location()
+        {
+            return Ok(());
+        }
+        let place = self.schema.json_pointer(part);
+        if !self.is_satisfiable(formula, taken)? {
+            notes.push(SchemaNote {
+                place,
+                message: message.to_owned(),
+                effect: NoteEffect::Exact,
+            });
+        }
+        Ok(())
+    }
+
+    /// Decides a formula with a step limit of its own.
+    fn is_satisfiable(&mut self, formula: FormulaId, taken: &mut u64) -> Result<bool, Error> {
+        self.steps = 0;
+        let met = self.has_value(formula);
+        *taken += self.steps;
+        met
+    }
+}

@@ -1,0 +1,194 @@
+//! Lazily computed tables of an encoder over its vocabulary, shared by all constraints.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use formalm_automata::ForkSafeMutex;
+use rustc_hash::FxHashMap;
+
+use super::class_exit_targets::{CoarseCharClass, ExitTargets};
+use super::encoder::{BpeEncoder, TokenOrigin};
+use super::pretoken_splitter::{Boundary, SplitterState};
+use super::token_set::TokenSet;
+use super::token_transitions::{TokenTransitions, TransitionTargets};
+use crate::Vocabulary;
+
+/// Maximum size of each table, in bytes; beyond it the oldest entries are evicted. 12 MiB; chosen,
+/// not measured.
+const MAX_TABLE_BYTES: usize = 12 << 20;
+
+/// Tokens by the splitter state they lead to.
+pub type TokensByState = [(SplitterState, TokenSet)];
+
+/// The tables of how the tokens of a vocabulary move the splitter, built on first use.
+#[derive(Debug)]
+pub(super) struct TransitionTables {
+    transitions: Option<TokenTransitions>,
+    /// Tokens without a transition that do not begin inside a character.
+    untabulated: Vec<u32>,
+    targets: ByteBudgetCache<(SplitterState, Boundary), TransitionTargets>,
+    exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
+    /// Tokens within a character class, by the state they lead to.
+    targets_within_class:
+        ByteBudgetCache<(CoarseCharClass, SplitterState, Boundary), TokensByState>,
+}
+
+/// A FIFO cache with a byte budget.
+#[derive(Debug)]
+pub(super) struct ByteBudgetCache<K, V: ?Sized>(ForkSafeMutex<CacheEntries<K, V>>);
+
+#[derive(Debug)]
+struct CacheEntries<K, V: ?Sized> {
+    known: FxHashMap<K, (Arc<V>, usize)>,
+    order: VecDeque<K>,
+    bytes: usize,
+}
+
+impl<K, V: ?Sized> Default for ByteBudgetCache<K, V> {
+    fn default() -> ByteBudgetCache<K, V> {
+        let (known, order) = (FxHashMap::default(), VecDeque::new());
+        ByteBudgetCache(ForkSafeMutex::new(CacheEntries { known, order, bytes: 0 }))
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: ?Sized> ByteBudgetCache<K, V> {
+    /// Returns the cached value, or inserts the value that `make` returns with its size in bytes.
+    pub(super) fn get_or_insert_with(
+        &self,
+        key: K,
+        make: impl FnOnce() -> (Arc<V>, usize),
+    ) -> Arc<V> {
+        let inner = || self.0.lock();
+        if let Some((known, _)) = inner().known.get(&key) {
+            return Arc::clone(known);
+        }
+        let (made, bytes) = make();
+        let inner = &mut *inner();
+        if inner.known.insert(key, (Arc::clone(&made), bytes)).is_none() {
+            inner.order.push_back(key);
+            inner.bytes += bytes;
+        }
+        while inner.bytes > MAX_TABLE_BYTES && inner.order.len() > 1 {
+            let oldest = inner.order.pop_front().and_then(|key| inner.known.remove(&key));
+            inner.bytes -= oldest.map_or(0, |oldest| oldest.1);
+        }
+        made
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.0.lock().bytes
+    }
+}
+
+impl BpeEncoder {
+    /// Returns the transition functions of the tokens that merging makes, given their vocabulary.
+    /// Returns `None` if there are too many distinct ones.
+    pub fn token_transitions(&self, vocabulary: &Vocabulary) -> Option<&TokenTransitions> {
+        self.transition_tables(vocabulary).transitions.as_ref()
+    }
+
+    /// Returns the tokens without a transition, except byte tokens and tokens that begin inside a
+    /// character.
+    pub fn untabulated_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
+        &self.transition_tables(vocabulary).untabulated
+    }
+
+    /// Returns the states that tokens with a transition lead to from a state between characters, if
+    /// `mark` stands before the first byte. Targets inside added tokens are left out.
+    pub fn transition_targets(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        (splitter_state, boundary): (SplitterState, Boundary),
+    ) -> Arc<TransitionTargets> {
+        self.transition_tables(vocabulary).targets.get_or_insert_with(
+            (splitter_state, boundary),
+            || {
+                let targets = transitions.targets_from(self.splitter(), splitter_state, boundary);
+                let bytes = targets.memory_bytes();
+                (Arc::new(targets), bytes)
+            },
+        )
+    }
+
+    /// Returns the tokens grouped by how they leave a character class.
+    pub fn exit_targets(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        class: CoarseCharClass,
+    ) -> Arc<ExitTargets> {
+        self.transition_tables(vocabulary).exits.get_or_insert_with(class, || {
+            let exits = ExitTargets::new(vocabulary.trie(), transitions, class);
+            let bytes = exits.memory_bytes();
+            (Arc::new(exits), bytes)
+        })
+    }
+
+    /// Returns the states that tokens with a transition and within a character class lead to from a
+    /// state between characters, if `mark` stands before the first byte.
+    pub fn targets_within_class(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        class: CoarseCharClass,
+        (splitter_state, boundary): (SplitterState, Boundary),
+    ) -> Arc<TokensByState> {
+        self.transition_tables(vocabulary).targets_within_class.get_or_insert_with(
+            (class, splitter_state, boundary),
+            || {
+                let exits = self.exit_targets(vocabulary, transitions, class);
+                let targets =
+                    self.transition_targets(vocabulary, transitions, (splitter_state, boundary));
+                let list: Vec<(SplitterState, TokenSet)> = match &exits.within {
+                    TokenSet::Mask(within) => {
+                        let both = |(splitter_state, tokens): &(SplitterState, TokenSet)| {
+                            let both = tokens.within(within);
+                            (!both.is_empty()).then_some((*splitter_state, both))
+                        };
+                        targets.groups().iter().filter_map(both).collect()
+                    }
+                    TokenSet::List(within) => transitions.group_by_target(&targets, within),
+                };
+                let bytes = list.iter().map(|(_, tokens)| 8 + tokens.memory_bytes()).sum();
+                (list.into(), bytes)
+            },
+        )
+    }
+
+    fn transition_tables(&self, vocabulary: &Vocabulary) -> &TransitionTables {
+        self.transition_tables.get_or_init(|| {
+            let begins = |token: u32| {
+                let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
+                first.is_some_and(|byte| !(0x80..0xc0).contains(byte))
+            };
+            let merged = |token: u32| self.origin(token) == TokenOrigin::Merged;
+            let plain =
+                |token: u32| merged(token) && begins(token) && !self.whole_tokens.is_noted(token);
+            let len = self.origins.len().max(vocabulary.len());
+            let transitions =
+                TokenTransitions::new(&self.splitter, vocabulary.trie(), (len, plain));
+            let is_untabulated = |token: &u32| {
+                begins(*token)
+                    && !matches!(self.origin(*token), TokenOrigin::Never | TokenOrigin::Byte(_))
+                    && !transitions.as_ref().is_some_and(|transitions| transitions.has(*token))
+            };
+            let untabulated = (0..self.origins.len() as u32).filter(is_untabulated).collect();
+            let (targets, exits, targets_within_class) = Default::default();
+            TransitionTables { transitions, untabulated, targets, exits, targets_within_class }
+        })
+    }
+
+    /// Returns the memory of the tables, in bytes.
+    pub(super) fn shared_bytes(&self) -> usize {
+        let tables = self.transition_tables.get().map_or(0, |tables| {
+            tables.transitions.as_ref().map_or(0, TokenTransitions::memory_bytes)
+                + 4 * tables.untabulated.len()
+                + tables.targets.memory_bytes()
+                + tables.exits.memory_bytes()
+                + tables.targets_within_class.memory_bytes()
+        });
+        self.adjacency_masks.memory_bytes() + tables
+    }
+}

@@ -1,0 +1,45 @@
+//! Byte-pair encoding: the *canonical* tokens of a string, that is the tokens that the tokenizer
+//! itself would make of it.
+//!
+//! ```text
+//!  text ──splitter──► pre-tokens ──base symbols──► symbols ──merge rules──► tokens
+//!         where pre-tokens begin                            which tokens may be adjacent
+//!         (pretoken_splitter)                               (adjacency)
+//! ```
+//!
+//! [`BpeEncoder`] decomposes a BPE tokenizer into what decides whether a token sequence is
+//! canonical: the [`Splitter`], an automaton that locates pre-tokens, and the adjacency relation of
+//! tokens inside a pre-token.
+
+mod adjacency;
+mod adjacency_masks;
+#[cfg(test)]
+mod adjacency_tests;
+mod base_symbols;
+mod class_exit_targets;
+mod encoder;
+mod encoder_cache;
+mod merge_derivations;
+mod merge_rules;
+mod pike_vm;
+mod pretoken_splitter;
+mod pretokenizer_config;
+mod pretokenizer_dfa;
+mod pretokenizer_nfa;
+mod rank_merges;
+mod saved_encoder;
+mod sources;
+mod spec;
+mod token_orders;
+mod token_set;
+mod token_transitions;
+mod transition_kernels;
+mod whole_tokens;
+
+pub use class_exit_targets::{CoarseCharClass, ExitGroup, ExitTargets};
+pub use encoder::{BpeEncoder, TokenOrigin};
+pub use encoder_cache::TokensByState;
+pub use pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+pub use token_set::TokenSet;
+pub use token_transitions::{TokenTransitions, TransitionTargets};
+pub use whole_tokens::PretokenState;

@@ -1,0 +1,168 @@
+//! Translates the `pre_tokenizer` of a tokenizer file into split steps.
+//!
+//! A step that changes the text instead of splitting it, or splits it in a way that we cannot
+//! reproduce exactly, is rejected by name.
+
+use formalm_automata::CharSet;
+use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse};
+use serde_json::Value;
+
+use super::pike_vm::PikeProgram;
+use super::pretokenizer_nfa::{SplitBehavior, SplitStep};
+use crate::Error;
+use crate::tokenizer_json::{kind, steps};
+
+/// The pattern of ByteLevel unless `use_regex` is false.
+const BYTE_LEVEL: &str =
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// The regex dialect of `tokenizer.json` files.
+const ONIGURUMA: PatternDialect = PatternDialect::Oniguruma;
+
+/// The split steps of a pre-tokenizer, and whether it maps text to byte-level characters.
+pub(crate) struct SplitSteps {
+    pub(crate) list: Vec<SplitStep>,
+    pub(crate) byte_level: bool,
+}
+
+impl SplitSteps {
+    /// Reads a `pre_tokenizer`.
+    ///
+    /// # Errors
+    ///
+    /// The pre-tokenizer has a step that is not supported.
+    pub(crate) fn read(pre_tokenizer: &Value) -> Result<SplitSteps, Error> {
+        let mut split_steps = SplitSteps { list: Vec::new(), byte_level: false };
+        for step in steps(pre_tokenizer, "pretokenizers") {
+            let split_step = split_steps.step(step).map_err(|error| error.at("pre_tokenizer"))?;
+            if split_steps.byte_level && split_step.is_some() && kind(step) != "ByteLevel" {
+                let message = format!("it has {} after ByteLevel", kind(step));
+                return Err(refused(&message).at("pre_tokenizer"));
+            }
+            split_steps.list.extend(split_step);
+        }
+        Ok(split_steps)
+    }
+
+    fn step(&mut self, step: &Value) -> Result<Option<SplitStep>, Error> {
+        let on = |name: &str, default: bool| step[name].as_bool().unwrap_or(default);
+        match kind(step) {
+            "ByteLevel" => {
+                self.byte_level = true;
+                if on("add_prefix_space", true) {
+                    return Err(refused("its ByteLevel puts a space in front of text"));
+                }
+                match on("use_regex", true) {
+                    true => {
+                        split_step(&read(BYTE_LEVEL, ONIGURUMA)?, SplitBehavior::Isolated, false)
+                            .map(Some)
+                    }
+                    false => Ok(None),
+                }
+            }
+            "Split" => {
+                let node = match (step["pattern"]["Regex"].as_str(), &step["pattern"]["String"]) {
+                    (Some(pattern), _) => read(pattern, ONIGURUMA)?,
+                    (None, Value::String(text)) => literal(text),
+                    _ => return Err(refused("its Split has a pattern of an unknown kind")),
+                };
+                let behavior = behavior(step)?;
+                split_step(&node, behavior, on("invert", false)).map(Some)
+            }
+            "Digits" => {
+                let pattern = if on("individual_digits", false) { r"\p{N}" } else { r"\p{N}+" };
+                split_step(&read(pattern, ONIGURUMA)?, SplitBehavior::Isolated, false).map(Some)
+            }
+            "Metaspace" => {
+                if step["replacement"].as_str() != Some("\u{2581}") {
+                    return Err(refused("its Metaspace replaces spaces by something else than ▁"));
+                }
+                match on("split", true) {
+                    // The mark itself, if the text contains it, looks like a space from here on.
+                    true => split_step(
+                        &read("[ \u{2581}]", ONIGURUMA)?,
+                        SplitBehavior::MergedWithNext,
+                        false,
+                    )
+                    .map(Some),
+                    false => Ok(None),
+                }
+            }
+            other => Err(refused(&format!("it has {other}"))),
+        }
+    }
+
+    /// Builds the split of tiktoken: its pre-tokens are the matches of a pattern.
+    pub(crate) fn of_pattern(pattern: &str) -> Result<SplitSteps, Error> {
+        let node = read(pattern, PatternDialect::Fancy).map_err(|error| error.at("pattern"))?;
+        let list = vec![split_step(&node, SplitBehavior::Lossy, false)?];
+        Ok(SplitSteps { list, byte_level: true })
+    }
+
+    /// Returns no steps: the text is one pre-token.
+    pub(crate) fn none() -> SplitSteps {
+        SplitSteps { list: Vec::new(), byte_level: false }
+    }
+
+    /// Inserts a first step that cuts out the added tokens with a string.
+    pub(crate) fn cut_out<'a>(
+        &mut self,
+        added: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Error> {
+        // If several begin at one place, the longest one is meant.
+        let mut texts: Vec<&str> = added.collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        texts.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
+        let node = PatternNode::Alternation(texts.into_iter().map(literal).collect());
+        self.list.insert(0, split_step(&node, SplitBehavior::Isolated, false)?);
+        Ok(())
+    }
+
+    /// Returns the steps, at least one: a step that splits nothing has a pattern without matches.
+    pub(crate) fn at_least_one(self) -> Result<Vec<SplitStep>, Error> {
+        match self.list.is_empty() {
+            true => {
+                let nothing = PatternNode::Class(CharSet::empty());
+                Ok(vec![split_step(&nothing, SplitBehavior::Isolated, false)?])
+            }
+            false => Ok(self.list),
+        }
+    }
+}
+
+fn behavior(step: &Value) -> Result<SplitBehavior, Error> {
+    match step["behavior"].as_str() {
+        Some("Isolated") => Ok(SplitBehavior::Isolated),
+        Some("MergedWithPrevious") => Ok(SplitBehavior::MergedWithPrevious),
+        Some("MergedWithNext") => Ok(SplitBehavior::MergedWithNext),
+        Some("Contiguous") => Ok(SplitBehavior::Contiguous),
+        Some("Removed") => Err(refused("its Split removes text")),
+        _ => Err(refused("its Split has an unknown behavior")),
+    }
+}
+
+fn read(pattern: &str, dialect: PatternDialect) -> Result<PatternNode, Error> {
+    match parse(pattern, dialect, PatternFlags::default()) {
+        Ok(pattern) => Ok(pattern.root),
+        Err(error) => Err(refused(&format!("its pattern cannot be followed: {error}"))),
+    }
+}
+
+fn literal(text: &str) -> PatternNode {
+    PatternNode::Concat(text.chars().map(|c| PatternNode::Class(CharSet::single(c))).collect())
+}
+
+fn split_step(
+    node: &PatternNode,
+    behavior: SplitBehavior,
+    invert: bool,
+) -> Result<SplitStep, Error> {
+    Ok(SplitStep::new(PikeProgram::new(node)?, behavior, invert))
+}
+
+fn refused(reason: &str) -> Error {
+    Error::new(format!("this pre-tokenizer is not known exactly: {reason}"))
+        .hint("use tokenization=\"all\" with this vocabulary")
+}

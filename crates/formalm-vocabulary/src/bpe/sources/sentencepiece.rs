@@ -1,0 +1,248 @@
+//! Reader of SentencePiece BPE models: scored pieces, merged highest score first, over characters
+//! with a mark for each space.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::protobuf::{FieldValue, MessageFields};
+use crate::Error;
+use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE, byte_token_table};
+use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
+use crate::bpe::spec::{BpeSpec, refused};
+use crate::token_bytes::MAX_IDS;
+use crate::tokenizer_json::fallback_byte;
+
+/// Types of pieces, as in `sentencepiece_model.proto`.
+const NORMAL: u64 = 1;
+const USER_DEFINED: u64 = 4;
+const UNUSED: u64 = 5;
+const BYTE: u64 = 6;
+
+/// Types of models, as in `sentencepiece_model.proto`.
+const UNIGRAM: u64 = 1;
+const BPE: u64 = 2;
+
+struct ScoredPiece<'a> {
+    text: &'a str,
+    score: f32,
+    kind: u64,
+}
+
+/// The fields of a SentencePiece model that affect tokenization.
+struct SentencePieceModel<'a> {
+    pieces: Vec<ScoredPiece<'a>>,
+    kind: u64,
+    byte_fallback: bool,
+    suffixes_spaces: bool,
+    normalization: &'a str,
+    normalizes: bool,
+    dummy_prefix: bool,
+    trims_spaces: bool,
+    marks_spaces: bool,
+}
+
+/// Reads a model.
+///
+/// # Errors
+///
+/// The data is not a model, or the model does something that we cannot reproduce exactly.
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
+    let model = SentencePieceModel::read(data)?;
+    model.check()?;
+    let of_kind = |kind: u64| {
+        let pieces = model.pieces.iter().zip(0u32..);
+        // Text has marks instead of spaces when pieces are matched.
+        pieces.filter(move |(piece, _)| piece.kind == kind && !piece.text.contains(' '))
+    };
+    let added: Vec<(&str, u32)> =
+        of_kind(USER_DEFINED).map(|(piece, token)| (piece.text, token)).collect();
+    let mut characters: FxHashMap<char, u32> = FxHashMap::default();
+    for (piece, token) in of_kind(NORMAL) {
+        if let Some(character) = single(piece.text) {
+            characters.insert(character, token);
+        }
+    }
+    let frozen: FxHashSet<char> = added.iter().filter_map(|(text, _)| single(text)).collect();
+    for (piece, _) in of_kind(NORMAL) {
+        let strange = |c: &char| !characters.contains_key(c) && !frozen.contains(c);
+        if let Some(character) = piece.text.chars().find(strange) {
+            let message = format!("{character:?} of the piece {:?} is no piece itself", piece.text);
+            return Err(refused(&message));
+        }
+    }
+    let bytes = if model.byte_fallback { Some(model.bytes()?) } else { None };
+    let symbols = BaseSymbols::characters(&characters, bytes)?;
+    let tokens = ranked(of_kind(NORMAL))?;
+    let rules = rules_of_all_splits(&tokens)?;
+    let merges = MergeDerivations::new(&tokens, &rules, |each, out| {
+        let text = std::str::from_utf8(&each.text).unwrap_or_default();
+        out.extend(text.chars().map_while(|character| characters.get(&character)));
+        (each.token, out.len() == text.chars().count())
+    });
+    let added = spelled(&added, &symbols)?;
+    Ok(BpeSpec {
+        symbols,
+        merges,
+        split_steps: SplitSteps::none(),
+        added,
+        whole_tokens: Vec::new(),
+        reserved: Vec::new(),
+        prepends: model.dummy_prefix,
+    })
+}
+
+/// Returns user-defined pieces as they occur in text.
+fn spelled(added: &[(&str, u32)], symbols: &BaseSymbols) -> Result<Vec<(String, u32)>, Error> {
+    let never = symbols.unspellable();
+    let spell = |&(text, token): &(&str, u32)| {
+        let spelled = text.replace(SPACE, " ");
+        if spelled.chars().any(|character| never.contains(character)) {
+            let message =
+                format!("the user-defined piece {text:?} has characters that are no pieces");
+            return Err(refused(&message));
+        }
+        Ok((spelled, token))
+    };
+    added.iter().map(spell).collect()
+}
+
+/// Returns the character of a string of exactly one character.
+fn single(text: &str) -> Option<char> {
+    let mut characters = text.chars();
+    let first = characters.next()?;
+    characters.next().is_none().then_some(first)
+}
+
+/// Ranks pieces by score. Equal scores are equal ranks, so that position decides.
+fn ranked<'a>(
+    pieces: impl Iterator<Item = (&'a ScoredPiece<'a>, u32)>,
+) -> Result<Vec<RankedToken>, Error> {
+    // Zeros are equal whatever their sign.
+    let mut list: Vec<(f32, &str, u32)> =
+        pieces.map(|(piece, token)| (piece.score + 0.0, piece.text, token)).collect();
+    if list.iter().any(|(score, _, _)| score.is_nan()) {
+        return Err(refused("one of its scores is no number"));
+    }
+    list.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let (mut rank, mut last) = (0, None);
+    let mut tokens = Vec::with_capacity(list.len());
+    for (score, text, token) in list {
+        rank += u32::from(last.is_some_and(|last| last != score));
+        last = Some(score);
+        tokens.push(RankedToken { text: text.as_bytes().to_vec(), token, rank });
+    }
+    Ok(tokens)
+}
+
+impl<'a> SentencePieceModel<'a> {
+    fn read(data: &'a [u8]) -> Result<SentencePieceModel<'a>, Error> {
+        let mut model = SentencePieceModel {
+            pieces: Vec::new(),
+            kind: UNIGRAM,
+            byte_fallback: false,
+            suffixes_spaces: false,
+            normalization: "",
+            normalizes: false,
+            dummy_prefix: true,
+            trims_spaces: true,
+            marks_spaces: true,
+        };
+        for field in MessageFields(data) {
+            match field? {
+                (1, FieldValue::Bytes(data)) => model.pieces.push(ScoredPiece::read(data)?),
+                (2, FieldValue::Bytes(data)) => model.read_trainer(data)?,
+                (3, FieldValue::Bytes(data)) => model.read_normalizer(data)?,
+                _ => {}
+            }
+        }
+        Ok(model)
+    }
+
+    fn read_trainer(&mut self, data: &'a [u8]) -> Result<(), Error> {
+        for field in MessageFields(data) {
+            match field? {
+                (3, FieldValue::Number(kind)) => self.kind = kind,
+                (24, FieldValue::Number(on)) => self.suffixes_spaces = on != 0,
+                (35, FieldValue::Number(on)) => self.byte_fallback = on != 0,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read_normalizer(&mut self, data: &'a [u8]) -> Result<(), Error> {
+        for field in MessageFields(data) {
+            match field? {
+                (1, FieldValue::Bytes(name)) => self.normalization = utf8(name)?,
+                (2, FieldValue::Bytes(map)) => self.normalizes = !map.is_empty(),
+                (3, FieldValue::Number(on)) => self.dummy_prefix = on != 0,
+                (4, FieldValue::Number(on)) => self.trims_spaces = on != 0,
+                (5, FieldValue::Number(on)) => self.marks_spaces = on != 0,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects, by name, everything that a model does to text besides merging.
+    fn check(&self) -> Result<(), Error> {
+        let kind = match self.kind {
+            BPE => None,
+            UNIGRAM => Some(
+                "the model is Unigram: it chooses the best of all tokenizations of a text, which \
+                 depends on everything in it",
+            ),
+            3 => Some("the model takes whole words"),
+            4 => Some("the model takes single characters"),
+            _ => Some("the model is of an unknown type"),
+        };
+        if let Some(kind) = kind {
+            return Err(refused(kind));
+        }
+        if self.normalizes {
+            let name = self.normalization;
+            return Err(refused(&format!("it changes characters (normalization {name:?})")));
+        }
+        let unused = self.pieces.iter().any(|piece| piece.kind == UNUSED);
+        let reasons = [
+            (self.trims_spaces, "it drops repeated spaces, and those at both ends of a text"),
+            (!self.marks_spaces, "it does not mark spaces"),
+            (self.suffixes_spaces, "it puts spaces behind words"),
+            (unused, "it takes pieces marked unused apart again"),
+            (self.pieces.len() > MAX_IDS, "it has too many pieces"),
+        ];
+        match reasons.iter().find(|(holds, _)| *holds) {
+            Some((_, reason)) => Err(refused(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the tokens of all bytes.
+    fn bytes(&self) -> Result<ByteTokens, Error> {
+        let pieces = self.pieces.iter().zip(0u32..).filter(|(piece, _)| piece.kind == BYTE);
+        byte_token_table(
+            pieces.filter_map(|(piece, token)| Some((fallback_byte(piece.text)?, token))),
+        )
+        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+    }
+}
+
+impl<'a> ScoredPiece<'a> {
+    fn read(data: &'a [u8]) -> Result<ScoredPiece<'a>, Error> {
+        let mut piece = ScoredPiece { text: "", score: 0.0, kind: NORMAL };
+        for field in MessageFields(data) {
+            match field? {
+                (1, FieldValue::Bytes(text)) => piece.text = utf8(text)?,
+                (2, FieldValue::Float(score)) => piece.score = score,
+                (3, FieldValue::Number(kind)) => piece.kind = kind,
+                _ => {}
+            }
+        }
+        Ok(piece)
+    }
+}
+
+fn utf8(text: &[u8]) -> Result<&str, Error> {
+    std::str::from_utf8(text).map_err(|_| Error::new("a text of the model is not UTF-8"))
+}

@@ -1,0 +1,144 @@
+//! Reader of tiktoken encodings: a pattern whose matches are the pre-tokens, and a rank for every
+//! token.
+//!
+//! A pre-token that is a token is taken whole.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+
+use crate::Error;
+use crate::bpe::base_symbols::BaseSymbols;
+use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
+use crate::bpe::spec::{BpeSpec, refused};
+use crate::token_bytes::MAX_IDS;
+use crate::tokenizer_json::PieceText;
+
+/// A tiktoken encoding as JSON. Special tokens are no text and left out.
+#[derive(serde::Deserialize)]
+struct TiktokenEncoding {
+    pattern: String,
+    ranks: TokenRanks,
+    /// The id of a token is its rank plus this offset.
+    offset: u32,
+}
+
+/// Tokens, decoded from base64, and their ranks.
+struct TokenRanks(Vec<(Vec<u8>, u32)>);
+
+impl<'de> Deserialize<'de> for TokenRanks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TokenRanks, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = TokenRanks;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a map from tokens to ranks")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TokenRanks, A::Error> {
+                let mut ranks = Vec::with_capacity(1 << 17);
+                while let Some((PieceText(token), rank)) = map.next_entry()? {
+                    let token = base64(token.as_bytes())
+                        .ok_or_else(|| A::Error::custom("a token that is not base 64"))?;
+                    ranks.push((token, rank));
+                }
+                Ok(TokenRanks(ranks))
+            }
+        }
+        deserializer.deserialize_map(Read)
+    }
+}
+
+/// Reads an encoding.
+///
+/// # Errors
+///
+/// The data is not laid out as an encoding, or does something that we cannot reproduce exactly.
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
+    let encoding: TiktokenEncoding = serde_json::from_slice(data)
+        .map_err(|error| Error::new(format!("the encoding cannot be read: {error}")))?;
+    let split_steps = SplitSteps::of_pattern(&encoding.pattern)?;
+    let offset = encoding.offset;
+    let mut tokens = Vec::with_capacity(encoding.ranks.0.len());
+    for (text, rank) in encoding.ranks.0 {
+        let token = rank.checked_add(offset).filter(|&token| (token as usize) < MAX_IDS);
+        let token = token.ok_or_else(|| Error::new(format!("ids are beyond {MAX_IDS}")))?;
+        tokens.push(RankedToken { text, token, rank });
+    }
+    tokens.sort_unstable_by_key(|each| each.rank);
+    if let Some(pair) = tokens.windows(2).find(|pair| pair[0].rank == pair[1].rank) {
+        return Err(refused(&format!("two tokens have the rank {}", pair[0].rank)));
+    }
+    if tokens.iter().any(|each| each.text.is_empty()) {
+        return Err(refused("one of its tokens is empty"));
+    }
+    let single = tokens.iter().filter(|each| each.text.len() == 1);
+    let symbols = BaseSymbols::of_bytes(single.map(|each| (each.text[0], each.token)))?;
+    let rules = rules_of_all_splits(&tokens)?;
+    let merges = MergeDerivations::new(&tokens, &rules, |each, out| {
+        symbols.read(&each.text, out);
+        (each.token, true)
+    });
+    let unreachable = |each: &RankedToken| !merges.adjacency.is_reachable(each.token);
+    let whole_tokens = tokens.into_iter().filter(unreachable).map(|each| (each.text, each.token));
+    Ok(BpeSpec {
+        whole_tokens: whole_tokens.collect(),
+        symbols,
+        split_steps,
+        added: Vec::new(),
+        reserved: Vec::new(),
+        prepends: false,
+        merges,
+    })
+}
+
+/// Decodes base64. Returns `None` if the text is not base64.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let end = text.iter().position(|&letter| letter == b'=').unwrap_or(text.len());
+    let padded = text.len().is_multiple_of(4) && text.len() - end <= 2;
+    if !padded || text[end..].iter().any(|&letter| letter != b'=') {
+        return None;
+    }
+    for group in text[..end].chunks(4) {
+        let mut bits = 0;
+        for at in 0..4 {
+            bits = bits << 6 | group.get(at).map_or(Some(0), |&letter| sextet(letter))?;
+        }
+        let [_, bytes @ ..] = u32::to_be_bytes(bits);
+        out.extend_from_slice(bytes.get(..group.len().checked_sub(1)?)?);
+    }
+    Some(out)
+}
+
+fn sextet(letter: u8) -> Option<u32> {
+    let value = match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(u32::from(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_is_decoded_or_rejected() {
+        assert_eq!(base64(b""), Some(vec![]));
+        assert_eq!(base64(b"AA=="), Some(vec![0]));
+        assert_eq!(base64(b"IGE="), Some(b" a".to_vec()));
+        assert_eq!(base64(b"YWJj"), Some(b"abc".to_vec()));
+        assert_eq!(base64(b"//79"), Some(vec![255, 254, 253]));
+        for wrong in ["A", "AA", "A===", "=AAA", "AA=A", "A\u{e9}A", "AAA.", "AAAA=="] {
+            assert_eq!(base64(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

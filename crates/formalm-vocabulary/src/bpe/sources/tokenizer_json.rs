@@ -1,0 +1,146 @@
+//! Reader of BPE tokenizers in `tokenizer.json`. Whatever cannot be reproduced exactly is rejected
+//! by name.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+
+use crate::Error;
+use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, byte_token_table};
+use crate::bpe::merge_derivations::{MergeDerivations, characters};
+use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::spec::{BpeSpec, refused};
+use crate::tokenizer_json::{
+    AddedToken, BpeModel, PieceDecoding, TokenizerFile, VocabPieces, fallback_byte,
+    is_byte_level_character, kind, steps,
+};
+
+/// Reads a file.
+///
+/// # Errors
+///
+/// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
+    let file = TokenizerFile::parse(data)?;
+    check_model(&file.model)?;
+    let (spelling, _) = PieceDecoding::of(&file)?;
+    let prepends = prepends(&file, &spelling)?;
+    let split_steps = SplitSteps::read(&file.pre_tokenizer)?;
+    if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
+        return Err(refused("its pre-tokenizer and its decoder spell bytes differently")
+            .at("pre_tokenizer"));
+    }
+    let added = added_texts(&file)?;
+    let VocabPieces::Map(pieces) = &file.model.vocab else {
+        return Err(refused("it has no map of pieces").at("model.vocab"));
+    };
+    let mut single = characters(pieces);
+    if split_steps.byte_level {
+        // Text is mapped to characters that stand for bytes; the model never sees others.
+        single.retain(|&character, _| is_byte_level_character(character));
+    }
+    let merges = MergeDerivations::read(file.model.merges, pieces, &single)?;
+    let symbols = match split_steps.byte_level {
+        true => BaseSymbols::byte_level(&single, &spelling)?,
+        false => BaseSymbols::characters(&single, Some(byte_pieces(pieces)?))?,
+    };
+    let (mut whole_tokens, mut reserved) = (Vec::new(), Vec::new());
+    let special: FxHashSet<u32> =
+        file.added_tokens.iter().filter(|token| token.special).map(|token| token.id).collect();
+    for (piece, id) in pieces.iter().filter(|_| file.model.ignore_merges) {
+        let mut bytes = Vec::new();
+        // A piece spelled in other characters is no part of any text.
+        if merges.adjacency.is_reachable(*id)
+            || spelling.spell(piece, &mut bytes).is_err()
+            || bytes.is_empty()
+        {
+            continue;
+        }
+        if special.contains(id) {
+            reserved.push(String::from_utf8_lossy(&bytes).into_owned());
+        } else {
+            whole_tokens.push((bytes, *id));
+        }
+    }
+    let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
+    Ok(BpeSpec { symbols, merges, split_steps, added, whole_tokens, reserved, prepends })
+}
+
+/// Returns the pieces of single bytes, such as `<0x0A>`.
+fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<ByteTokens, Error> {
+    byte_token_table(pieces.iter().filter_map(|(piece, id)| Some((fallback_byte(piece)?, *id))))
+        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+}
+
+fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
+    let kind = model.kind.as_deref().unwrap_or("BPE");
+    let why = match kind {
+        "BPE" => None,
+        "Unigram" => Some(
+            "it chooses the best of all tokenizations of a text, which depends on \
+                           everything in it",
+        ),
+        "WordPiece" => Some("it takes the longest piece again and again within each word"),
+        _ => Some("we do not know how it tokenizes"),
+    };
+    if let Some(why) = why {
+        return Err(refused(&format!("the model is {kind}: {why}")).at("model.type"));
+    }
+    if model.dropout.is_some_and(|chance| chance > 0.0) {
+        return Err(refused("it leaves merges out at random").at("model.dropout"));
+    }
+    Ok(())
+}
+
+/// Returns the added tokens that match in text. Special ones do not: their names in a text are
+/// ordinary text.
+fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, Error> {
+    let texts: Vec<&AddedToken> = file.added_tokens.iter().filter(|token| !token.special).collect();
+    for token in &texts {
+        let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
+        if strange {
+            let message =
+                format!("the added token {:?} looks at the text around it", token.content);
+            return Err(refused(&message).at("added_tokens"));
+        }
+    }
+    let changes = !steps(&file.normalizer, "normalizers").is_empty();
+    if changes && !texts.is_empty() {
+        return Err(refused("it has added tokens that are text and changes text besides")
+            .at("added_tokens"));
+    }
+    Ok(texts)
+}
+
+/// Returns whether a space is prepended to text. Fails if the normalizer does anything else besides
+/// writing the mark of spaces.
+fn prepends(file: &TokenizerFile<'_>, spelling: &PieceDecoding) -> Result<bool, Error> {
+    let (mut prepends, mut replaces) = (false, false);
+    for step in steps(&file.normalizer, "normalizers") {
+        match kind(step) {
+            "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => prepends = true,
+            "Replace"
+                if step["pattern"]["String"].as_str() == Some(" ")
+                    && step["content"].as_str() == Some("\u{2581}") =>
+            {
+                replaces = true;
+            }
+            other => {
+                let message = format!("its normalizer has {other}, which changes text");
+                return Err(refused(&message).at("normalizer"));
+            }
+        }
+    }
+    for step in steps(&file.pre_tokenizer, "pretokenizers") {
+        if kind(step) == "Metaspace" {
+            replaces = true;
+            prepends |= step["prepend_scheme"].as_str().unwrap_or("always") != "never";
+        }
+    }
+    if replaces == (*spelling == PieceDecoding::ByteLevel) {
+        return Err(
+            refused("it writes spaces in one way and reads them in another").at("normalizer")
+        );
+    }
+    Ok(prepends)
+}

@@ -1,0 +1,169 @@
+//! Interning of token transitions by their kernel: which splitter states they map to the same
+//! state.
+//!
+//! ```text
+//!  transition  s0 s1 s2 s3 …  ↦  p q p p …       kernel  {s0 s2 s3 …} {s1 …},  image  p q
+//! ```
+//!
+//! A transition maps hundreds of states to few; after one word most of them coincide. The *kernel*
+//! is the partition of the arguments by equal image. One more byte is then read from the few states
+//! of the image only.
+
+use rustc_hash::FxHashMap;
+
+use super::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+use super::token_transitions::{DEAD, NONE};
+
+/// Maximum number of transitions. Chosen, not measured.
+const MAX_TRANSITIONS: usize = 1 << 15;
+
+/// Maximum number of table cells while transitions are interned. Bounds memory; chosen, not
+/// measured.
+const MAX_CELLS: usize = 1 << 24;
+
+/// The interner of transitions.
+pub(super) struct TransitionKernels<'a> {
+    splitter: &'a Splitter,
+    /// Kernels: a number per state and boundary before the token; numbers ascend in order of first
+    /// occurrence.
+    kernels: Vec<Box<[u32]>>,
+    kernel_ids: FxHashMap<Box<[u32]>, u32>,
+    /// Cache of kernels after some of their numbers coincide.
+    merged: FxHashMap<(u32, Box<[u32]>), u32>,
+    /// Transitions by kernel and image.
+    ids: FxHashMap<(u32, Box<[SplitterState]>), u16>,
+    list: Vec<(u32, Box<[SplitterState]>)>,
+    /// Per transition and byte, the extended transition; the first row extends the empty token.
+    after: Vec<[u16; 256]>,
+    cells: usize,
+    /// Per transition, the one that it extends, if any, and the byte it adds.
+    pub(super) extends: Vec<(u16, u8)>,
+}
+
+impl TransitionKernels<'_> {
+    pub(super) fn new(splitter: &Splitter) -> TransitionKernels<'_> {
+        TransitionKernels {
+            splitter,
+            kernels: Vec::new(),
+            kernel_ids: FxHashMap::default(),
+            merged: FxHashMap::default(),
+            ids: FxHashMap::default(),
+            list: Vec::new(),
+            after: vec![[NONE; 256]],
+            cells: 0,
+            extends: Vec::new(),
+        }
+    }
+
+    /// Returns the transition extended by a byte. Returns `None` if there are too many.
+    #[inline]
+    pub(super) fn step(&mut self, before: u16, byte: u8) -> Option<u16> {
+        let row = if before == NONE { 0 } else { usize::from(before) + 1 };
+        match self.after[row][usize::from(byte)] {
+            NONE => self.find(before, byte),
+            known => Some(known),
+        }
+    }
+
+    /// Returns `true` if a transition has no target.
+    pub(super) fn is_dead(&self, transition: u16) -> bool {
+        self.list[usize::from(transition)].1.iter().all(|&state| state == DEAD)
+    }
+
+    fn find(&mut self, before: u16, byte: u8) -> Option<u16> {
+        let splitter = self.splitter;
+        let (kernel, image) = match before {
+            NONE => {
+                let width = splitter.state_count() * BOUNDARIES.len();
+                let cells = (0..width).map(|at| {
+                    let state = splitter.between_characters((at / BOUNDARIES.len()) as u32);
+                    splitter.step(state, byte, BOUNDARIES[at % BOUNDARIES.len()]).unwrap_or(DEAD)
+                });
+                let (kernel, image) = numbered(cells);
+                (self.kernel(kernel), image)
+            }
+            _ => {
+                let (kernel, image) = &self.list[usize::from(before)];
+                let after = image.iter().map(|&state| match state {
+                    DEAD => DEAD,
+                    state => splitter.step(state, byte, Boundary::Inside).unwrap_or(DEAD),
+                });
+                let (kernel, (numbers, image)) = (*kernel, numbered(after));
+                (self.merge(kernel, numbers), image)
+            }
+        };
+        let next = self.extends.len();
+        let known = self.ids.get(&(kernel, image.clone())).copied();
+        let id = match known {
+            Some(id) => id,
+            None => {
+                self.cells += image.len() + self.after[0].len() / 2;
+                if next == MAX_TRANSITIONS || self.cells > MAX_CELLS {
+                    return None;
+                }
+                self.ids.insert((kernel, image.clone()), next as u16);
+                self.list.push((kernel, image));
+                self.after.push([NONE; 256]);
+                self.extends.push((before, byte));
+                next as u16
+            }
+        };
+        // Equivalent bytes lead to equal states.
+        let inside = match before {
+            NONE => 0,
+            _ => {
+                let image = &self.list[usize::from(before)].1;
+                image.iter().copied().find(|&state| state != DEAD).unwrap_or_default()
+            }
+        };
+        let meaning = splitter.byte_class(inside, byte);
+        let row = if before == NONE { 0 } else { usize::from(before) + 1 };
+        for other in 0..=255u8 {
+            if splitter.byte_class(inside, other) == meaning {
+                self.after[row][usize::from(other)] = id;
+            }
+        }
+        Some(id)
+    }
+
+    fn kernel(&mut self, numbers: Box<[u32]>) -> u32 {
+        if let Some(&id) = self.kernel_ids.get(&numbers) {
+            return id;
+        }
+        let id = self.kernels.len() as u32;
+        self.cells += numbers.len();
+        self.kernel_ids.insert(numbers.clone(), id);
+        self.kernels.push(numbers);
+        id
+    }
+
+    /// Returns the kernel in which classes of `kernel` with equal `numbers` are merged.
+    fn merge(&mut self, kernel: u32, numbers: Box<[u32]>) -> u32 {
+        let is_same = numbers.iter().enumerate().all(|(at, &number)| at == number as usize);
+        if is_same {
+            return kernel;
+        }
+        let key = (kernel, numbers);
+        if let Some(&id) = self.merged.get(&key) {
+            return id;
+        }
+        let merged = self.kernels[kernel as usize].iter().map(|&at| key.1[at as usize]).collect();
+        let id = self.kernel(merged);
+        self.merged.insert(key, id);
+        id
+    }
+}
+
+/// Returns the distinct states in order of first occurrence, and the number of each argument's
+/// state.
+fn numbered(image: impl Iterator<Item = SplitterState>) -> (Box<[u32]>, Box<[SplitterState]>) {
+    let mut known: FxHashMap<SplitterState, u32> = FxHashMap::default();
+    let mut distinct = Vec::new();
+    let numbers = image.map(|state| {
+        *known.entry(state).or_insert_with(|| {
+            distinct.push(state);
+            distinct.len() as u32 - 1
+        })
+    });
+    (numbers.collect(), distinct.into())
+}

@@ -1,0 +1,83 @@
+//! A FIFO cache of bitmasks "every token within this character class", shared by all languages of a
+//! vocabulary.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use formalm_automata::{CharSet, ClassCover, ForkSafeMutex, WIDE_PARTS};
+use rustc_hash::FxHashMap;
+
+use crate::char_profile::ProfileFilter;
+use crate::token_bytes::TokenBytes;
+use crate::{ClassMasks, MaskWords};
+
+/// Cached classes; the oldest is evicted. A bitmask takes one bit per token and about 10 µs to
+/// rebuild. The number was chosen, not measured.
+const MAX_CACHED_CLASSES: usize = 256;
+
+/// Cache key: the ASCII part of a class, its cover of each part beyond ASCII, and the exact class
+/// if a partial cover leaves that undecided.
+type ClassKey = (u128, [ClassCover; WIDE_PARTS], Option<CharSet>);
+
+/// The cached masks and the order in which they were inserted.
+type CacheEntries = (FxHashMap<ClassKey, Arc<MaskWords>>, VecDeque<ClassKey>);
+
+/// The cache.
+#[derive(Debug, Default)]
+pub(crate) struct ClassMaskCache {
+    kept: ForkSafeMutex<CacheEntries>,
+}
+
+impl ClassMaskCache {
+    /// Returns the mask of the whole-character tokens within a class. Tokens that end in a partial
+    /// character are included if the class has every character beyond ASCII.
+    pub(crate) fn get(
+        &self,
+        tables: (&TokenBytes, &ClassMasks),
+        ascii: u128,
+        wide: [ClassCover; WIDE_PARTS],
+        class: &CharSet,
+    ) -> Arc<MaskWords> {
+        let set = (ascii, wide, wide.contains(&ClassCover::Partial).then(|| class.clone()));
+        let kept = || self.kept.lock();
+        if let Some(mask) = kept().0.get(&set) {
+            return Arc::clone(mask);
+        }
+        let mask: Arc<MaskWords> = compute_class_mask(tables, &set).into();
+        let (known, order) = &mut *kept();
+        if known.insert(set.clone(), Arc::clone(&mask)).is_none() {
+            order.push_back(set);
+        }
+        if order.len() > MAX_CACHED_CLASSES
+            && let Some(oldest) = order.pop_front()
+        {
+            known.remove(&oldest);
+        }
+        mask
+    }
+}
+
+fn compute_class_mask(
+    (tokens, classes): (&TokenBytes, &ClassMasks),
+    (ascii, wide, class): &ClassKey,
+) -> Vec<u32> {
+    let inside = ProfileFilter::new(*ascii, *wide);
+    let mut out = vec![0; tokens.len().div_ceil(32)];
+    let mut undecided = Vec::new();
+    classes.fill_mask(&inside, &mut out, &mut undecided);
+    let within = |token: u32| {
+        let text = tokens.get(token).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let mut wide = text.unwrap_or_default().chars().filter(|character| !character.is_ascii());
+        wide.all(|character| class.as_ref().is_some_and(|class| class.contains(character)))
+    };
+    let mut set = |token: u32| out[token as usize >> 5] |= 1 << (token & 31);
+    undecided.into_iter().filter(|&token| within(token)).for_each(&mut set);
+    if *wide == [ClassCover::Full; WIDE_PARTS] {
+        for ragged in classes.partial_tokens() {
+            if inside.cover(ragged.before.atoms, ragged.before.ascii) == ClassCover::Full {
+                set(ragged.token);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,183 @@
+//! Summaries of the subtrees of the token trie, so that a walk can accept whole subtrees without
+//! reading them.
+//!
+//! ```text
+//!  state q loops on class C       node n in state q:  signature(n) ⊆ C  ⇒  allow every token below n
+//! ```
+//!
+//! If a machine loops in one state on a character class, it allows every token below a node reached
+//! in that state whose remaining bytes are whole characters of the class. The signature of the node
+//! answers this without a walk. It reads the bytes below as if a character began at the node, which
+//! is where a machine that loops on characters stands.
+
+use rustc_hash::FxHashMap;
+
+use crate::flat_trie::TrieNode;
+
+/// The characters that the bytes strictly below a node spell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SubtreeSignature {
+    ascii: u128,
+    has_wide: bool,
+    unclean: bool,
+}
+
+impl SubtreeSignature {
+    /// Returns the ASCII characters that occur; bit `b` stands for byte `b`.
+    #[inline]
+    pub fn ascii(&self) -> u128 {
+        self.ascii
+    }
+
+    /// Returns `true` if characters beyond ASCII occur.
+    #[inline]
+    pub fn has_non_ascii(&self) -> bool {
+        self.has_wide
+    }
+
+    /// Returns `true` if some token below does not continue with whole characters only.
+    #[inline]
+    pub fn unclean(&self) -> bool {
+        self.unclean
+    }
+
+    /// Returns `true` if everything below consists of whole characters of the class whose ASCII
+    /// part is `ascii`. `wide` states whether the class has all characters beyond ASCII.
+    #[inline]
+    pub fn is_within(&self, ascii: u128, wide: bool) -> bool {
+        !self.unclean && self.ascii & !ascii == 0 && (wide || !self.has_wide)
+    }
+}
+
+/// The signatures of all nodes, stored once each.
+#[derive(Debug)]
+pub(crate) struct SubtreeSignatures {
+    ids: Vec<u32>,
+    signatures: Vec<SubtreeSignature>,
+    characters: Vec<u16>,
+}
+
+/// An incomplete UTF-8 sequence: the bytes still missing and the range of the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct PartialUtf8 {
+    missing: u8,
+    low: u8,
+    high: u8,
+}
+
+const BOUNDARY: PartialUtf8 = PartialUtf8 { missing: 0, low: 0, high: 0 };
+
+impl PartialUtf8 {
+    /// Reads one more byte. Returns the new state and whether the bytes so far are valid UTF-8; if
+    /// not, the next byte counts as the beginning of a character.
+    fn step(self, byte: u8) -> (PartialUtf8, bool) {
+        if self.missing > 0 && (self.low..=self.high).contains(&byte) {
+            return match self.missing {
+                1 => (BOUNDARY, true),
+                missing => (PartialUtf8 { missing: missing - 1, low: 0x80, high: 0xBF }, true),
+            };
+        }
+        let good = self.missing == 0;
+        let after = |missing, low, high| (PartialUtf8 { missing, low, high }, good);
+        match byte {
+            0..=0x7F => (BOUNDARY, good),
+            0xC2..=0xDF => after(1, 0x80, 0xBF),
+            0xE0 => after(2, 0xA0, 0xBF),
+            0xED => after(2, 0x80, 0x9F),
+            0xE1..=0xEF => after(2, 0x80, 0xBF),
+            0xF0 => after(3, 0x90, 0xBF),
+            0xF1..=0xF3 => after(3, 0x80, 0xBF),
+            0xF4 => after(3, 0x80, 0x8F),
+            _ => (BOUNDARY, false),
+        }
+    }
+}
+
+/// Per-node data of the backward pass.
+#[derive(Clone, Copy, Default)]
+struct NodePass {
+    parent: u32,
+    /// The byte breaks a character, some path below does, or a token ends inside one.
+    broken: bool,
+    within: bool,
+    signature: SubtreeSignature,
+    characters: u16,
+}
+
+impl SubtreeSignatures {
+    pub(crate) fn new(nodes: &[TrieNode]) -> SubtreeSignatures {
+        let mut seen = forward(nodes);
+        let mut known: FxHashMap<SubtreeSignature, u32> = FxHashMap::default();
+        let mut signatures = vec![SubtreeSignature::default()];
+        known.insert(SubtreeSignature::default(), 0);
+        let mut ids = vec![0; nodes.len()];
+        let mut characters = vec![0; nodes.len()];
+        for at in (0..nodes.len()).rev() {
+            let here = seen[at];
+            let has_children = nodes[at].end() as usize > at + 1;
+            let signature = SubtreeSignature {
+                unclean: here.signature.unclean || here.within && has_children,
+                ..here.signature
+            };
+            if has_children {
+                ids[at] = *known.entry(signature).or_insert_with(|| {
+                    signatures.push(signature);
+                    signatures.len() as u32 - 1
+                });
+            }
+            characters[at] = here.characters;
+            if let Some(parent) = seen.get_mut(here.parent as usize) {
+                let byte = nodes[at].byte();
+                let own = if byte < 0x80 { 1 << byte } else { 0 };
+                parent.signature.ascii |= here.signature.ascii | own;
+                parent.signature.has_wide |= here.signature.has_wide || byte >= 0x80;
+                parent.signature.unclean |= here.broken;
+                parent.broken |= here.broken;
+                // Every byte that does not continue a character begins one.
+                let begins = u16::from(!(0x80..0xC0).contains(&byte));
+                parent.characters = parent.characters.max(here.characters.saturating_add(begins));
+            }
+        }
+        SubtreeSignatures { ids, signatures, characters }
+    }
+
+    #[inline]
+    pub(crate) fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    #[inline]
+    pub(crate) fn signatures(&self) -> &[SubtreeSignature] {
+        &self.signatures
+    }
+
+    #[inline]
+    pub(crate) fn signature(&self, node: u32) -> &SubtreeSignature {
+        &self.signatures[self.ids[node as usize] as usize]
+    }
+
+    #[inline]
+    pub(crate) fn most_characters(&self, node: u32) -> usize {
+        self.characters[node as usize] as usize
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        4 * self.ids.len() + 2 * self.characters.len() + size_of_val(&self.signatures[..])
+    }
+}
+
+/// Forward pass: the parent of each node, and whether the node is inside a character or breaks one.
+fn forward(nodes: &[TrieNode]) -> Vec<NodePass> {
+    let mut path: Vec<(u32, PartialUtf8)> = Vec::new();
+    let mut seen = Vec::with_capacity(nodes.len());
+    for (at, node) in nodes.iter().enumerate() {
+        path.truncate(node.depth() - 1);
+        let (parent, before) = path.last().copied().unwrap_or((u32::MAX, BOUNDARY));
+        let (after, good) = before.step(node.byte());
+        let within = after.missing > 0;
+        let broken = !good || within && node.word().is_some();
+        seen.push(NodePass { parent, broken, within, ..NodePass::default() });
+        path.push((at as u32, after));
+    }
+    seen
+}

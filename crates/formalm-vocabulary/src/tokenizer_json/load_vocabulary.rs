@@ -1,0 +1,232 @@
+//! Loads a vocabulary from `tokenizer.json`: every id gets exactly the bytes that decoding gives
+//! it, or the file is rejected.
+//!
+//! A wrong byte would let a model leave its language unnoticed.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::file_format::{AddedToken, BpeModel, TokenizerFile, VocabPieces};
+use super::piece_decoding::{PieceDecoding, UnmappedCharacter, fuses_before_decoding};
+use crate::token_bytes::{MAX_IDS, TokenBytes};
+use crate::{Error, Vocabulary};
+
+impl Vocabulary {
+    /// Reads a `tokenizer.json`. The file does not say which token ends a text; without
+    /// `end_token_ids` there is none, see [`Vocabulary::with_end_token_ids`].
+    ///
+    /// BPE models with byte-level pieces or byte fallback are supported. Added tokens that are not
+    /// special get the bytes of their string. Special tokens, the unknown token and ids that no
+    /// token has get no bytes.
+    ///
+    /// # Errors
+    ///
+    /// The file is not a tokenizer, contradicts itself, or is of a kind whose bytes are not known
+    /// exactly.
+    pub fn from_tokenizer_json(
+        data: &[u8],
+        end_token_ids: Option<Vec<u32>>,
+    ) -> Result<Vocabulary, Error> {
+        let file = TokenizerFile::parse(data)?;
+        Vocabulary::build(tokens(&file)?, end_token_ids.unwrap_or_default())
+    }
+}
+
+/// The origin of an id.
+#[derive(Clone, Copy)]
+enum TokenSource {
+    Nothing,
+    /// Index into the model's pieces.
+    Piece(u32),
+    /// Index into the added tokens.
+    Added(u32),
+}
+
+/// Returns the token bytes of a file.
+fn tokens(file: &TokenizerFile<'_>) -> Result<TokenBytes, Error> {
+    let pieces = pieces(&file.model)?;
+    let (spelling, notes) = PieceDecoding::of(file)?;
+    let fuses = fuses_before_decoding(file);
+    let sources = sources(pieces, &file.added_tokens)?;
+    let mut tokens = TokenBytes { offsets: vec![0], notes, ..TokenBytes::default() };
+    let mut kept = TokenRemarks::default();
+    let mut bytes = Vec::new();
+    for (id, source) in sources.iter().enumerate() {
+        let id = id as u32;
+        bytes.clear();
+        match *source {
+            TokenSource::Nothing => kept.holes.push(id),
+            TokenSource::Piece(at) => {
+                let piece = &*pieces[at as usize].0;
+                if file.model.unk_token.as_deref() == Some(piece) {
+                    tokens.names.push((piece.to_owned(), id));
+                } else {
+                    if let Err(unknown) = spelling.spell(piece, &mut bytes) {
+                        if fuses {
+                            return Err(unknown_character(piece, id, &unknown));
+                        }
+                        bytes.clear();
+                        bytes.extend_from_slice(piece.as_bytes());
+                        kept.literal.push(id);
+                    }
+                    if bytes.is_empty() {
+                        kept.empty.push(id);
+                    }
+                }
+            }
+            TokenSource::Added(at) => {
+                let added = &file.added_tokens[at as usize];
+                if added.special {
+                    tokens.names.push((added.content.clone(), id));
+                } else {
+                    spelling.spell_added(&added.content, &mut bytes);
+                    kept.look_at(added, &bytes);
+                }
+            }
+        }
+        tokens.push(&bytes)?;
+    }
+    kept.report(&mut tokens);
+    Ok(tokens)
+}
+
+/// Ids that deserve a remark to the user.
+#[derive(Default)]
+struct TokenRemarks {
+    holes: Vec<u32>,
+    empty: Vec<u32>,
+    changed: Vec<u32>,
+    /// Byte-level pieces with characters that stand for no byte.
+    literal: Vec<u32>,
+    stripping: Vec<u32>,
+    normalized: Vec<u32>,
+}
+
+impl TokenRemarks {
+    /// Records the remarks about an added token that is not special.
+    fn look_at(&mut self, added: &AddedToken, bytes: &[u8]) {
+        if bytes.is_empty() {
+            self.empty.push(added.id);
+        }
+        if bytes != added.content.as_bytes() {
+            self.changed.push(added.id);
+        }
+        if added.lstrip || added.rstrip {
+            self.stripping.push(added.id);
+        }
+        if added.normalized {
+            self.normalized.push(added.id);
+        }
+    }
+
+    fn report(&self, tokens: &mut TokenBytes) {
+        tokens.note(&self.holes, "missing from the file, never allowed");
+        tokens.note(&self.empty, "without bytes, never allowed");
+        tokens
+            .note(&self.changed, "that decode to other text than encoding finds them in; their bytes are the decoded ones");
+        tokens.note(
+            &self.literal,
+            "with characters that stand for no byte; their bytes are their own UTF-8",
+        );
+        tokens.note(&self.stripping, "that swallow white space around them when text is encoded");
+        tokens.note(&self.normalized, "found only after normalisation when text is encoded");
+    }
+}
+
+/// Returns the pieces of a model that we can decode, or the reason why we cannot.
+fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> {
+    let hint = "pass the bytes of each token to `Vocabulary.from_tokens` if you know them";
+    let old_bpe = model.merges.is_some();
+    match model.kind.as_deref() {
+        Some("BPE") => {}
+        None if old_bpe => {}
+        kind => {
+            let kind = kind.unwrap_or("without a type");
+            return Err(Error::new(format!("models of type {kind} are not read, only BPE"))
+                .at("model.type")
+                .hint(hint));
+        }
+    }
+    let marks = [
+        ("continuing_subword_prefix", &model.continuing_subword_prefix),
+        ("end_of_word_suffix", &model.end_of_word_suffix),
+    ];
+    for (name, mark) in marks {
+        if let Some(mark) = mark.as_deref().filter(|mark| !mark.is_empty()) {
+            return Err(Error::new(format!("pieces marked with {mark:?} have no exact bytes"))
+                .at(format!("model.{name}"))
+                .hint(hint));
+        }
+    }
+    match &model.vocab {
+        VocabPieces::Map(pieces) => Ok(pieces),
+        VocabPieces::Other => {
+            Err(Error::new("there is no map from pieces to ids").at("model.vocab"))
+        }
+    }
+}
+
+/// Returns the origin of each id. Fails if an id or a piece occurs twice.
+fn sources(
+    pieces: &[(Cow<'_, str>, u32)],
+    added: &[AddedToken],
+) -> Result<Vec<TokenSource>, Error> {
+    let ids = pieces.iter().map(|(_, id)| *id).chain(added.iter().map(|added| added.id));
+    let len = ids.max().map_or(0, |id| id as usize + 1);
+    if len == 0 {
+        return Err(Error::new("there are no tokens").at("model.vocab"));
+    }
+    if len > MAX_IDS {
+        return Err(Error::new(format!("id {} is beyond {MAX_IDS}, our limit", len - 1)));
+    }
+    let mut sources = vec![TokenSource::Nothing; len];
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+    known.reserve(pieces.len());
+    for (at, (piece, id)) in pieces.iter().enumerate() {
+        if let TokenSource::Piece(other) = sources[*id as usize] {
+            let other = quoted(&pieces[other as usize].0);
+            return Err(Error::new(format!("id {id} belongs to {other} already")).at(place(piece)));
+        }
+        if let Some(other) = known.insert(piece, *id) {
+            return Err(Error::new(format!("this piece has id {other} already")).at(place(piece)));
+        }
+        sources[*id as usize] = TokenSource::Piece(at as u32);
+    }
+    for (at, token) in added.iter().enumerate() {
+        let id = token.id;
+        let conflict = match (known.insert(&token.content, id), sources[id as usize]) {
+            (Some(other), _) if other != id => format!("this text has id {other} already"),
+            (None, TokenSource::Piece(other)) => {
+                format!("id {id} belongs to {} already", quoted(&pieces[other as usize].0))
+            }
+            (_, TokenSource::Added(other)) => {
+                format!("id {id} belongs to added_tokens[{other}] already")
+            }
+            _ => {
+                sources[id as usize] = TokenSource::Added(at as u32);
+                continue;
+            }
+        };
+        return Err(Error::new(conflict).at(format!("added_tokens[{at}]")));
+    }
+    Ok(sources)
+}
+
+fn unknown_character(piece: &str, id: u32, unknown: &UnmappedCharacter) -> Error {
+    Error::new(format!(
+        "the piece of id {id} has the character {:?}, which stands for no byte, and the decoder joins all pieces of a text before it reads them",
+        unknown.0
+    ))
+    .at(place(piece))
+    .hint("if it is a special token, list it in `added_tokens` with `\"special\": true`")
+}
+
+fn place(piece: &str) -> String {
+    format!("model.vocab[{}]", quoted(piece))
+}
+
+/// Formats a piece as a JSON string.
+fn quoted(piece: &str) -> String {
+    serde_json::to_string(piece).unwrap_or_else(|_| format!("{piece:?}"))
+}

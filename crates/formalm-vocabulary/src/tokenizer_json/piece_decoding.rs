@@ -1,0 +1,245 @@
+//! Decoding of tokenizer pieces to bytes, as the file's `decoder` defines it: byte-level alphabet
+//! or byte fallback.
+
+use serde_json::Value;
+
+use super::file_format::TokenizerFile;
+use crate::Error;
+
+/// The rule by which pieces of a file decode to bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PieceDecoding {
+    /// GPT-2's byte-level alphabet: each of 256 characters stands for a byte.
+    ByteLevel,
+    /// SentencePiece's rule: characters with replacements, such as `▁` for a space, and `<0x0A>`
+    /// for single bytes.
+    Fallback {
+        /// Replacements of the decoder inside a piece, in order.
+        replacements: Vec<(String, String)>,
+    },
+}
+
+/// The character because of which a piece cannot be decoded.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnmappedCharacter(pub(crate) char);
+
+impl PieceDecoding {
+    /// Determines the rule of a file. Returns it with remarks for the user.
+    pub(crate) fn of(file: &TokenizerFile<'_>) -> Result<(PieceDecoding, Vec<String>), Error> {
+        let steps = steps(&file.decoder, "decoders");
+        let kinds: Vec<&str> = steps.iter().map(|step| kind(step)).collect();
+        if kinds.contains(&"ByteLevel") {
+            let non_printable_bytes: Vec<&str> = kinds
+                .iter()
+                .copied()
+                .filter(|kind| !matches!(*kind, "ByteLevel" | "Fuse"))
+                .collect();
+            return match non_printable_bytes.first() {
+                None => Ok((PieceDecoding::ByteLevel, Vec::new())),
+                Some(other) => Err(refused(&format!("the decoder has {other} beside ByteLevel"))),
+            };
+        }
+        if steps.is_empty() && is_byte_level(file) {
+            let note = "there is no decoder; pieces are read as ByteLevel, like the pre-tokenizer";
+            return Ok((PieceDecoding::ByteLevel, vec![note.to_owned()]));
+        }
+        if !file.model.byte_fallback {
+            return Err(refused("it has neither byte-level pieces nor byte fallback"));
+        }
+        fallback(&steps)
+    }
+
+    /// Appends the bytes of a piece.
+    ///
+    /// # Errors
+    ///
+    /// A character of a byte-level piece stands for no byte. The decoder then takes the piece's own
+    /// UTF-8 as its bytes.
+    pub(crate) fn spell(&self, piece: &str, out: &mut Vec<u8>) -> Result<(), UnmappedCharacter> {
+        match self {
+            PieceDecoding::ByteLevel => {
+                for character in piece.chars() {
+                    match byte_of(character) {
+                        Some(byte) => out.push(byte),
+                        None => return Err(UnmappedCharacter(character)),
+                    }
+                }
+            }
+            PieceDecoding::Fallback { replacements } => {
+                let mut text = std::borrow::Cow::Borrowed(piece);
+                for (pattern, content) in replacements {
+                    if text.contains(&**pattern) {
+                        text = text.replace(&**pattern, content).into();
+                    }
+                }
+                match fallback_byte(&text) {
+                    Some(byte) => out.push(byte),
+                    None => out.extend_from_slice(text.as_bytes()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the bytes that an added token decodes to. A decoder does not know added tokens, but
+    /// it leaves a byte-level piece with unknown characters as it is.
+    pub(crate) fn spell_added(&self, content: &str, out: &mut Vec<u8>) {
+        let start = out.len();
+        if self.spell(content, out).is_err() {
+            out.truncate(start);
+            out.extend_from_slice(content.as_bytes());
+        }
+    }
+}
+
+/// Returns the rule of a decoder with byte fallback: replacements inside single pieces, then bytes,
+/// then steps that concern the text as a whole.
+fn fallback(steps: &[&Value]) -> Result<(PieceDecoding, Vec<String>), Error> {
+    let mut replacements = Vec::new();
+    let mut notes = Vec::new();
+    let mut order = 0;
+    for step in steps {
+        let place = match kind(step) {
+            "Replace" => {
+                replacements.push(replacement(step)?);
+                0
+            }
+            "Metaspace" => {
+                let mark = step["replacement"].as_str().unwrap_or("\u{2581}");
+                replacements.push((mark.to_owned(), " ".to_owned()));
+                notes.extend(strips(step["prepend_scheme"] != "never"));
+                0
+            }
+            "ByteFallback" => 1,
+            "Fuse" => 2,
+            "Strip" if step["stop"].as_u64() == Some(0) && order == 2 => {
+                notes.extend(strips(step["start"].as_u64() != Some(0)));
+                3
+            }
+            other => {
+                return Err(refused(&format!(
+                    "its decoder has a step {other:?} that we do not know here"
+                )));
+            }
+        };
+        if place < order || place == order && place == 1 {
+            return Err(refused("the steps of its decoder are in an order that we do not know"));
+        }
+        order = place;
+    }
+    if !steps.iter().any(|step| kind(step) == "ByteFallback") {
+        return Err(refused("the model has byte fallback, the decoder has not"));
+    }
+    Ok((PieceDecoding::Fallback { replacements }, notes))
+}
+
+fn strips(string_effect: bool) -> Option<String> {
+    let note = "decoding drops a space at the start of a text; the bytes of the token keep it";
+    string_effect.then(|| note.to_owned())
+}
+
+/// Returns pattern and content of a `Replace` step.
+fn replacement(step: &Value) -> Result<(String, String), Error> {
+    match (step["pattern"]["String"].as_str(), step["content"].as_str()) {
+        (Some(pattern), Some(content)) if !pattern.is_empty() => {
+            Ok((pattern.to_owned(), content.to_owned()))
+        }
+        _ => Err(refused("its decoder replaces something other than a fixed string")),
+    }
+}
+
+fn refused(reason: &str) -> Error {
+    Error::new(format!("the bytes of this tokenizer's pieces are not known: {reason}"))
+        .at("decoder")
+        .hint("pass the bytes of each token to `Vocabulary.from_tokens` if you know them")
+}
+
+/// Returns `true` if the decoder joins all pieces before it reads them as byte-level characters.
+/// One character that stands for no byte then changes the bytes of all pieces around it.
+pub(crate) fn fuses_before_decoding(file: &TokenizerFile<'_>) -> bool {
+    let steps = steps(&file.decoder, "decoders");
+    let place = |name| steps.iter().position(|step| kind(step) == name);
+    matches!((place("Fuse"), place("ByteLevel")), (Some(fuse), Some(bytes)) if fuse < bytes)
+}
+
+/// Returns `true` if a character is one of the 256 that stand for bytes.
+pub(crate) fn is_byte_level_character(character: char) -> bool {
+    byte_of(character).is_some()
+}
+
+/// Returns `true` if encoding maps text to byte-level characters before the model sees it.
+fn is_byte_level(file: &TokenizerFile<'_>) -> bool {
+    let before = steps(&file.pre_tokenizer, "pretokenizers");
+    let first = steps(&file.normalizer, "normalizers");
+    before.into_iter().chain(first).any(|step| kind(step) == "ByteLevel")
+}
+
+/// Flattens a possibly nested `Sequence` into its steps; `null` has none.
+pub(crate) fn steps<'a>(value: &'a Value, list: &str) -> Vec<&'a Value> {
+    match value[list].as_array() {
+        Some(parts) if kind(value) == "Sequence" => {
+            parts.iter().flat_map(|part| steps(part, list)).collect()
+        }
+        _ if value.is_null() => Vec::new(),
+        _ => vec![value],
+    }
+}
+
+pub(crate) fn kind(step: &Value) -> &str {
+    step["type"].as_str().unwrap_or("without a type")
+}
+
+/// Returns the byte of a byte-level character. Printable Latin-1 characters stand for themselves;
+/// the other 68 bytes are the characters from U+0100 on.
+fn byte_of(character: char) -> Option<u8> {
+    const NON_PRINTABLE: [u8; 68] = non_printable_bytes();
+    match character {
+        '!'..='~' | '¡'..='¬' | '®'..='ÿ' => u8::try_from(character).ok(),
+        _ => NON_PRINTABLE.get((character as usize).checked_sub(0x100)?).copied(),
+    }
+}
+
+const fn non_printable_bytes() -> [u8; 68] {
+    let mut non_printable_bytes = [0; 68];
+    let (mut byte, mut at) = (0, 0);
+    while byte < 256 {
+        if !matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) {
+            non_printable_bytes[at] = byte as u8;
+            at += 1;
+        }
+        byte += 1;
+    }
+    non_printable_bytes
+}
+
+/// Returns the byte of a piece such as `<0x0A>`, parsed as leniently as `tokenizers` does.
+pub(crate) fn fallback_byte(piece: &str) -> Option<u8> {
+    let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
+    if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_level_characters_are_a_permutation_of_bytes() {
+        let mut bytes: Vec<u8> = ('\0'..'\u{200}').filter_map(byte_of).collect();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
+        assert_eq!(byte_of('Ġ'), Some(b' '));
+        assert_eq!(byte_of('Ċ'), Some(b'\n'));
+        assert_eq!(byte_of(' '), None);
+        assert_eq!(byte_of('▁'), None);
+    }
+
+    #[test]
+    fn fallback_pieces_decode_to_their_byte() {
+        assert_eq!(fallback_byte("<0x0A>"), Some(10));
+        assert_eq!(fallback_byte("<0xff>"), Some(255));
+        assert_eq!(fallback_byte("<0x0>"), None);
+        assert_eq!(fallback_byte("<0x0AB>"), None);
+        assert_eq!(fallback_byte("<0xé>"), None);
+        assert_eq!(fallback_byte("a<0x0A>"), None);
+    }
+}
