@@ -11,7 +11,7 @@ from formalm.languages.typescript.words import Word, refuse, words
 
 __all__ = ["MAX_DEPTH", "Cursor"]
 
-#: Types within types. The parser recurses, and Python's stack is not ours to exhaust.
+#: Maximum nesting of types. The parser recurses, and Python's stack is not ours to exhaust.
 MAX_DEPTH = 50
 
 

@@ -30,7 +30,7 @@ from formalm.languages.typescript.words import refuse
 
 __all__ = ["Evaluation"]
 
-#: Declarations with their arguments; types that grow with each use have no end of them.
+#: Maximum number of declarations with arguments; types that grow with each use never end.
 MAX_REFERENCES = 5_000
 MAX_ARGUMENTS = 50
 MAX_WAITING = 50
