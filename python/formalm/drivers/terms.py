@@ -1,4 +1,4 @@
-"""What a call asks of its texts: checked, and laid out for each prompt."""
+"""The generation request: checked options, and a plan for each prompt."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HEAL = 'heal=True gives the prompt\'s last tokens back; tokenization="all" needs
 
 @dataclass(frozen=True)
 class Terms:
-    """What is asked of the texts of a call, whatever their prompts.
+    """The options of a call that do not depend on the prompt.
 
     Parameters are those of :func:`formalm.generate`.
 
     Raises
     ------
     ArgumentError
-        If they contradict each other.
+        If options contradict each other.
     """
 
     language: Any
@@ -63,7 +63,7 @@ class Terms:
             )
 
     def constraint(self, vocabulary: Vocabulary) -> Constraint | None:
-        """The constraint before any prompt is considered."""
+        """Returns the constraint before any prompt is considered."""
         language = self.language
         if language is None and self.tokenization == "canonical":
             language = Regex("(?s:.*)")
@@ -87,7 +87,9 @@ class Terms:
 def prepare(
     session: Session, prompts: Sequence[object], terms: Terms, seeds: Sequence[int | None]
 ) -> list[Plan]:
-    """Check everything before the model is asked anything; one plan for each prompt and seed."""
+    """Checks everything before the first model call, and returns a plan for each prompt and
+    seed.
+    """
     vocabulary = session.vocabulary
     constraint = terms.constraint(vocabulary)
     stops = stop_language(terms.stop)
@@ -118,7 +120,7 @@ def prepare(
 def _target(
     session: Session, constraint: Constraint, prefix: tuple[int, ...], terms: Terms, skips: bool
 ) -> tuple[tuple[int, ...], Target]:
-    """What stands in front of the texts, and what they have to be."""
+    """Returns the prompt tokens that remain, and the target that the sequences must meet."""
     if constraint.tokenization == "all":
         return prefix, Target(constraint.matcher())
     rest, matcher = begun(constraint, prefix, heal=terms.heal)
@@ -138,7 +140,7 @@ def _budget(
     language: Language | None,
     target: Target | None,
 ) -> tuple[int, Reason]:
-    """Most tokens to draw, and what to say when they are used up."""
+    """Returns the maximum number of tokens, and the reason to report when they are used up."""
     context, max_tokens = session.model.context_length, terms.max_tokens
     if context is None:
         if max_tokens is not None:
