@@ -230,7 +230,7 @@ class Session:
         return list(states)
 
     def _check_facts(self) -> None:
-        """Refuses invalid properties of a model: both end up among token ids."""
+        """Refuses a model with an invalid number of shown tokens, first token or context length."""
         shown: object = getattr(self.model, "shown_tokens", None)
         if shown is not None and (type(shown) is not int or shown < 1):
             raise ModelError(f"shown_tokens must be a positive integer or None, got {shown!r}")

@@ -1,4 +1,4 @@
-"""What tells one model of transformers from another."""
+"""Fingerprint of a ``transformers`` model: a digest of its weights and configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["weights_fingerprint"]
 
 
 def weights_fingerprint(model: Any) -> str:
-    """Hex digest of what a model computes with.
+    """Returns a hex digest of everything a model computes with.
 
     Parameters
     ----------
