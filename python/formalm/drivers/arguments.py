@@ -68,7 +68,7 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = N
         made = _compiled(as_language(language), vocabulary, wanted)
         if wanted == "all" or made.vocabulary.merges_like(vocabulary):
             return made
-        # Equal vocabularies may merge differently, which matters to canonical tokens only.
+        # Equal vocabularies may merge differently, which matters only for canonical tokens.
         return Constraint(made.language, vocabulary, tokenization=wanted)
     if language.vocabulary != vocabulary:
         raise ModelError(
@@ -95,7 +95,7 @@ def _compiled(language: Language, vocabulary: Vocabulary, tokenization: Any) -> 
 
 def is_token_id(value: Any) -> bool:
     """Returns True if ``value`` is an integer of any kind, except a bool."""
-    # A tensor of one truth value would pass for an index, and one of one integer for that.
+    # A tensor with one element, a bool or an integer, would pass as an index.
     if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
         return False
     if hasattr(value, "ndim") and value.ndim > 0:

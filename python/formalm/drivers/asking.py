@@ -67,7 +67,7 @@ def required_event(asked: Query, what: str, allowed: Sequence[Event] = EVENTS) -
 
 def with_event(asked: Query, event: TokenEvent) -> Query:
     """Returns the query with ``event`` if it names none."""
-    told = copy(asked)  # what was checked and built for the query holds for this event too
+    told = copy(asked)  # the checks and the compiled language of the query hold for this event too
     object.__setattr__(told, "event", event)
     return told
 
@@ -99,7 +99,7 @@ def constraint_of(
     A constraint that the caller passed is reused if it is equivalent, because it has cached masks.
     """
     wanted = asked.asked if language is None else language
-    # The tokens of `given` are chosen where a query starts; behind it any will do.
+    # The tokens of `given` are chosen where a query starts; any tokens may follow it.
     tokens = "canonical" if asked.tokenization == "canonical" else "all"
     if isinstance(query, Constraint) and query.language == wanted:
         return compiled(query, vocabulary, tokens)

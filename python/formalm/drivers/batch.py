@@ -18,7 +18,7 @@ class Writer(Protocol):
 
     plan: Plan
     rows: int
-    """Most drafts that it has at a time."""
+    """Maximum number of sequences that it has at a time."""
 
     @property
     def live(self) -> list[Draft]:
@@ -71,7 +71,7 @@ class Sample:
         """Appends forced tokens, the only ones allowed, without asking the model."""
         while (only := self.draft.only()) is not None:
             self.draft.take(only, UNASKED)
-            # So that the draws to come do not depend on whether the model was asked.
+            # Later draws must not depend on whether the model was asked.
             self._decoding.pass_over(self._random)
 
 
@@ -105,11 +105,11 @@ def _begin(
 ) -> list[Writer]:
     """Starts the writers that fit into the batch, and evaluates their prompts if necessary."""
     begun: list[Writer] = []
-    # A beam search that is wider than a batch runs alone, in several calls a step.
+    # A beam search wider than a batch runs alone, in several calls per step.
     while waiting and (used == 0 or used + waiting[0].rows <= batch_size):
         begun.append(waiting.popleft())
         used += begun[-1].rows
-    # All texts of a plan begin with the same tokens, if any of them are taken unasked.
+    # If any sequence of a plan starts with forced tokens, all of them start with the same ones.
     prefixes = {
         writer.plan: (*writer.plan.prompt, *writer.live[0].unread())
         for writer in begun
@@ -121,7 +121,7 @@ def _begin(
         for draft in writer.live:
             draft.position = starts[writer.plan]
     for plan in list(starts):
-        # Only the next writer may have a prompt that was evaluated already.
+        # Only the next writer can have a prompt that was already evaluated.
         if not waiting or waiting[0].plan is not plan:
             del starts[plan]
     return begun

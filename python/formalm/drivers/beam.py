@@ -83,7 +83,7 @@ class Beam:
                 cut += 1
             elif rank < self.rows:
                 self._ended.append(child)
-            # From here on nothing that ends is kept, and nothing that goes on can be returned.
+            # From here on, no ended sequence is kept and no unfinished one can be returned.
             if len(live) + cut == self.rows or (rank + 1 >= self.rows and score <= self._bar()):
                 break
         return live
@@ -131,7 +131,7 @@ class _Candidates:
         size, done = self._first, 0
         while done < len(self._scores):
             rows = self._best(size)
-            # Parents stand in order of their tokens and are equally long.
+            # Parents are ordered by their tokens and have equal length.
             keys = (self._tokens[rows], self._places[rows], -self._scores[rows])
             ranked = rows[np.lexsort(keys)]
             yield from ranked[done:]

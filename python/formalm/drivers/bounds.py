@@ -34,7 +34,7 @@ __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "eve
 
 EPSILON = 2.0**-52
 LOOKED_AT = 5_000
-"""Steps of tokens that are looked at to tell whether an event is possible at all."""
+"""Maximum number of token steps in the check that an event is possible at all."""
 Classify = Callable[[bytes], object]
 
 
@@ -121,7 +121,7 @@ class Bounds:
         self.hidden = False
         for node in self.frontier.root_nodes:
             if event == "contains" and _is_out_of_reach(self.frontier, node):
-                continue  # else all that the model may write would stay open
+                continue  # otherwise every output of the model would stay undecided
             self._gain(math.exp(self.frontier.trie.logprob[node]))
             self.frontier.queue.push(node)
 
@@ -135,7 +135,7 @@ class Bounds:
         """Upper bound on the mass that may still belong to the event."""
         if not self._finished:
             return max(0.0, self._open) + self._open_error
-        # Nothing is left to decide but what cannot be evaluated: no difference of large numbers.
+        # Only sequences that cannot be evaluated are left: do not subtract large numbers.
         return math.fsum(self._parked) + self._parked_error
 
     def low(self, cell: object) -> float:
@@ -182,7 +182,7 @@ class Bounds:
                 try:
                     frontier.queue_next(trie.parent[node])
                 except Truncated:
-                    frontier.queue.push(node)  # its mass is open still
+                    frontier.queue.push(node)  # its mass is still undecided
                     raise
             if self.event != "complete" and frontier.states.accepting[frontier.state(node)]:
                 self._lose(trie.logprob[node])

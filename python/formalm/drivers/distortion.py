@@ -211,8 +211,8 @@ def _estimated(
             status = "interrupted"
             notes.append(f"interrupted: {len(weights[way]):,} of {draws:,} draws of {way} tokens")
             break
-    first, second = draws - draws // 2, draws // 2  # as planned, whenever it was stopped
-    # Up to four intervals have to hold together, at the worst, for any one that is returned.
+    first, second = draws - draws // 2, draws // 2  # the planned number, whenever sampling stopped
+    # In the worst case, four intervals must hold together for any one that is returned.
     each = 1 - (1 - confidence) / 4
     masses = {way: Interval(*bounded_mean(row[::2], each, first)) for way, row in weights.items()}
     mass = masses["all"]

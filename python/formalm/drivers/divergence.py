@@ -163,7 +163,7 @@ def unfinished(
     names = ("local", "canonical_local", "canonical") if canonical else ("local",)
     unknown = Interval(0.0, 1.0)
     ways = {name: Divergence(unknown, None) for name in names}
-    # The terms are rounded, which can take their sum above the truth.
+    # Rounded terms can put their sum above the true value.
     low = Interval(min(1.0, mass * (1 - 1e-9)), 1.0)
     own = unknown if canonical else None
     said = (*notes, "interrupted: the walk over all members was not finished")
@@ -183,7 +183,7 @@ def between(p: Floats, q: Floats) -> Divergence:
     variation = (float(np.abs(p - q).sum()) + max(0.0, float(1 - q.sum()))) / 2
     at = p > 0
     with np.errstate(divide="ignore"):
-        # Near 0 the terms cancel; log1p of the difference keeps the digits that are left.
+        # Near 0 the terms cancel; log1p of the difference keeps the remaining digits.
         kl = float(-(p[at] * np.log1p((q[at] - p[at]) / p[at])).sum()) if at.any() else 0.0
     kl = max(0.0, kl)
     return Divergence(Interval(variation, variation), Interval(kl, kl))
@@ -229,7 +229,7 @@ def estimated_kl(weights: Floats, mass: Interval, confidence: float, planned: in
     def value(z: float, h: float) -> float:
         return -math.log(z) - h / z
 
-    # It falls with h; along z it rises up to z = h and falls from there.
+    # It falls with h; along z it rises up to z = h and falls after that.
     peak = min(max(low, mass.low), mass.high)
     least = min(value(mass.low, high), value(mass.high, high))
     return Interval(max(0.0, least), max(0.0, value(peak, low)))

@@ -48,7 +48,7 @@ class Plan:
     """The settings that all sequences of one prompt share."""
 
     vocabulary: Vocabulary
-    """The one over which the language is read, whose special tokens may have bytes."""
+    """The vocabulary over which the language is read; its special tokens may have bytes."""
     language: Language | None
     target: Target | None
     stop: Language | None
@@ -116,7 +116,7 @@ class Outlook:
 
 
 UNASKED = Outlook(np.empty(0), np.nan)
-"""What is known of a token that was taken without asking the model."""
+"""The distribution of a token that was taken without asking the model."""
 
 
 @dataclass(eq=False)
@@ -162,7 +162,7 @@ class Draft:
         if self.reason is not None:
             return
         if self.matcher is not None and self.matcher.is_finished:
-            # Only where canonical tokens of a grammar were left undecided.
+            # Only if canonical tokens of a grammar were left undecided.
             self.reason = "finished" if self.matcher.is_accepting else "dead_end"
         elif len(self.token_ids) >= self.plan.budget:
             self.reason = self.plan.budget_reason
@@ -207,7 +207,7 @@ class Draft:
         self.token_ids.append(token_id)
         self._allowed = None
         own = np.nan if outlook is UNASKED else outlook.logprobs[token_id]
-        # Rounding can leave a certain token a little above.
+        # Rounding can put a certain token slightly above 0.
         self.logprobs.append(float(np.minimum(0.0, own)))
         self.log_allowed_mass.append(outlook.log_allowed_mass)
         self.log_byte_mass.append(outlook.log_byte_mass)
@@ -269,7 +269,7 @@ class Draft:
         reason = self.reason or "interrupted"
         data = bytes(self.data)
         language = self.plan.language
-        # Where the text is empty, what would be in front of it may not be there.
+        # For an empty text, the bytes before it may be missing.
         whole = not self.owed or (self.matcher is not None and self.matcher.is_accepting)
         is_accepting = whole and (language is None or language.matches(data))
         text = shown_text(data)

@@ -98,7 +98,7 @@ def bounded_mean(
     alpha = 1 - confidence
     bets = _bets(x, alpha, len(x) if planned is None else planned)
     low = _rejected_up_to(x, bets, alpha)
-    # The same game with every number turned round bounds the mean from above.
+    # The same game with every number reflected bounds the mean from above.
     return low, 1 - _rejected_up_to(1 - x, bets, alpha)
 
 

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 RECENT_BYTES = 16 << 20
 FEW = 1024
-"""So few children are remembered from the start: they take less memory than the answer."""
+"""Up to this many children are stored from the start: they take less memory than the answer."""
 Expansion = tuple[int, Ids, Floats, float]
 """A node, the tokens that may follow, the totals with them, and the total with an end."""
 

@@ -34,7 +34,7 @@ class Options(StreamOptions, total=False):
     batch_size: int
 
 
-# The first overload that fits counts: a str is a sequence of str too, and None is a type.
+# The first matching overload applies: a str is also a sequence of str, and None is a type.
 @overload
 def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
@@ -294,7 +294,7 @@ def generate(
         for _ in advance(session, [writer for group in groups for writer in group], batch_size):
             pass
     except BaseException as error:
-        # What is finished has cost its time; whoever catches the error can have it.
+        # Finished results have used model time; the caller can still take them.
         with suppress(AttributeError):
             error.generations = _shaped(groups, batch, n)  # type: ignore[attr-defined]
         raise

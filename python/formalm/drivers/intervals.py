@@ -158,7 +158,7 @@ def _share(inside: float, outside: float, error: float, undecided: float) -> Int
     slack = error + 1e-15
     least, most = inside * (1 - slack), inside * (1 + slack) + undecided
     less, more = outside * (1 - slack), outside * (1 + slack) + undecided
-    # The undecided mass is in one of both at most: all of it here, or all of it there.
+    # The undecided mass belongs to at most one of the two: all of it here, or all of it there.
     low = least / (least + more) if least + more else 0.0
     high = most / (most + less) if most + less else 1.0
     return Interval(max(0.0, math.nextafter(low, -1.0)), min(1.0, math.nextafter(high, 2.0)))

@@ -109,7 +109,7 @@ def _children(task: Task, found: Tally, node: _Node, position: Position) -> list
     finished = node.matcher.is_finished
     if node.matcher.is_accepting:
         found.model[node.data].append(math.exp(node.logprob + end))
-        # Where nothing but an end may follow, a text is over without asking the model.
+        # If only an end may follow, the string is finished without asking the model.
         share = 0.0 if finished else end - allowed if allowed > -math.inf else -math.inf
         found.local[node.data].append(math.exp(reached + share))
     if allowed == -math.inf:

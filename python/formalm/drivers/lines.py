@@ -36,7 +36,7 @@ COUNTS = {
     "edits": 0,
     **dict.fromkeys(("forwards", "calls", "tokens_computed", "cache_hits", "expansions"), 0),
 }
-"""Whole numbers, and the least that each can be."""
+"""Integer fields, and the minimum of each."""
 PLAIN: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "text": (str,),

@@ -37,7 +37,7 @@ from formalm.drivers.task import Found, Task, Truncated
 
 __all__ = ["Strings"]
 
-# A pending reading is evaluated before its string is expanded if it is this share of the bound.
+# A pending reading with at least this share of the bound is evaluated before its string expands.
 WORTH_EVALUATING = 0.01
 Entry = tuple[tuple[float, int, bytes, int, int], String]
 
@@ -96,7 +96,7 @@ class Strings:
             while self.heap and len(requests) < self.task.batch_size > looked_at // 4:
                 item = self.pop()
                 if any(node in self.readings.ends for node in item.pending):
-                    self.push(item)  # others had them evaluated, so its bound has fallen
+                    self.push(item)  # evaluated for other strings: its bound fell
                     continue
                 looked_at += 1
                 wanted = self.wanted(item)

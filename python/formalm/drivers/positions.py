@@ -18,7 +18,7 @@ from formalm.models import Position, Session
 __all__ = ["STATE_BYTES", "Positions"]
 
 STATE_BYTES = 256 << 20
-"""Most memory for answers and states unless told otherwise."""
+"""Default maximum memory, in bytes, for answers and states."""
 
 
 class Positions:
@@ -187,7 +187,7 @@ class _States:
         if above is not None:
             self._children[above] -= 1
             if not self._children[above]:
-                # It was used no later than what was extended from it: it is the next to go.
+                # Its last use is no later than that of any extension, so it is evicted next.
                 del self._children[above]
                 self._outermost[above] = None
                 self._outermost.move_to_end(above, last=False)

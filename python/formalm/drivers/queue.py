@@ -29,7 +29,7 @@ class Queue:
         self._most = 2 * head
         self._head: list[Entry] = []
         self._waiting = array("i")
-        # No waiting node has a lower cost than this, and none of the head a higher one.
+        # No waiting node has a lower cost than this, and no node in the heap a higher one.
         self._bound = np.inf
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class Queue:
         self._head = [entry for entry in self._head if entry[0] <= bound]
         heapify(self._head)
         self._bound = bound if self._waiting else np.inf
-        # Where everything ties, nothing was let go: not to be tried at each push.
+        # If all entries tie, none was moved; do not retry at every push.
         self._most = 2 * max(self._size, len(self._head))
 
     def _refill(self) -> None:

@@ -191,7 +191,7 @@ class Origin:
             return data if self.query.asked.matches(data) else None
         try:
             return deciding_member(self.query.asked, event)(data)
-        except StopIteration:  # a local walk that ended outside
+        except StopIteration:  # a local walk that ended outside the language
             return None
 
     def _is_canonical(self, token_ids: tuple[int, ...]) -> bool | None:
@@ -212,7 +212,7 @@ class Origin:
 
     def _groups(self, member: bytes | None, script: EditScript | None) -> Mapping[str, str | None]:
         asked = self.query.asked
-        if script is not None:  # those of the member that was edited
+        if script is not None:  # the groups of the member that was edited
             asked, member = self.query.language, script.member.encode()
         if member is None or not any(group.name is not None for group in asked.groups):
             return {}

@@ -152,7 +152,7 @@ def _healed(
 ) -> _Beginning:
     """Returns a prefix without its last token, or as many more as a member needs to follow."""
     spelled = [vocabulary.token_bytes(token_id) or b"" for token_id in begun.token_ids]
-    # A space that was put in front is spelled by the tokens and no part of the text.
+    # The tokens spell a space that the tokenizer added; it is not part of the text.
     extra = sum(map(len, spelled)) - len(begun.data)
     for count in range(len(spelled) - 1, -1, -1):
         size = max(0, len(b"".join(spelled[:count])) - extra)

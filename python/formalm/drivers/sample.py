@@ -133,8 +133,8 @@ def sample(
     except KeyboardInterrupt:
         status = "interrupted"
     if target == "without_replacement":
-        # The last draw found is the threshold. Without one, all there are were drawn for certain,
-        # and weigh their probabilities.
+        # The last draw is the threshold. Without one, all members were drawn with certainty, and
+        # their weights are their probabilities.
         cut = status != "exhausted" and bool(found)
         found = _weighed(found[:-1], found[-1].perturbed) if cut else found
         found = _merged(walks, found) if by_text else found
@@ -241,7 +241,7 @@ def _checked(
         raise ArgumentError(f"target must be one of {known}, got {target!r:.60}")
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
     if target == "uniform" and asked.event is None:
-        asked = with_event(asked, "complete")  # what it draws are members
+        asked = with_event(asked, "complete")  # it draws members
     if required_event(asked, "a sample") != "complete" and target == "uniform":
         raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
     refuse_keep(asked)

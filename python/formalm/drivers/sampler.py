@@ -146,7 +146,7 @@ def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
         dead = max(0.0, 1.0 - float(probabilities.sum()) - end)
         with np.errstate(divide="ignore"):
             below = log + np.log(np.concatenate([probabilities, [end, dead]]))
-        # A stream of each node's own, so that the order of evaluation changes nothing.
+        # Each node has its own random stream, so the order of evaluation changes nothing.
         key = (1, trie.root(node), *trie.path(node))
         own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
         values = _handed_down(-value, below, own)
@@ -195,7 +195,7 @@ def _step(
 ) -> int | None:
     """Returns the next step of a posterior walk: a token, ``END``, or None outside the language."""
     ids, probabilities, end = walks.step(node)
-    if frozen is None:  # new in this round: the model's own distribution, rejection included
+    if frozen is None:  # new in this round: the model's own distribution, with rejection
         draw = generator.random()
         if draw >= float(probabilities.sum()) + end:
             return None
@@ -244,6 +244,6 @@ def _choose(draw: float, ids: npt.NDArray[np.int64], weights: Floats, end: float
         return END
     cumulative = np.cumsum(weights)
     place = int(np.searchsorted(cumulative, draw - end, side="right"))
-    if place >= len(ids):  # rounding at the far end
+    if place >= len(ids):  # rounding at the upper end
         place = int(np.flatnonzero(weights)[-1])
     return int(ids[place])

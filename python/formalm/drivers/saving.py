@@ -39,7 +39,7 @@ PROBES = 8
 PROBED = 32
 CLOSE = 1e-3
 SPENT = ("forwards", "calls", "tokens_computed", "cache_hits")
-# What the reader of zip files raises for what is none, or has a method that it does not know.
+# Exceptions of the zip reader for other files and unknown compression methods.
 UNREADABLE = (
     *(OSError, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),

@@ -187,7 +187,7 @@ def _scored(
         count += 1
         return None
 
-    # The language is the text itself, so what is accepted has been spelled by whole tokens.
+    # The language is the string itself, so an accepted text was spelled by whole tokens.
     session = Session(model)
     one.task = _task(session, one.query, prompt, batch_size)
     one.task.progress = series.tell
@@ -195,7 +195,7 @@ def _scored(
     truncated = None
     try:
         for _ in bounds.run():
-            # Between two batches nothing is on its way from one sum to another.
+            # Between two batches, no mass is in transit between two sums.
             one.marginal, one.tokenizations = _marginal(bounds), count
             if bounds.undecided <= tolerance:
                 break

@@ -117,7 +117,7 @@ class Scored:
         marginal, tokenizations = self.marginal, self.tokenizations
         if marginal.low == -math.inf and len(self.logprobs) == len(self.way) + complete:
             own = math.fsum(self.logprobs)
-            if own > -math.inf:  # a partial model may tell of these tokens and of no others
+            if own > -math.inf:  # a partial model may report these tokens and no others
                 marginal, tokenizations = Interval(own, max(own, marginal.high)), 1
                 possible, witness = True, self.way
         origin = Origin(

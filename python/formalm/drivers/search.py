@@ -304,7 +304,7 @@ def search(
     )
     check_listing(asked)
     asked = token_event(asked, "a search")
-    # A text has one canonical sequence, so there is nothing to merge.
+    # A string has one canonical sequence, so there is nothing to merge.
     merge = asked.unique != "tokens" and asked.tokenization != "canonical"
     if merge and asked.limits.beam is not None:
         hint = "ask with unique='tokens', or tokenization='canonical'"

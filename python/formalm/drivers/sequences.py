@@ -53,7 +53,7 @@ class Sequences:
         self.kept: Counter[int] = Counter()
         self.whole = True
         if task.complete and len(task.session.vocabulary.end_token_ids) > 1:
-            # One end that was shown says too little of them all.
+            # One end token that was shown says too little about all of them.
             task.needs_all("a listing of complete texts, with several ends of sequence,")
         for node in self.frontier.root_nodes:
             self.frontier.queue.push(node)
@@ -144,7 +144,7 @@ class Sequences:
             if self.task.limits.beam is not None:
                 self.kept[self.frontier.trie.depth[node]] -= 1
             if node in self.hits:
-                self.hits.discard(node)  # it is in the queue
+                self.hits.discard(node)  # it is already queued
             else:
                 self.frontier.queue.push(node)
 

@@ -79,5 +79,5 @@ class Spelling:
         return low
 
     def _column(self, rows: Rows, low: int, high: int, depth: int) -> npt.NDArray[np.int64]:
-        # Not uint8: the differences of neighbours must not wrap.
+        # Not uint8: differences of neighbors must not wrap around.
         return self._blob[self._offsets[rows[low:high]] + depth].astype(np.int64)

@@ -190,7 +190,7 @@ def _tabulated(
             names, chosen, *numbers, status, limit, bounds.task.dropped, bounds.task.cost()
         )
 
-    # An interruption may come in the midst of a step, when mass is between two sums.
+    # An interruption may occur inside a step, while mass is between two sums.
     last = now("interrupted", None)
     try:
         for _ in bounds.run():

@@ -215,7 +215,7 @@ class Task:
         accepting
             True if the language allows an end.
         """
-        if not self.decoding.is_plain:  # few tokens are left, of many that may be allowed
+        if not self.decoding.is_plain:  # few of many allowed tokens are left
             return self._split_few(position, allowed, accepting)
         answer = self._row(position)
         end = (

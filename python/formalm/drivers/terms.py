@@ -101,7 +101,7 @@ def prepare(
         prefix = prefix_token_ids(session, prompt, terms.bos, name)
         target = None
         if constraint is not None:
-            # What a beam search compares are the model's own numbers: it asks for all of them.
+            # A beam search compares the model's own numbers, so it needs all of them.
             skips = not terms.measure and seed is not None
             try:
                 prefix, target = _target(session, constraint, prefix, terms, skips)
@@ -112,7 +112,7 @@ def prepare(
         budget, reason = _budget(session, len(prefix), terms, name, language, target)
         plans.append(Plan(read, language, target, stops, steering, prefix, budget, reason, seed))
     if steering is not None and constraint is not None:
-        # The least budget is the one that may be too small.
+        # If any budget is too small, the smallest one is.
         steering.check(constraint.matcher(), min(plan.budget for plan in plans))
     return plans
 
@@ -127,7 +127,7 @@ def _target(
     byte_matcher = None
     if terms.measure:
         byte_matcher = rest.over(compiled(constraint.language, session.vocabulary)).matcher()
-    # A model that cannot start from nothing needs a token in front again.
+    # A model that cannot start from nothing needs a first token again.
     kept = rest.token_ids or prefix_token_ids(session, None, terms.bos)
     return kept, Target(matcher, rest.regenerated, byte_matcher, skips)
 
@@ -153,10 +153,10 @@ def _budget(
                 f"nothing bounds the text: the model has no context length{lacks}",
                 hint="pass max_tokens",
             )
-        # Each token has a byte at least, and the last one is the end of sequence.
+        # Each token has at least one byte, and the last one is an end token.
         owed = 0 if target is None else len(target.owed)
         return owed + longest + 1, "length"
-    # A prefix of exactly the context length can still be evaluated: it yields one token more.
+    # A prefix of exactly the context length can still be evaluated: it yields one more token.
     room = context - used + 1
     if room < 1:
         raise ArgumentError(f"{name} has {used} tokens, the model's context is {context}")

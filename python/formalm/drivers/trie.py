@@ -20,15 +20,15 @@ from formalm.query.decoding import best
 __all__ = ["END", "SLACK", "UNKNOWN", "Path", "Trie"]
 
 END = -1
-"""The token of a node that stands for the end of its parent."""
+"""The token of a node that represents the end of its parent."""
 ROOT = -2
 UNKNOWN = -1
-"""The state of a node that nobody asked for yet."""
+"""The state of a node whose state was never requested."""
 FIRST_LISTED = 8
 ALL_LISTED = 16
-"""So few children are listed at once: to ask for the others again would cost more."""
+"""Up to this many children are listed at once: listing the rest later would cost more."""
 SLACK = 1e-6
-"""How far above 0 rounding may take a log-probability."""
+"""Maximum amount by which rounding may put a log-probability above 0."""
 FIELDS = {
     "parent": "i",
     "token": "i",
@@ -40,7 +40,7 @@ FIELDS = {
     "_stop": "q",
     "_count": "i",
 }
-"""The arrays that are written to a file, and their types."""
+"""The arrays that a checkpoint stores, and their types."""
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ class Trie:
         self.state = array("i")
         self._listed_ids = array("i")
         self._listed_logprobs = array("d")
-        # Of each node: where its next listed child is, where the list ends, how many were listed.
+        # For each node: its next listed child, the end of its list, the number listed so far.
         self._at = array("q")
         self._stop = array("q")
         self._count = array("i")

@@ -97,7 +97,7 @@ def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
         whole = vocabulary.encode(data.decode())
         if whole[: len(front)] == front and vocabulary.decode(whole[len(front) :]) == rest:
             return whole[len(front) :]
-        # A token would straddle the end of what is given.
+        # A token would straddle the end of `given`.
         alone = vocabulary.encode(rest.decode())
     except UnicodeDecodeError:
         raise ArgumentError(f"{data!r} is not UTF-8 and has no encoding") from None

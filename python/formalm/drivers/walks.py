@@ -140,7 +140,7 @@ class Walks:
         return found[::-1]
 
     def _remember(self, node: int, ids: Ids, totals: Floats, end: float) -> Step:
-        # Nodes of walks, roots aside, have a total of 0, so that totals are single steps.
+        # Nodes of walks except roots have a total of 0, so totals are single steps.
         depth, limit = self.frontier.trie.depth[node], self.task.max_tokens
         if limit is not None and depth >= limit:
             ids, totals = ids[:0], totals[:0]

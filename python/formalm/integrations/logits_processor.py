@@ -101,7 +101,7 @@ class ConstraintLogitsProcessor:
     [[-inf, 0.0, -inf, 0.0]]
     """
 
-    # Its rows are prompts and texts in one, which continuous batching does not show.
+    # Its rows combine prompt and text, which continuous batching does not show.
     supports_continuous_batching = False
 
     def __init__(
@@ -167,7 +167,7 @@ class ConstraintLogitsProcessor:
         on_cpu = input_ids if input_ids.device.type == "cpu" else input_ids.cpu()
         ids = on_cpu.numpy().astype(np.int64, copy=False)
         texts = self.prompt.rest(ids)
-        # Where any tokens will do, the prompt cannot matter.
+        # If any tokens are allowed, the prompt cannot matter.
         loose = self.constraint.tokenization == "all"
         fronts = [b""] * len(texts) if loose else self.prompt.fronts(ids, size)
         keys = list(zip(texts, fronts, strict=True))
@@ -184,7 +184,7 @@ class ConstraintLogitsProcessor:
             tops = self._steered(matchers, result, tops, used)
         for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
             if matcher is None:
-                # Scores of its own: the model's may be minus infinity at all ends.
+                # Scores set here: the model's may be minus infinity at all end tokens.
                 result[row, self._ends] = 0.0
             elif not isfinite(top):
                 self._refuse(row, top, texts)
@@ -216,7 +216,7 @@ class ConstraintLogitsProcessor:
             for row, matcher in enumerate(matchers)
             if matcher is None and positions.is_unheard_of(keys[row])
         ]
-        # A batch that was cut short and is taken up again may hold texts that ended.
+        # A batch that was cut short and is continued may contain texts that ended.
         if not lost or (len(lost) < len(keys) and all(positions.is_over(keys[r]) for r in lost)):
             return
         text = self.constraint.vocabulary.decode_text(self._tokens(keys[lost[0]][0]))
@@ -256,7 +256,7 @@ class ConstraintLogitsProcessor:
         """Keeps only the token that :func:`formalm.generate` would draw in each row."""
         import torch
 
-        # Normalised before the mask, as models are: the draw must meet the same numbers.
+        # Normalized before the mask, as models are: the draw must see the same numbers.
         logprobs = torch.log_softmax(scores.float(), dim=-1)
         logprobs = logprobs.masked_fill(masked == float("-inf"), float("-inf"))
         rows = logprobs[:, : self._size].double().cpu().numpy()
@@ -271,7 +271,7 @@ class ConstraintLogitsProcessor:
         if self._decoding is None or self._positions.after(key) is None:
             return self._ends[0]
         generator = random_numbers(self.seed or 0, sample)
-        # One number a token: the place in the stream is the place in the text.
+        # One random number per token: the position in the stream is that in the text.
         generator.bit_generator.advance(len(text) // ID_BYTES)  # type: ignore[attr-defined]
         return self._decoding.choose(logprobs, generator)
 

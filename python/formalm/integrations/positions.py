@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Key", "Positions"]
 
-# A text and its prompt, as the bytes of their ids in int64. The prompt is empty where it cannot
+# A text and its prompt, as the bytes of their ids in int64. The prompt is empty if it cannot
 # matter.
 Key = tuple[bytes, bytes]
 
-# What an entry takes beside its key, about.
+# Approximate memory of an entry without its key.
 ENTRY_BYTES = 600
 
 
@@ -48,7 +48,7 @@ class Positions:
         self, constraint: Constraint, memory_limit_bytes: int, asked: Iterable[int] = ()
     ) -> None:
         self._constraint = constraint
-        # Behind the space that a tokenizer may put in front of a text.
+        # After the space that a tokenizer may put before a text.
         self._spaced: dict[Space, Constraint] = {}
         self._ends = frozenset(constraint.vocabulary.end_token_ids)
         self._size = len(constraint.vocabulary)

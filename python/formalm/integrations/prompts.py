@@ -36,7 +36,7 @@ class Prompt:
         self.rows: int | None = None
         self._known: frozenset[bytes] = frozenset()
         self._padding: dict[bytes, npt.NDArray[np.bool_]] = {}
-        # Every step shows the same prompts.
+        # Every step has the same prompts.
         self._fronts: dict[bytes, bytes] = {}
         if given is None:
             raise ArgumentError(

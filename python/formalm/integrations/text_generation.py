@@ -36,7 +36,7 @@ def enforced(enforce: Any, schema: Any) -> Any:
     return None if schema is None else json_language_of(schema)
 
 
-# Of one call of the pipeline: what its tokenizer says, by the ends of sequence.
+# For one call of the pipeline: the tokenizer's vocabulary, by end tokens.
 Vocabularies = dict[tuple[int, ...], Vocabulary]
 
 
@@ -52,7 +52,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         enforce = enforced(enforce, enforce_json_schema)
         before, forward, after = super()._sanitize_parameters(**options)
-        # A new one for each call, so that the tokenizer is read as it is then.
+        # A new one for each call, so that the tokenizer is read in its current state.
         forward["vocabularies"] = {}
         if finish is not NOT_GIVEN:
             if not isinstance(finish, bool):
@@ -68,7 +68,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
             forward["enforce"] = (
                 enforce if isinstance(enforce, Constraint) else as_language(enforce)
             )
-            # Tidying spaces would change the text that was enforced.
+            # Cleaning up spaces would change the enforced text.
             if self._tidying is None:
                 after.setdefault(TIDYING, False)
         return before, forward, after

@@ -21,7 +21,7 @@ from formalm.models.base import (
 __all__ = ["Position", "Session"]
 
 SERVED_ERROR = 1e-6
-"""How far the rounding of a served row may take its sum."""
+"""Maximum deviation that rounding may cause in the sum of a served row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Session:
         self.width: int | None = None
         self.forwards = 0
         self.calls = 0
-        self._room: LogProbs = np.empty((0, 0))  # used again: fresh memory takes longer than sums
+        self._room: LogProbs = np.empty((0, 0))  # reused: fresh memory takes longer than the sums
 
     def start(self, prefix: Sequence[int]) -> Position:
         """Evaluates a prefix."""
@@ -214,7 +214,7 @@ class Session:
         shown = np.exp(row[row > -np.inf], dtype=np.float64)
         if len(shown) >= len(self.vocabulary):
             return Position(token_ids, row, None)
-        # Servers write float32, or digits of it.
+        # Servers write float32 values, or some of their digits.
         unseen = max(0.0, 1.0 - float(shown.sum())) + SERVED_ERROR
         each = float(shown.min()) if len(shown) >= self.shown_tokens else unseen
         return Position(token_ids, row, None, unseen, min(unseen, each))
@@ -225,7 +225,7 @@ class Session:
         self.forwards += count
         if len(states) != count:
             raise ModelError(f"the model must return {count} states, got {len(states)}")
-        for state in states:  # by rows: their sum, together, costs a copy of them all
+        for state in states:  # row by row: one sum over all would copy them all
             self._check(np.asarray(state.logprobs)[None], 1)
         return list(states)
 

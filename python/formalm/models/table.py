@@ -107,7 +107,7 @@ class TableModel:
 
         def row(context: tuple[int, ...]) -> npt.NDArray[np.float64]:
             generator = np.random.default_rng([seed, len(context), *context])
-            # Mixed with a little of the uniform one: small concentrations underflow to zero.
+            # Mixed with a small uniform part: small concentrations underflow to zero.
             draw = generator.dirichlet(np.full(len(vocabulary), concentration))
             mixed: npt.NDArray[np.float64] = 0.999 * draw + 0.001 / len(vocabulary)
             return mixed

@@ -71,7 +71,7 @@ class Decoding:
             kept = order[: self._kept(weights[order])]
             candidates, weights = candidates[kept], weights[kept]
         cumulative = np.cumsum(weights)
-        # One uniform a token: a sample's stream does not depend on the rules or on its batch.
+        # One uniform number per token: a sample's stream does not depend on its rules or its batch.
         draw = generator.random() * cumulative[-1]
         place = int(np.searchsorted(cumulative, draw, side="right"))
         return int(candidates[min(place, len(candidates) - 1)])
@@ -134,13 +134,13 @@ class Decoding:
         """Applies the temperature to differences from the maximum, which loses no digits to it."""
         below: Floats = np.asarray(logprobs, dtype=np.float64)
         below = below - below.max()
-        with np.errstate(over="ignore"):  # minus infinity is what it is then
+        with np.errstate(over="ignore"):  # the result is then minus infinity
             return below / self.temperature
 
     def _kept_places(self, scaled: Floats, total: float) -> npt.NDArray[np.int64]:
         """Returns the indices that the rules keep, best first."""
         size = len(scaled)
-        # Sorting a whole vocabulary takes ten milliseconds, and most rules need its beginning.
+        # Sorting a whole vocabulary takes 10 ms, and most rules need only its first entries.
         looked_at = min(size, 1024 if self.top_k is None else self.top_k)
         while True:
             order = best(scaled, looked_at)
@@ -154,7 +154,7 @@ class Decoding:
                 break
             looked_at = size
         if self.top_k is None and self.top_p is not None:
-            # The share is of everything, not of what was looked at.
+            # The share refers to all tokens, not only to those examined.
             reached = np.flatnonzero(np.cumsum(weights) >= self.top_p * total)
             weights = weights[: int(reached[0]) + 1] if len(reached) else weights
             by_p = replace(self, top_p=None)

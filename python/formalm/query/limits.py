@@ -65,7 +65,7 @@ class Limits:
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")
         seconds: object = self.seconds
         is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-        # Not `<= 0`, which a NaN is not either.
+        # Not `<= 0`, which is False for NaN too.
         if seconds is not None and not (is_number and 0 < seconds <= MOST_SECONDS):  # type: ignore[operator]
             raise ArgumentError(
                 f"limits.seconds must be a positive number, not {seconds!r:.60}",

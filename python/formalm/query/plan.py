@@ -54,7 +54,7 @@ class Counts:
             return cls(*size, None, None, None)
         if automaton.is_empty:
             return cls(*size, 0, 0, 0)
-        # Counted first, as it has a limit of memory: the numbers below are as many and as long.
+        # Counting comes first because it has a memory limit: the numbers below are as large.
         count = automaton.count()
         return cls(*size, count, *_beginnings(automaton))
 
@@ -180,7 +180,7 @@ def _beginnings(automaton: Automaton | TokenAutomaton) -> tuple[int, int]:
     for source, first, last, target in automaton.core.ranges().tolist():
         row = rows.setdefault(source, {})
         row[target] = row.get(target, 0) + last - first + 1
-    # Every state leads to a member, so each walk from the start is a beginning.
+    # Every state leads to a member, so each walk from the start is a prefix.
     known: dict[int, tuple[int, int]] = {}
     waiting = [automaton.start]
     while waiting:
@@ -201,7 +201,7 @@ def longest_member(language: Language, *, state_limit: int = STATE_LIMIT) -> int
     """
     try:
         automaton = language.to_automaton(state_limit=state_limit)
-    except (LimitError, LanguageError):  # the latter of parsers, of which only members are known
+    except (LimitError, LanguageError):  # LanguageError: for parsers, only membership is known
         return None
     if not automaton.is_finite:
         return None

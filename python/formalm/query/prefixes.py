@@ -51,7 +51,7 @@ def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_L
     vocabulary = byte_vocabulary()
     names = special_tokens_of(language)
     if names:
-        # No text has them, but the language is read over a vocabulary that does.
+        # No text contains them, but the vocabulary that the language is read over does.
         ids = {name: 256 + number for number, name in enumerate(names)}
         tokens = [*vocabulary.tokens(), *(None for _ in names)]
         vocabulary = Vocabulary.from_tokens(tokens, special_tokens=ids)

@@ -20,7 +20,7 @@ __all__ = ["Edits", "Event", "Query", "TokenEvent", "Tokenization", "as_query"]
 
 Event = Literal["complete", "token_prefix", "prefix", "contains", "never"]
 TokenEvent = Literal["complete", "token_prefix"]
-"""The events of one token sequence, which searches rank by and scores are of."""
+"""The events of one token sequence, used by searches and scores."""
 Tokenization = Literal["all", "canonical", "canonical-given"]
 
 
@@ -136,7 +136,7 @@ class Query:
             object.__setattr__(self, "edits", Edits(count))
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         check_query(self)
-        self._kept.machine()  # what cannot be combined or built is refused here
+        self._kept.machine()  # refuses combinations that cannot be built
         if self.given is not None and special_tokens_of(self.given):
             raise LanguageError(
                 "given has special tokens in it, and the tokens that it is spelled in are text",
@@ -156,7 +156,7 @@ class Query:
     def asked(self) -> Language:
         """The language with edits applied and ``without`` excluded."""
         if self.boundary == "heal" and self.given is not None:
-            # The end of what is given is written again, and must come out the same.
+            # The removed end of `given` is generated again, and must come out the same.
             return self._kept & (self.given + anything())
         return self._kept
 

@@ -58,7 +58,7 @@ class States:
 
     def of(self, matcher: Matcher) -> int:
         """Returns the state of a matcher of the constraint."""
-        # All states have one numbering as long as the walk takes.
+        # All states keep one numbering for the duration of the walk.
         matcher.pin(self._matchers[0] if self._matchers else None)
         return self._number(matcher)
 

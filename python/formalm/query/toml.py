@@ -43,7 +43,7 @@ def toml_value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which JSON writes as it is.
+        # JSON's escapes are TOML's, except for DEL, which JSON writes unescaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -36,9 +36,9 @@ FIXED = {
     "layer_norm_epsilon": 1e-05,
     "tie_word_embeddings": True,
 }
-"""What this forward pass computes, where a configuration says it."""
+"""The configuration entries that this forward pass assumes, with their values."""
 
-_ROWS = 128  # sequences evaluated together at most, which bounds the memory of a step
+_ROWS = 128  # maximum number of sequences evaluated together, which bounds the memory of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +297,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = load_file(path)
     except OSError as error:
         raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
-    except Exception as error:  # its own errors, and KeyError for a dtype that NumPy lacks
+    except Exception as error:  # the loader's own errors, and KeyError for a dtype that NumPy lacks
         words = " ".join(str(error).split())
         raise ModelError(f"{str(path)!r} cannot be read as safetensors: {words:.200}") from None
     for name, array in found.items():

@@ -94,7 +94,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: dict[str, Any] = {}
         for name, value in pairs:
-            # Pieces of characters all look alike. What they say is not used under this name.
+            # Parts of characters all look alike. Their values are not used under this key.
             if name in seen and seen[name] != value and "\ufffd" not in name:
                 raise ValueError(f"two different values of {shown(name)}")
             seen[name] = value

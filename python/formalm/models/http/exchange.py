@@ -35,9 +35,9 @@ HEAD_BYTES = 256 << 10
 """Most bytes of everything that is no body: status lines, headers, chunk sizes, trailers. Servers
 and proxies stop at 8 to 128 KiB of headers; 200 cookies of 1 KiB still fit."""
 LINE_BYTES = 64 << 10
-"""Most bytes of one such line; what http.client takes."""
+"""Maximum number of bytes in one such line; the limit of http.client."""
 CHUNK_LINE_FACTOR = 8
-"""Most bytes of chunk-size lines for one byte of body: a server that flushes each byte needs 5."""
+"""Maximum bytes of chunk-size lines per byte of body: a server that flushes each byte needs 5."""
 RECEIVED_BYTES = 1 << 16
 
 STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: [^\r\n]*)?")
@@ -143,7 +143,7 @@ def exchange(
     except TimeoutError:
         raise TimeoutError from None
     except (OSError, UnicodeError) as error:
-        # An SSLError's text names the host at most. UnicodeError: a host that IDNA does not take.
+        # An SSLError's text names at most the host. UnicodeError: a host that IDNA rejects.
         raise Failed(f"{type(error).__name__}: {error}") from None
 
 
@@ -159,7 +159,7 @@ def _connected(address: Address, deadline: Deadline) -> socket.socket:
             _tunnel(connection, address, deadline)
         context = ssl.create_default_context()
         connection.settimeout(deadline.left())
-        # Python counts the timeout over the whole handshake.
+        # Python applies the timeout to the whole handshake.
         return context.wrap_socket(connection, server_hostname=address.host)
     except BaseException:
         connection.close()
@@ -181,7 +181,7 @@ def _resolved(host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple
     try:
         ip_address(host)
     except ValueError:
-        # A daemon: where the resolver hangs, the thread is left to it, and no exit waits for it.
+        # A daemon thread: if the resolver hangs, the thread is abandoned and no exit waits for it.
         thread = threading.Thread(target=resolve, name="formalm-resolver", daemon=True)
         thread.start()
         thread.join(deadline.left())
@@ -305,7 +305,7 @@ class _Reader:
 def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
     """Reads the reply to a request."""
     status, headers = _head(reader)
-    while 100 <= status < 200:  # 103 Early Hints, or a 100 that was not asked for
+    while 100 <= status < 200:  # 103 Early Hints, or an unrequested 100
         if status == 101:
             raise Malformed("it switches to a protocol that was not asked for")
         status, headers = _head(reader)

@@ -20,7 +20,7 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["HttpModel"]
 
 WHOLE_ERROR = 1e-3
-"""How much of a whole answer may be missing, by rounding."""
+"""Maximum probability that rounding may remove from a complete answer."""
 
 
 class HttpModel:
@@ -126,7 +126,7 @@ class HttpModel:
         self._shown_at_most = min(top_logprobs, len(vocabulary))
         self._by_text = names == "text"
         self._names = Names(vocabulary, by_text=self._by_text)
-        # Sampled tokens are not used; neutral rules keep servers from showing changed numbers.
+        # Sampled tokens are not used; neutral settings keep servers from reporting changed numbers.
         self._fields: dict[str, Any] = {
             "max_tokens": 1,
             "temperature": 1.0,
@@ -158,8 +158,8 @@ class HttpModel:
             chunk = prefixes[start : start + self.batch_size]
             for place, choice in enumerate(self._choices(chunk, {})):
                 shown, lost = next_tokens(choice, self._names)
-                # A server adds the token that it drew, which may be any. Where a name was lost or
-                # stood for several, fewer than all are kept: the row then claims no order.
+                # A server adds the token that it drew, which may be any. If a name was lost or
+                # ambiguous, fewer than all are kept: the row then makes no claim about order.
                 most = self._shown - (lost or self._by_text)
                 kept = sorted(shown.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
                 if not kept:
@@ -217,7 +217,7 @@ class HttpModel:
         listed = [[int(token_id) for token_id in prompt] for prompt in prompts]
         prompt: Any = listed[0] if len(listed) == 1 else listed
         body = {"prompt": prompt, **self._fields, **fields}
-        # A token of each prompt is shown with others, and those of the prompt if it is echoed.
+        # One token of each prompt is shown with others, and the prompt's own if it is echoed.
         positions = sum(map(len, listed)) if body.get("echo") else 0
         tokens = len(listed) * (self._shown_at_most + 2) + 3 * positions + sum(map(len, listed))
         reply = self.transport.post(body, Bound(tokens))

@@ -23,9 +23,9 @@ __all__ = ["Names", "next_tokens", "sequence_logprobs"]
 
 NAMED = "token_id:"
 ID_DIGITS = 10
-"""Most digits of an id: vocabularies have fewer than 2^32 tokens."""
+"""Maximum number of digits of an id: vocabularies have fewer than 2^32 tokens."""
 SAME_LOGPROB = 1e-2
-"""How far two values of one token may be apart. Servers round, in places to bfloat16."""
+"""Maximum difference between two values of one token. Servers round, sometimes to bfloat16."""
 
 
 class Names:
@@ -51,7 +51,7 @@ class Names:
             digits = text[len(NAMED) :]
             if digits.isascii() and digits.isdecimal() and len(digits) <= ID_DIGITS:
                 return self.checked(int(digits))
-            if not self._by_text:  # where texts name tokens, one may begin like this
+            if not self._by_text:  # where strings name tokens, one may begin like this
                 raise ModelError(f"the server names a token {shown(text)}, which is no id")
         if not self._by_text:
             raise ModelError(
@@ -127,12 +127,12 @@ def sequence_logprobs(choice: object, count: int) -> list[float] | None:
     if not isinstance(values, list) or len(values) < count:
         return None
     if values and values[0] is not None and len(values) == count:
-        return None  # these are of generated tokens
+        return None  # these belong to generated tokens
     return [math.nan, *(_logprob(value) for value in values[1:count])]
 
 
 def _logprob(value: object) -> float:
-    # Integers are small: see `documents`.
+    # Integers are small, see `documents`.
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or math.isnan(value) or value > 1e-3:  # type: ignore[arg-type, operator]
         raise ModelError(f"the server gave {shown(value)} where a log-probability is wanted")

@@ -26,12 +26,12 @@ from formalm.models.http.exchange import (
 __all__ = ["Transport", "without_secrets"]
 
 REFUSAL_BYTES = 64 << 10
-"""Most bytes that are read of a reply which is only quoted."""
+"""Maximum number of bytes read from a reply that is only quoted."""
 LONGEST_PAUSE_SECONDS = 30.0
 HEADER_NAME = re.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HEADER_VALUE = re.compile("[\t -~]*")
 FRAMING = ("content-length", "transfer-encoding")
-"""Headers that say where a request ends."""
+"""Headers that determine where a request ends."""
 AGAIN = (408, 429, 500, 502, 503, 504)
 HINTS = {
     401: "pass api_key or headers; the command line takes the key from FORMALM_API_KEY",
@@ -42,7 +42,7 @@ HINTS = {
 }
 ELSEWHERE = "the address has to be that of completions, such as …/v1/completions"
 LEAST_SECRET = 4
-"""Fewest characters of a value that is kept out of messages: shorter ones are in every text."""
+"""Minimum length of a value that is kept out of messages: shorter ones occur in every text."""
 
 
 class _Again(Exception):  # noqa: N818
@@ -98,7 +98,7 @@ class Transport:
         parts = _parts(self.url)
         secure = parts.scheme == "https"
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        # The port of the scheme where none, or an empty one, is written.
+        # The port of the scheme if none, or an empty one, is written.
         port = parts.port or (443 if secure else 80)
         self._address = Address(str(parts.hostname), port, target, secure)
         _check_headers(self.headers)
@@ -138,7 +138,7 @@ class Transport:
             except _Again as trouble:
                 last = trouble
             if attempt < self.retries:
-                # A little noise, so that many clients do not come back at once.
+                # Some jitter, so that many clients do not retry at once.
                 wait = pause * random.uniform(0.75, 1.25)
                 asked = last.pause_seconds
                 time.sleep(min(LONGEST_PAUSE_SECONDS, wait if asked is None else asked))
@@ -229,7 +229,7 @@ def without_secrets(url: str) -> str:
     scheme, slashes, rest = front.partition("//")
     if not slashes:
         scheme, rest = "", front
-    # Whatever a wrong URL has before an @ may be a password with a slash in it.
+    # In an invalid URL, everything before an @ may be a password with a slash in it.
     at = rest.rfind("@")
     rest = rest if at < 0 else "…" + rest[at:]
     return f"{scheme}{slashes}{rest}{'#…' if sharp else '?…' if mark else ''}"
@@ -244,7 +244,7 @@ def _secrets(parts: SplitResult, headers: Mapping[str, str]) -> tuple[str, ...]:
         found |= {value} if value else {name}
     for value in headers.values():
         found.add(value)
-        # What follows a scheme, as in "Bearer …", a server may repeat alone.
+        # A server may repeat alone what follows a scheme, as in "Bearer …".
         found |= {value.strip().rpartition(" ")[2]}
     return tuple(sorted((s for s in found if len(s) >= LEAST_SECRET), key=len, reverse=True))
 
@@ -262,7 +262,7 @@ def _parts(url: str) -> SplitResult:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         str(parts.hostname).encode("idna")
-    except ValueError as error:  # of ports and brackets, and of what no host is called
+    except ValueError as error:  # from ports and brackets, and from invalid host names
         why = str(error) if shown == url else "its host or port is none"
         raise ArgumentError(
             f"url must be the address of a server, got {shown!r}: {why}", hint=hint

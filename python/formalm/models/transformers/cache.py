@@ -102,7 +102,7 @@ def _rows(tensors: Sequence[Any], chosen: Sequence[Sequence[int]]) -> Any:
     """Returns the chosen rows of each tensor, one after another, in new memory."""
     import torch
 
-    if tensors[0].numel() == 0:  # a layer that was made and never filled
+    if tensors[0].numel() == 0:  # a layer that was created and never filled
         return tensors[0]
     return torch.cat(
         [

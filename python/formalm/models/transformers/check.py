@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 LENGTHS = (3, 7)
-# Largest difference of log-probabilities that rounding explains, by the bytes of a number. Models
-# of many layers in half precision differ by some hundredths between batches of different sizes.
+# Largest difference of log-probabilities that rounding explains, by bytes per number. Models
+# with many layers in half precision differ by some hundredths between batches of different sizes.
 TOLERANCES = {8: 1e-6, 4: 1e-4, 2: 0.1}
-# What one computation done twice may differ by.
+# Largest difference between two runs of one computation.
 EQUAL = 1e-5
 
 Answer = TypeVar("Answer")
@@ -73,12 +73,12 @@ def _number(model: TransformersModel, network: Network) -> list[str]:
     network.is_numbered = False
     try:
         own = network.read([ids])
-    except Exception:  # a model that has to be told
+    except Exception:  # a model that needs positions passed to it
         network.is_numbered = True
         return []
     zero = _distance(partial(network.numbered_from, 0, ids), own)
     first = 0 if pad is None else pad + 1
-    # Asked beyond its table of positions, an accelerator would not recover.
+    # An accelerator would not recover from an access beyond the table of positions.
     if zero > EQUAL and first + len(ids) <= limit:
         shifted = _distance(partial(network.numbered_from, first, ids), own)
         if shifted < zero and shifted <= _tolerance(model):
@@ -96,7 +96,7 @@ def _compare(model: TransformersModel, network: Network, windows: Windows) -> li
     ids = _random(model, max(lengths))
     pad = _pad(model)
     if not network.is_numbered and pad is not None:
-        ids[0] = pad  # such models do not count it, and their caches may
+        ids[0] = pad  # such models do not count positions, and their caches may
     prefixes = [ids[:length] for length in sorted(lengths)]
     model.is_padded = model.is_cached = False
     alone = _evaluated(lambda: np.concatenate([model.next_logprobs([ids]) for ids in prefixes]))
@@ -139,7 +139,7 @@ def _cache(
     long = [place for place, prefix in enumerate(prefixes) if len(prefix) >= LENGTHS[0]]
     try:
         state = model.start(prefixes[0])
-    except Exception as error:  # it could be read without one
+    except Exception as error:  # it could be evaluated without one
         why = f"reading with a cache {_failure(error)}"
     else:
         cache = cache_of(state)
@@ -242,7 +242,7 @@ def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows)
     """Returns what is wrong with the answers of ``rows``; None if nothing is."""
     try:
         answer = rows()
-    except Exception as error:  # whatever a model's own code raises when it is called so
+    except Exception as error:  # any exception of the model's own code under such a call
         return _failure(error)
     return "changes its answers" if _far(model, answer, alone) else None
 
@@ -254,7 +254,7 @@ def _failure(error: Exception) -> str:
 def _distance(rows: Callable[[], Rows], other: Rows) -> float:
     try:
         return _gap(rows(), other)
-    except Exception:  # whatever a model's own code raises when it is called so
+    except Exception:  # any exception of the model's own code under such a call
         return np.inf
 
 
@@ -263,7 +263,7 @@ def _far(model: TransformersModel, one: Rows, two: Rows) -> bool:
 
 
 def _gap(one: Rows, two: Rows) -> float:
-    # Rounding is judged where there is probability: far below, logits may overflow their format.
+    # Rounding is judged at probable tokens: far below, logits may overflow their format.
     likely = two > two.max(axis=1, keepdims=True) - 20
     return float(np.max(np.abs(np.where(likely, one - two, 0.0))))
 

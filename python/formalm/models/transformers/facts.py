@@ -144,10 +144,10 @@ def context_length_of(model: Any) -> int | None:
     """Returns the longest input the model was made for, in tokens; None if nothing bounds it."""
     config = text_config(model)
     attention = getattr(config, "attn_config", None)
-    # Without attention nothing bounds the text: RWKV states the length it was trained on.
+    # Without attention, nothing bounds the input: RWKV states the length it was trained on.
     if not hasattr(config, "num_attention_heads"):
         return None
-    # Falcon keeps its default number of positions even where it uses none; MPT hides the switch.
+    # Falcon keeps its default number of positions even if it uses none; MPT hides the switch.
     if getattr(config, "alibi", False) or getattr(attention, "alibi", False):
         return None
     for name in LENGTHS:
@@ -164,7 +164,7 @@ def _stretched(config: Any, length: int) -> int:
     two it is. The number is then taken as it is.
     """
     parts = rope_parameters(config)
-    # These would depend on the longest text that the model has ever read, were they stretched.
+    # If stretched, they would depend on the longest input that the model has ever read.
     if any(part.get("rope_type", part.get("type")) == "dynamic" for part in parts):
         return length
     for part in parts:

@@ -15,15 +15,15 @@ from formalm.models.transformers.facts import rope_parameters, text_config
 
 __all__ = ["NARROW", "Windows", "switches_of", "windows_of"]
 
-# Windows that the masks and caches of the library read from the configuration at every forward.
+# Windows that the library's masks and caches read from the configuration at every forward pass.
 FORWARD = ("sliding_window", "attention_chunk_size")
-# Those that models read when they are built.
+# Windows that models read when they are built.
 BUILT = ("window_size", "attention_window_size", "block_size", "index_topk")
-# How many of all the places of a row are attended to, padding included. That shows in few prefixes,
+# Number of positions of a row that are attended to, including padding. Few prefixes reveal it,
 # so no comparison finds it reliably.
 SPARSE = "keep_window_size"
 NARROW = 4
-# Most tokens of a prefix in the comparison, and most tokens times parameters in a forward pass.
+# Maximum tokens of a prefix in the comparison, and maximum tokens × parameters of a pass.
 LONGEST = 160
 WORK = {"cpu": 1e10}
 WORK_ELSEWHERE = 2e12
@@ -47,11 +47,11 @@ class Windows:
     def __init__(
         self, model: Any, found: dict[str, int], switches: tuple[int, ...], reach: int
     ) -> None:
-        # A switch out of reach needs no comparison: what is longer is always kept apart.
+        # A switch out of reach needs no comparison: longer prefixes are always kept separate.
         self.reached = {length for length in (*found.values(), *switches) if length <= reach}
         beyond = {name: length for name, length in found.items() if length > reach}
         self.is_sparse = _length(text_config(model), SPARSE) is not None
-        # Other kernels are built with the window, which narrowing would not change.
+        # Other kernels are built with the window, so narrowing would not change them.
         kernel = getattr(text_config(model), "_attn_implementation", None)
         narrow = kernel in ("eager", "sdpa")
         self.narrowed = {name: beyond[name] for name in beyond if narrow and name in FORWARD}
@@ -121,6 +121,6 @@ def switches_of(model: Any) -> tuple[int, ...]:
 def _length(config: Any, name: str) -> int | None:
     try:
         value = getattr(config, name, None)
-    except RuntimeError:  # the library's answer where layers have values of their own
+    except RuntimeError:  # the library's result if layers have different values
         return None
     return value if type(value) is int and value > 0 else None

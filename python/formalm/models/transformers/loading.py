@@ -178,7 +178,7 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
         opened = getattr(transformers, kind).from_pretrained(
             folder, local_files_only=True, **options
         )
-    except Exception as error:  # whatever its readers of many formats raise
+    except Exception as error:  # any exception of the library's format readers
         kind, words = type(error).__name__, " ".join(str(error).split())
         raise ModelError(f"transformers cannot open {folder!r}: {kind}: {words:.500}") from error
     return opened

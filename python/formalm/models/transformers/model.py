@@ -21,7 +21,7 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["TransformersModel"]
 
 PADDING = 32
-"""Tokens that a prefix may be padded with whatever its length."""
+"""Padding in tokens that a prefix of any length may get."""
 
 
 class TransformersModel:
@@ -257,7 +257,7 @@ class TransformersModel:
             batch: list[int] = []
             for place in sorted(places, key=lambda place: states[place].length):
                 length = states[place].length
-                # Padding costs what tokens cost.
+                # Padding costs as much as tokens.
                 if len(batch) == self.batch_size or (
                     batch and length > 2 * states[batch[0]].length + PADDING
                 ):

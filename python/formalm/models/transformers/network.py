@@ -15,11 +15,11 @@ __all__ = ["CACHES", "Floats", "Network"]
 
 Floats = npt.NDArray[np.floating[Any]]
 
-# The names under which forward passes return what they remember, and take it back: the first is
+# The names under which forward passes return and accept their cache: the first is
 # that of transformers 5.24 and later, the others are older.
 CACHES = ("cache", "past_key_values", "cache_params")
-# Rows of a padded batch end at different places, and the logits of a place are computed for all
-# rows. This bounds the waste.
+# Rows of a padded batch end at different positions, and the logits of a position are computed for
+# all rows. This bounds the waste.
 PLACES = 8
 
 
@@ -110,7 +110,7 @@ class Network:
         import torch
 
         ids = torch.tensor([list(run) for run in runs])
-        # A model's own code may take it under an older name than the one it is returned under.
+        # A model's own code may take it under an older name than the one it returns.
         taken = next((name for name in (name, *CACHES) if name in self._parameters), name)
         inputs = {"use_cache": True, taken: cache}
         longest = max(pasts)

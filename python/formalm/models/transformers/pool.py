@@ -24,7 +24,7 @@ __all__ = ["Pool", "Slots", "can_pool"]
 
 KEEPING = {"DynamicLayer", "DummyLayer"}
 FIRST = 256
-"""Tokens that a new pool has room for."""
+"""Number of tokens that a new pool has room for."""
 
 
 def can_pool(cache: Any, length: int) -> bool:
@@ -59,7 +59,7 @@ class Slots:
 
     def __init__(self, pool: Pool, before: Slots | None, own: list[int]) -> None:
         self.pool = pool
-        self._before = before  # which keeps the places in front from being freed
+        self._before = before  # which keeps the slots of the shorter prefix from being freed
         self._own = own
         new = np.array(own, dtype=np.int64)
         self.places: npt.NDArray[np.int64] = (
@@ -147,7 +147,7 @@ class Pool:
         import torch
 
         longest = max(len(one.places) for one in slots)
-        # Padding is any token's: it is masked.
+        # Padding may be any token: it is masked.
         rows = np.full((len(slots), longest), slots[0].places[0], dtype=np.int64)
         for row, one in zip(rows, slots, strict=True):
             row[longest - len(one.places) :] = one.places
