@@ -60,7 +60,7 @@ def effective_size(log_weights: Floats) -> float:
 
 
 def checked_confidence(confidence: object) -> float:
-    """Refuses a value that is not a number between 0 and 1."""
+    """Returns a confidence, a number between 0 and 1, or refuses it."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
         raise ArgumentError(f"confidence must be a number, not {confidence!r:.60}")
     if not 0 < confidence < 1:

@@ -104,7 +104,9 @@ class Frontier:
         return self.task.room()
 
     def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:
-        """Evaluates the model at some nodes, in one call if possible."""
+        """Evaluates the model at some nodes, in one call if possible, and yields their
+        expansions.
+        """
         for node, position in zip(nodes, self.positions.evaluate(nodes), strict=True):
             yield (node, *self.follow(node, position))
 

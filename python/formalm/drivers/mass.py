@@ -260,7 +260,7 @@ def measured(
     classify: Classify | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Measured:
-    """Checks a mass query and sets it up."""
+    """Checks a mass query and returns it ready to run."""
     positive("batch_size", batch_size, optional=False)
     session = Session(model)
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)

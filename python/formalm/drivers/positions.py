@@ -68,7 +68,9 @@ class Positions:
         return self._answers.memory_bytes + self._states.memory_bytes
 
     def evaluate(self, nodes: Sequence[int]) -> list[Position]:
-        """Evaluates nodes in one call, except those without an evaluated ancestor."""
+        """Evaluates nodes and returns their positions: in one call, except those without an
+        evaluated ancestor.
+        """
         found: dict[int, Position] = {}
         if self.session.incremental:
             found = self._go_on(nodes)

@@ -52,7 +52,7 @@ class Progress:
 def checked_progress(
     progress: Callable[[Progress], None] | None,
 ) -> Callable[[Progress], None] | None:
-    """Refuses a value that is not callable."""
+    """Returns a progress function or None; refuses a value that is not callable."""
     if progress is not None and not callable(progress):
         raise ArgumentError(f"progress must be a function of a Progress, got {progress!r:.60}")
     return progress

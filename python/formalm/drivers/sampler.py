@@ -57,7 +57,7 @@ class Draw:
 
 
 def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
-    """Returns ``count`` walks in the order of their numbers, including dead ends."""
+    """Yields ``count`` walks in the order of their numbers, including dead ends."""
     for start in range(0, count, ROUND):
         numbers = range(start, min(start + ROUND, count))
         generators = [random_numbers(seed, number) for number in numbers]

@@ -72,7 +72,9 @@ class Spelling:
             yield int(column[start]), group[0], middle, group[1]
 
     def _take(self, rows: Rows, low: int, high: int, length: int, into: list[int]) -> int:
-        """Skips the tokens of exactly ``length`` bytes, which come first in a slice."""
+        """Returns the index after the tokens of exactly ``length`` bytes, which come first in a
+        slice.
+        """
         while low < high and self.lengths[rows[low]] == length:
             into.append(low)
             low += 1

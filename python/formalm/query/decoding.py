@@ -60,7 +60,9 @@ class Decoding:
                     raise ArgumentError(f"{name} must be above 0 and at most 1, not {value!r}")
 
     def choose(self, logprobs: Floats, generator: np.random.Generator) -> int:
-        """Draws from ``logprobs`` ``(width,)``, where disallowed tokens have minus infinity."""
+        """Draws a token from ``logprobs`` ``(width,)``, where disallowed tokens have minus
+        infinity.
+        """
         if self.temperature == 0:
             return int(np.argmax(logprobs))
         candidates = np.flatnonzero(logprobs > -np.inf)

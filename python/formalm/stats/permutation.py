@@ -166,7 +166,7 @@ def _significance(
 
 
 def _every_hand(pooled: Floats, size: int) -> Iterator[Floats]:
-    """Returns every split of the numbers, with the first sample's numbers first."""
+    """Yields every split of the numbers, with the first sample's numbers first."""
     chosen = np.array(list(combinations(range(len(pooled)), size)), dtype=np.int64)
     rest = np.ones((len(chosen), len(pooled)), dtype=np.bool_)
     np.put_along_axis(rest, chosen, False, axis=1)

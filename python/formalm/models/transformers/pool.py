@@ -125,7 +125,9 @@ class Pool:
         self._released.append(places)
 
     def keep(self, cache: Any, before: Sequence[Slots | None], count: int) -> list[Slots]:
-        """Stores the last ``count`` tokens of each row of a cache, which continue ``before``."""
+        """Stores the last ``count`` tokens of each row of a cache, which continue ``before``;
+        returns their slots.
+        """
         import torch
 
         needed = len(before) * count
