@@ -116,7 +116,8 @@ def test_ranks_of_real_tokenizers(name: str) -> None:
     )
     vocabulary = Vocabulary.from_tiktoken(made)
     own = Path(__file__).parents[2]
-    texts = [(own / file).read_text() for file in ("DESIGN.md", "pyproject.toml")]
+    files = ("docs/internals/schema.md", "docs/guides/grammars.md", "pyproject.toml")
+    texts = [(own / file).read_text(encoding="utf-8") for file in files]
     assert check_texts(made.encode_ordinary, vocabulary, [*adversarial("a \n1'", 3000), *texts])
     for pattern in (*LANGUAGES, r"(Việt| Việt|V|ệ){0,2}", r"(::|//|/|\n|a){0,4}"):
         check(made.encode_ordinary, vocabulary, pattern)
