@@ -92,7 +92,7 @@ impl OpaqueCache for BoundsByPrecision {
     }
 }
 
-/// The part of the automaton behind its lock.
+/// The part of the automaton that its lock guards.
 #[derive(Debug)]
 pub(crate) struct SharedState {
     pub(crate) core: Box<GrammarState>,

@@ -46,7 +46,7 @@ impl GrammarAutomaton {
             let class = self.classes[usize::from(byte)];
             let mut next = self.transitions.get(at, class);
             if next == UNKNOWN && TransitionTable::is_waypoint(at) {
-                // The state behind a waypoint may have more known transitions.
+                // The state of a waypoint may have more known transitions.
                 let known = self.transitions.target(at);
                 if known != UNKNOWN {
                     last = (known, read);

@@ -140,7 +140,7 @@ struct UnusableAnalysis<'a> {
     /// Terminals with their competitors.
     elements: Vec<(u32, Vec<u32>)>,
     numbers: FxHashMap<(u32, Vec<u32>), u32>,
-    /// Whether an element can be followed by a terminal.
+    /// The answers to "can this element be followed by this terminal?".
     pairs: FxHashMap<(u32, u32), bool>,
     steps: usize,
 }

@@ -59,7 +59,7 @@ fn limits(states: Option<u64>) -> JsonSchemaLimits {
     JsonSchemaLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
-/// Builds a layout from its texts: indentation, after commas, before and after colons.
+/// Builds a layout from its strings: indentation, after commas, before and after colons.
 fn layout(
     py: Python<'_>,
     texts: (Option<String>, String, String, String),

@@ -21,7 +21,7 @@ const MAX_SLOTS: u64 = (MAX_ARRAY_BYTES / ARRAY_OVERHEAD_BYTES + 1) as u64;
 const ARRAY_OVERHEAD_BYTES: usize = 256;
 
 /// Maximum number of states with a remembered array; other states find their array by its content.
-/// So many fill a hash table of 2^15 slots.
+/// This number fills a hash table of 2^15 slots.
 const MAX_STATES: usize = 28 << 10;
 
 /// Size of a state's entry in a half-full table, in bytes.

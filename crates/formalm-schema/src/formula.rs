@@ -539,7 +539,7 @@ impl FormulaArena {
         }
     }
 
-    /// Returns the number if the formula says no more than that at most so many properties follow.
+    /// Returns *n* if the formula only says that at most *n* more properties follow.
     pub(crate) fn max_more_properties(&self, id: FormulaId) -> Option<u64> {
         let Formula::Not(inner) = self.get(id) else { return None };
         match self.get(*inner) {

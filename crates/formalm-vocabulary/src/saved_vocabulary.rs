@@ -5,7 +5,7 @@
 //! payload: token bytes   offsets u32 …   end tokens u32 …   names (id u32, text) …   notes text …
 //! ```
 //!
-//! Numbers are little-endian; lists and texts begin with their length as u64. The digest is the
+//! Numbers are little-endian; lists and strings begin with their length as u64. The digest is the
 //! first half of the payload's SHA-256. Tables are not saved: they are ten times larger, and are
 //! rebuilt in 50 ms for 128,000 tokens.
 

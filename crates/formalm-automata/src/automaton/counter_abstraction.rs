@@ -114,7 +114,7 @@ impl TermArena {
                 (self.alt(all), most)
             }
             TermNode::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
-                // The last iteration may be under way when those before it have been read.
+                // The last iteration may be incomplete when the earlier ones have been read.
                 let within = u64::from(max.saturating_sub(1)) * self.min_chars(body);
                 if within < MIN_DROPPED_CHARS {
                     return (id, u64::MAX);

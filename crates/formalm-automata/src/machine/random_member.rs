@@ -160,7 +160,7 @@ fn common_count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| is_common(byte)).count()
 }
 
-/// Returns `true` if texts often have this byte: visible ASCII except the escape character.
+/// Returns `true` if the byte is common in text: visible ASCII except the escape character.
 fn is_common(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'\\'
 }

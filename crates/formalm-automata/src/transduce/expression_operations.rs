@@ -73,7 +73,7 @@ impl Expression {
     /// # Errors
     ///
     /// [`Error::Language`] for what reads in one direction only: atomic groups, possessive
-    /// quantifiers, and obligatory rewriting of texts that may overlap.
+    /// quantifiers, and obligatory rewriting of strings that may overlap.
     pub fn reverse(&self) -> Result<Expression, Error> {
         let all = |list: &[Expression]| {
             list.iter().map(Expression::reverse).collect::<Result<Vec<_>, _>>()

@@ -1,7 +1,7 @@
 //! Lookaround of terminal patterns: what a pattern asserts about the input beyond its lexeme.
 //!
 //! Lookahead beyond the lexeme is checked in parallel to the following lexemes. The input before a
-//! lexeme is not stored, so a look-behind that could see past the lexeme's start is refused;
+//! lexeme is not stored, so a lookbehind that could see past the lexeme's start is refused;
 //! ignoring it would silently change its meaning.
 
 use formalm_automata::syntax::PatternNode;
@@ -106,7 +106,7 @@ fn lookaround_within(node: &PatternNode, before: u64, after: u64) -> Lookaround 
         PatternNode::Look { ahead: true, node, .. } => {
             let most = char_width(node).1;
             let ahead = most.is_none_or(|most| most > after);
-            // A look-behind inside it has the lexeme so far before it.
+            // A lookbehind inside it sees the lexeme so far.
             Lookaround { ahead, ..Lookaround::default() }.and(lookaround_within(node, before, 0))
         }
         PatternNode::Look { node, .. } => {

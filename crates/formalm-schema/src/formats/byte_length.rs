@@ -1,8 +1,9 @@
-//! Texts of so many bytes.
+//! Strings whose length in UTF-8 bytes is bounded.
 
 use formalm_automata::CharRecognizer;
 
-/// Reads texts of at least and at most so many bytes of UTF-8. A state is the number of bytes read.
+/// A recognizer of strings with a minimum and maximum number of UTF-8 bytes. A state is the number
+/// of bytes read.
 #[derive(Debug)]
 pub(crate) struct ByteCount {
     min: u32,
@@ -10,17 +11,19 @@ pub(crate) struct ByteCount {
 }
 
 impl ByteCount {
-    /// Counts beyond this one are not told apart.
+    /// Exclusive upper limit of both bounds, in bytes: 16 MiB. The reader refuses larger ones, so
+    /// that counts fit a state. Chosen, not measured.
     pub(crate) const MOST: u64 = 1 << 24;
 
-    /// The texts of so many bytes; `None` if there are none.
+    /// Returns the recognizer, or `None` if no string has such a length.
     pub(crate) fn new(min: u32, max: Option<u32>) -> Option<ByteCount> {
         (max.is_none_or(|max| min <= max)).then_some(ByteCount { min, max })
     }
 
-    /// The state behind some bytes more. Where there is no most, all counts from the least on are alike.
-    fn behind(&self, state: u32, more: usize) -> Option<u32> {
-        let count = state + more as u32;
+    /// Returns the state after a character of `more` bytes. Without a maximum, all counts from the
+    /// minimum on are one state.
+    fn count_after(&self, state: u32, len: usize) -> Option<u32> {
+        let count = state + len as u32;
         match self.max {
             Some(max) => (count <= max).then_some(count),
             None => Some(count.min(self.min)),
@@ -34,11 +37,11 @@ impl CharRecognizer for ByteCount {
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
-        self.behind(state, character.len_utf8())
+        self.count_after(state, character.len_utf8())
     }
 
     fn accepts_some_in_range(&self, state: u32, first: char, _: char) -> bool {
-        self.behind(state, first.len_utf8()).is_some()
+        self.count_after(state, first.len_utf8()).is_some()
     }
 
     fn is_accepting(&self, state: u32) -> bool {
@@ -51,7 +54,7 @@ impl CharRecognizer for ByteCount {
 
     fn step_range(&self, state: u32, first: char, last: char) -> Option<u32> {
         let length = first.len_utf8();
-        if length != last.len_utf8() { None } else { self.behind(state, length) }
+        if length != last.len_utf8() { None } else { self.count_after(state, length) }
     }
 
     fn min_chars(&self, state: u32) -> u32 {

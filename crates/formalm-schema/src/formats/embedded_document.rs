@@ -1,4 +1,4 @@
-//! JSON within a text: the documents of a schema, read character by character.
+//! JSON documents inside a string, read character by character by another schema's automaton.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,22 +8,24 @@ use formalm_automata::{CharRecognizer, Error, Machine, StateId};
 
 use crate::machine::SchemaAutomaton;
 
-/// Reads the texts of a schema; states are those of its machine, which shows live ones only.
+/// A recognizer of the documents of a schema. Its states are those of the schema automaton, all of
+/// which are live.
 #[derive(Clone, Debug)]
 pub(crate) struct EmbeddedDocument {
     machine: Arc<SchemaAutomaton>,
-    /// Whether the machine met a limit.
-    gave_up: Arc<AtomicBool>,
+    /// Set when the automaton exceeds a limit.
+    limit_reached: Arc<AtomicBool>,
 }
 
 impl EmbeddedDocument {
     pub(crate) fn new(machine: SchemaAutomaton) -> EmbeddedDocument {
-        EmbeddedDocument { machine: Arc::new(machine), gave_up: Arc::default() }
+        EmbeddedDocument { machine: Arc::new(machine), limit_reached: Arc::default() }
     }
 
-    fn known<T>(&self, answer: Result<T, Error>) -> Option<T> {
+    /// Returns the answer; notes the limit that an error reports.
+    fn or_record_limit<T>(&self, answer: Result<T, Error>) -> Option<T> {
         if answer.is_err() {
-            self.gave_up.store(true, Ordering::Relaxed);
+            self.limit_reached.store(true, Ordering::Relaxed);
         }
         answer.ok()
     }
@@ -31,14 +33,16 @@ impl EmbeddedDocument {
     fn read(&self, state: u32, bytes: &[u8]) -> Option<u32> {
         let mut state = StateId::from_number(state);
         for &byte in bytes {
-            // A deadline that ends a step looks like a refusal here; its own limits bound it.
-            state = self.known(without_deadline(|| self.machine.step(state, byte)))??;
+            // A step that a deadline ends would look like a rejection. The automaton's own limits
+            // bound it instead.
+            state = self.or_record_limit(without_deadline(|| self.machine.step(state, byte)))??;
         }
         Some(state.number())
     }
 
-    /// Whether some text of as many bytes lies between two and leads on.
-    fn some_between(&self, state: u32, low: &[u8], high: &[u8]) -> bool {
+    /// Returns `true` if the automaton reads some UTF-8 encoding from `low` to `high`, which have
+    /// the same number of bytes.
+    fn some_encoding_between(&self, state: u32, low: &[u8], high: &[u8]) -> bool {
         let (Some((&first, low)), Some((&last, high))) = (low.split_first(), high.split_first())
         else {
             return true;
@@ -48,7 +52,7 @@ impl EmbeddedDocument {
             let (least, most) = ([0x80; 4], [0xBF; 4]);
             let low = if byte == first { low } else { &least[..low.len()] };
             let high = if byte == last { high } else { &most[..high.len()] };
-            self.some_between(next, low, high)
+            self.some_encoding_between(next, low, high)
         })
     }
 }
@@ -65,9 +69,9 @@ impl CharRecognizer for EmbeddedDocument {
     fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool {
         let (low, high) = (first.to_string(), last.to_string());
         if low.len() == high.len() {
-            return self.some_between(state, low.as_bytes(), high.as_bytes());
+            return self.some_encoding_between(state, low.as_bytes(), high.as_bytes());
         }
-        // The characters of each number of bytes.
+        // Split the range by the number of bytes of its characters.
         let bounds = [('\0', '\u{7F}'), ('\u{80}', '\u{7FF}'), ('\u{800}', '\u{FFFF}')];
         let all = bounds.into_iter().chain([('\u{10000}', char::MAX)]);
         all.map(|(least, most)| (least.max(first), most.min(last)))
@@ -85,7 +89,7 @@ impl CharRecognizer for EmbeddedDocument {
 
     fn estimated_missing_chars(&self, state: u32) -> u32 {
         let state = StateId::from_number(state);
-        let least = self.known(without_deadline(|| self.machine.min_bytes(state)));
+        let least = self.or_record_limit(without_deadline(|| self.machine.min_bytes(state)));
         least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX))
     }
 
@@ -94,11 +98,11 @@ impl CharRecognizer for EmbeddedDocument {
     }
 
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
-        // Its states are as many as texts, so that no machine that has it is kept for others.
+        // It has as many states as inputs, so no automaton that contains it is cached.
         Some(Arc::new(self.clone()))
     }
 
     fn hit_limit(&self) -> bool {
-        self.gave_up.swap(false, Ordering::Relaxed)
+        self.limit_reached.swap(false, Ordering::Relaxed)
     }
 }

@@ -1,52 +1,62 @@
 //! Times with a leap second: those that are 23:59:60 in UTC, whatever their offset.
+//!
+//! ```text
+//!  h h : m m : 6 0 . f f + h h : m m      00:59:60+01:00 is 23:59:60 in UTC
+//!  0             8 9 10  11          16   number of characters read; a fraction counts as one
+//! ```
 
 use formalm_automata::CharRecognizer;
 
-/// Minutes of a day.
-const DAY: u32 = 24 * 60;
+/// Minutes per day.
+const MINUTES_PER_DAY: u32 = 24 * 60;
 
-/// 23:59 in UTC.
-const LAST: u32 = DAY - 1;
+/// 23:59, in minutes since midnight.
+const LAST_MINUTE: u32 = MINUTES_PER_DAY - 1;
 
-/// Reads `hh:mm:60` with its fraction and offset. Behind the sign the text is determined.
+/// A recognizer of `hh:mm:60` with a fraction and an offset. After the sign, the offset is
+/// determined.
 #[derive(Debug)]
 pub(super) struct LeapSeconds;
 
-/// A state: characters read (those of a fraction count as one), the time of day so far in
-/// minutes, and the sign of the offset.
+/// A state: the number of characters read (a fraction counts as one), the local time so far in
+/// minutes, and the sign of the offset. Packed into one number.
 #[derive(Clone, Copy, PartialEq)]
 struct LeapSecondState {
     read: u32,
     minutes: u32,
-    minus: bool,
+    is_negative: bool,
 }
 
-/// Places in `hh:mm:60.0+hh:mm`.
-const POINT: u32 = 9;
-const FRACTION: u32 = 10;
-const SIGN: u32 = 11;
+/// Numbers of characters read in `hh:mm:60.0+hh:mm`.
+const AFTER_POINT: u32 = 9;
+const AFTER_FRACTION: u32 = 10;
+const AFTER_SIGN: u32 = 11;
 const END: u32 = 16;
 
 impl LeapSecondState {
-    fn of(state: u32) -> LeapSecondState {
-        LeapSecondState { read: state & 31, minutes: state >> 5 & 0xFFF, minus: state >> 17 == 1 }
+    fn from_number(state: u32) -> LeapSecondState {
+        LeapSecondState {
+            read: state & 31,
+            minutes: state >> 5 & 0xFFF,
+            is_negative: state >> 17 == 1,
+        }
     }
 
-    fn state(self) -> u32 {
-        self.read | self.minutes << 5 | u32::from(self.minus) << 17
+    fn number(self) -> u32 {
+        self.read | self.minutes << 5 | u32::from(self.is_negative) << 17
     }
 
-    /// The offset, in minutes, that makes it 23:59 in UTC.
+    /// Returns the absolute offset, in minutes, that makes this 23:59 in UTC.
     fn offset(self) -> u32 {
-        let ahead = (self.minutes + DAY - LAST) % DAY;
-        if self.minus { (DAY - ahead) % DAY } else { ahead }
+        let ahead = (self.minutes + MINUTES_PER_DAY - LAST_MINUTE) % MINUTES_PER_DAY;
+        if self.is_negative { (MINUTES_PER_DAY - ahead) % MINUTES_PER_DAY } else { ahead }
     }
 
     fn after(self, c: char) -> Option<LeapSecondState> {
         let next = LeapSecondState { read: self.read + 1, ..self };
         let digit = c.to_digit(10);
-        let minutes = |most: u32, unit: u32| {
-            let digit = digit.filter(|&digit| digit <= most)?;
+        let minutes = |max: u32, unit: u32| {
+            let digit = digit.filter(|&digit| digit <= max)?;
             Some(LeapSecondState { minutes: self.minutes + digit * unit, ..next })
         };
         match self.read {
@@ -57,18 +67,20 @@ impl LeapSecondState {
             2 | 5 if c == ':' => Some(next),
             6 if c == '6' => Some(next),
             7 if c == '0' => Some(LeapSecondState { read: 8, ..self }),
-            8 if c == '.' => Some(LeapSecondState { read: POINT, ..self }),
-            POINT | FRACTION if digit.is_some() => Some(LeapSecondState { read: FRACTION, ..self }),
-            8 | FRACTION if matches!(c, 'Z' | 'z') && self.minutes == LAST => {
+            8 if c == '.' => Some(LeapSecondState { read: AFTER_POINT, ..self }),
+            AFTER_POINT | AFTER_FRACTION if digit.is_some() => {
+                Some(LeapSecondState { read: AFTER_FRACTION, ..self })
+            }
+            8 | AFTER_FRACTION if matches!(c, 'Z' | 'z') && self.minutes == LAST_MINUTE => {
                 Some(LeapSecondState { read: END, ..self })
             }
-            8 | FRACTION if matches!(c, '+' | '-') => {
-                Some(LeapSecondState { read: SIGN, minus: c == '-', ..self })
+            8 | AFTER_FRACTION if matches!(c, '+' | '-') => {
+                Some(LeapSecondState { read: AFTER_SIGN, is_negative: c == '-', ..self })
             }
-            SIGN..END => {
+            AFTER_SIGN..END => {
                 let offset = self.offset();
                 let text = format!("{:02}:{:02}", offset / 60, offset % 60);
-                let at = (self.read - SIGN) as usize;
+                let at = (self.read - AFTER_SIGN) as usize;
                 (text.as_bytes()[at] == c as u8 && c.is_ascii()).then_some(next)
             }
             _ => None,
@@ -82,7 +94,7 @@ impl CharRecognizer for LeapSeconds {
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
-        LeapSecondState::of(state).after(character).map(LeapSecondState::state)
+        LeapSecondState::from_number(state).after(character).map(LeapSecondState::number)
     }
 
     fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
@@ -90,7 +102,7 @@ impl CharRecognizer for LeapSeconds {
     }
 
     fn is_accepting(&self, state: u32) -> bool {
-        LeapSecondState::of(state).read == END
+        LeapSecondState::from_number(state).read == END
     }
 
     fn ascii_letters(&self) -> u128 {
@@ -98,15 +110,15 @@ impl CharRecognizer for LeapSeconds {
     }
 
     fn min_chars(&self, state: u32) -> u32 {
-        let place = LeapSecondState::of(state);
-        match place.read {
-            read @ SIGN..=END => END - read,
-            POINT => 2,
-            FRACTION => 1,
-            // An offset takes the place of `Z` where it cannot be 23:59.
+        let position = LeapSecondState::from_number(state);
+        match position.read {
+            read @ AFTER_SIGN..=END => END - read,
+            AFTER_POINT => 2,
+            AFTER_FRACTION => 1,
+            // `Z` suffices if the local time can still be 23:59; otherwise an offset is needed.
             read => {
-                let last = [0, 1200, 1380, 1380, 1430].get(read as usize).unwrap_or(&LAST);
-                POINT - read + if place.minutes == *last { 0 } else { END - SIGN }
+                let last = [0, 1200, 1380, 1380, 1430].get(read as usize).unwrap_or(&LAST_MINUTE);
+                AFTER_POINT - read + if position.minutes == *last { 0 } else { END - AFTER_SIGN }
             }
         }
     }
@@ -117,7 +129,7 @@ mod tests {
     use super::LeapSeconds;
     use formalm_automata::CharRecognizer;
 
-    /// All times and offsets, by arithmetic on whole days.
+    /// Compares all times and offsets with arithmetic on whole days.
     #[test]
     fn leap_seconds_are_one_second_before_midnight() {
         let member = |text: &str| {
@@ -140,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_misses_less_than_it_is_told_to() {
+    fn min_chars_is_a_lower_bound() {
         let leap = LeapSeconds;
         for text in ["23:59:60Z", "23:59:60.5z", "00:59:60.12+01:00", "12:00:60-11:59"] {
             let mut state = leap.start();
@@ -152,8 +164,9 @@ mod tests {
             }
             assert!(leap.is_accepting(state) && leap.min_chars(state) == 0);
         }
-        let behind = |text: &str| text.chars().try_fold(leap.start(), |at, c| leap.step(at, c));
-        assert_eq!(behind("23:59").map(|at| leap.min_chars(at)), Some(4));
-        assert_eq!(behind("22").map(|at| leap.min_chars(at)), Some(12));
+        let state_after =
+            |text: &str| text.chars().try_fold(leap.start(), |at, c| leap.step(at, c));
+        assert_eq!(state_after("23:59").map(|at| leap.min_chars(at)), Some(4));
+        assert_eq!(state_after("22").map(|at| leap.min_chars(at)), Some(12));
     }
 }

@@ -1,4 +1,13 @@
-//! Formats as patterns, from the standards that JSON Schema names.
+//! The strings of each `format`, and of string types that JSON Schema cannot express.
+//!
+//! ```text
+//!  date, email, ipv6, uri, …        ──► ECMA pattern ───┐
+//!  regex, hostname, leap seconds    ──► CharRecognizer ─┼──► Expression, combined with all others
+//!  x-formalm-text: bytes, json, url ──► CharRecognizer ─┘
+//! ```
+//!
+//! The patterns transcribe the RFCs that JSON Schema names. What is not regular, or has no useful
+//! expression, is a recognizer. Each format is built once per process.
 
 mod bounded_timestamps;
 mod byte_length;
@@ -18,7 +27,7 @@ pub(crate) use self::embedded_document::EmbeddedDocument;
 use self::leap_seconds::LeapSeconds;
 pub(crate) use self::urls::Urls;
 
-/// The formats that are known.
+/// The names of the known formats.
 pub const NAMES: [&str; 19] = [
     "date",
     "time",
@@ -41,53 +50,59 @@ pub const NAMES: [&str; 19] = [
     "regex",
 ];
 
-/// The texts of a format, made once for all schemas; `None` if we do not know it.
+/// Returns the strings of a format, built once for all schemas; `None` if the format is unknown.
 pub(crate) fn format(name: &str) -> Option<Result<Expression, Error>> {
-    static MADE: [SetOnce<Option<Result<Expression, Error>>>; NAMES.len()] =
+    static FORMATS: [SetOnce<Option<Result<Expression, Error>>>; NAMES.len()] =
         [const { SetOnce::new() }; NAMES.len()];
-    let at = NAMES.iter().position(|&one| one == name)?;
-    MADE[at].get_or_init(|| made(name)).clone()
+    let index = NAMES.iter().position(|&one| one == name)?;
+    FORMATS[index].get_or_init(|| build_format(name)).clone()
 }
 
-fn made(name: &str) -> Option<Result<Expression, Error>> {
+/// Builds the strings of a format; `None` if it is unknown.
+fn build_format(name: &str) -> Option<Result<Expression, Error>> {
     let source = match name {
         "date" => date(),
-        "time" => return Some(any_time()),
-        "date-time" => return Some(any_date_time()),
+        "time" => return Some(time_or_leap_second()),
+        "date-time" => return Some(date_time_or_leap_second()),
         "regex" => return Some(Ok(Expression::custom(Arc::new(RegexSourceRecognizer::default())))),
         "duration" => duration(),
         "email" => email("[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]", "[ -!#-\\[\\]-~]", &hostname_labels()),
-        // RFC 6531 has letters beyond ASCII in its grammar; the rules of IDNA are not part of it.
+        // The grammar of RFC 6531 allows all non-ASCII letters, without the rules of IDNA.
         "idn-email" => email(
             "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10FFFF}-]",
             "[ -!#-\\[\\]-~\\u{80}-\\u{10FFFF}]",
-            &labels(&format!("{LETTERS}\\u{{80}}-\\u{{10FFFF}}"), "*"),
+            &dotted_labels(&format!("{ALPHANUMERIC}\\u{{80}}-\\u{{10FFFF}}"), "*"),
         ),
-        "hostname" => return Some(idna::names(false)),
-        "idn-hostname" => return Some(idna::names(true)),
+        "hostname" => return Some(idna::host_name_format(false)),
+        "idn-hostname" => return Some(idna::host_name_format(true)),
         "ipv4" => ipv4(),
         "ipv6" => ipv6(),
-        "uri" => uri(&ascii_characters(), ""),
-        "uri-reference" => reference(&ascii_characters(), ""),
-        "iri" => uri(&wide_characters(), PRIVATE),
-        "iri-reference" => reference(&wide_characters(), PRIVATE),
+        "uri" => uri(&uri_characters(), ""),
+        "uri-reference" => reference(&uri_characters(), ""),
+        "iri" => uri(&iri_characters(), PRIVATE_USE),
+        "iri-reference" => reference(&iri_characters(), PRIVATE_USE),
         "uri-template" => uri_template(),
         "uuid" => format!("{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"),
-        "json-pointer" => POINTER.to_owned(),
-        "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{POINTER})"),
+        "json-pointer" => JSON_POINTER.to_owned(),
+        "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{JSON_POINTER})"),
         _ => return None,
     };
-    Some(whole(&source))
+    Some(whole_pattern(&source))
 }
 
+/// A hexadecimal digit.
 const HEX: &str = "[0-9a-fA-F]";
-const POINTER: &str = "(?:/(?:[^~/]|~[01])*)*";
-const PRIVATE: &str = "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
+/// A JSON pointer (RFC 6901).
+const JSON_POINTER: &str = "(?:/(?:[^~/]|~[01])*)*";
+/// Private-use characters, as the inside of a class; an IRI's query may contain them (RFC 3987).
+const PRIVATE_USE: &str = "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
 
-fn whole(source: &str) -> Result<Expression, Error> {
+/// Parses a pattern that describes the whole string.
+fn whole_pattern(source: &str) -> Result<Expression, Error> {
     parse(source, PatternDialect::Ecma, PatternFlags::default()).map(Expression::pattern)
 }
 
+/// RFC 3339 `full-date`, with the days that a month has.
 fn date() -> String {
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])\
      |(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))\
@@ -95,41 +110,46 @@ fn date() -> String {
         .to_owned()
 }
 
-/// A time of day without leap seconds.
+/// RFC 3339 `full-time` without leap seconds.
 fn time() -> String {
     "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?\
      (?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
         .to_owned()
 }
 
-/// The same with leap seconds, which are at 23:59:60 in UTC.
-fn any_time() -> Result<Expression, Error> {
-    Expression::union(vec![whole(&time())?, Expression::custom(Arc::new(LeapSeconds))])
+/// RFC 3339 `full-time` with leap seconds, which are at 23:59:60 in UTC.
+fn time_or_leap_second() -> Result<Expression, Error> {
+    Expression::union(vec![whole_pattern(&time())?, Expression::custom(Arc::new(LeapSeconds))])
 }
 
-fn any_date_time() -> Result<Expression, Error> {
-    Expression::concat(vec![whole(&format!("{}[Tt]", date()))?, any_time()?])
+/// RFC 3339 `date-time` with leap seconds.
+fn date_time_or_leap_second() -> Result<Expression, Error> {
+    Expression::concat(vec![whole_pattern(&format!("{}[Tt]", date()))?, time_or_leap_second()?])
 }
 
+/// RFC 3339, appendix A, `duration`.
 fn duration() -> String {
     let times = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
     let dates = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)";
     format!("P(?:[0-9]+W|{dates}(?:{times})?|{times})")
 }
 
-/// Letters and digits, as the inside of a class.
-const LETTERS: &str = "a-zA-Z0-9";
+/// ASCII letters and digits, as the inside of a class.
+const ALPHANUMERIC: &str = "a-zA-Z0-9";
 
+/// Host labels of at most 63 ASCII characters, without a length limit on the name.
 fn hostname_labels() -> String {
-    labels(LETTERS, "{0,61}")
+    dotted_labels(ALPHANUMERIC, "{0,61}")
 }
 
-/// Labels of these letters, with hyphens within them; so many characters are between their ends.
-fn labels(letters: &str, between: &str) -> String {
+/// One or more labels of `letters`, with hyphens only inside a label. `between` quantifies the
+/// characters between its first and last one.
+fn dotted_labels(letters: &str, between: &str) -> String {
     let label = format!("[{letters}](?:[{letters}-]{between}[{letters}])?");
     format!("{label}(?:\\.{label})*")
 }
 
+/// An email address (RFC 5321, `Mailbox`) with the given characters of atoms and quoted strings.
 fn email(atom: &str, quoted: &str, domain: &str) -> String {
     format!(
         "(?:{atom}+(?:\\.{atom}+)*|\"(?:{quoted}|\\\\[ -~])*\")@(?:{domain}|\\[(?:{}|IPv6:{})\\])",
@@ -138,11 +158,13 @@ fn email(atom: &str, quoted: &str, domain: &str) -> String {
     )
 }
 
+/// A dotted IPv4 address without leading zeros.
 fn ipv4() -> String {
     let byte = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
     format!("{byte}(?:\\.{byte}){{3}}")
 }
 
+/// An IPv6 address (RFC 4291, section 2.2): all eight groups, or one `::` in place of some.
 fn ipv6() -> String {
     let group = format!("{HEX}{{1,4}}");
     let last = format!("(?:{group}:{group}|{})", ipv4());
@@ -163,12 +185,13 @@ fn ipv6() -> String {
     format!("(?:{})", forms.join("|"))
 }
 
-/// The inside of the class of unreserved characters.
-fn ascii_characters() -> String {
+/// The unreserved characters of RFC 3986, as the inside of a class.
+fn uri_characters() -> String {
     "A-Za-z0-9._~\\-".to_owned()
 }
 
-fn wide_characters() -> String {
+/// The unreserved characters of RFC 3987, as the inside of a class.
+fn iri_characters() -> String {
     let mut ranges = "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}".to_owned();
     for plane in 1..=14u32 {
         let first = if plane == 14 { 0xE1000 } else { plane << 16 };
@@ -177,8 +200,9 @@ fn wide_characters() -> String {
     format!("{ranges}A-Za-z0-9._~\\-")
 }
 
-/// `hierarchy ? query # fragment` of RFC 3986 and RFC 3987, by what the path may begin with.
-fn parts(unreserved: &str, private: &str, paths: &str) -> String {
+/// Everything after the scheme of RFC 3986 and RFC 3987: `hierarchy ? query # fragment`. `paths` is
+/// the path without a leading slash, where `<one>` and `<first>` stand for its characters.
+fn after_scheme(unreserved: &str, private: &str, paths: &str) -> String {
     let percent = format!("%{HEX}{{2}}");
     let name = format!("(?:[{unreserved}!$&'()*+,;=]|{percent})*");
     let user = format!("(?:(?:[{unreserved}!$&'()*+,;=:]|{percent})*@)?");
@@ -195,16 +219,19 @@ fn parts(unreserved: &str, private: &str, paths: &str) -> String {
     format!("(?:{authority}|{absolute}|{rootless})?(?:\\?{query})?(?:#{fragment})?")
 }
 
+/// A URI, or an IRI with a wider class of unreserved characters.
 fn uri(unreserved: &str, private: &str) -> String {
-    let rest = parts(unreserved, private, "<one>+(?:/<one>*)*");
+    let rest = after_scheme(unreserved, private, "<one>+(?:/<one>*)*");
     format!("[A-Za-z][A-Za-z0-9+.-]*:{rest}")
 }
 
+/// A URI or a relative reference, whose first segment has no colon.
 fn reference(unreserved: &str, private: &str) -> String {
-    let relative = parts(unreserved, private, "<first>+(?:/<one>*)*");
+    let relative = after_scheme(unreserved, private, "<first>+(?:/<one>*)*");
     format!("(?:{}|{relative})", uri(unreserved, private))
 }
 
+/// A URI template (RFC 6570).
 fn uri_template() -> String {
     let percent = format!("%{HEX}{{2}}");
     let letter = format!("(?:[A-Za-z0-9_]|{percent})");
@@ -221,7 +248,7 @@ mod tests {
     use formalm_automata::{Automaton, AutomatonLimits, Machine};
 
     #[test]
-    fn formats_hold_what_the_standards_say() {
+    fn formats_accept_the_strings_of_their_standards() {
         let cases = [
             ("date", "2024-02-29", true),
             ("date", "2023-02-29", false),

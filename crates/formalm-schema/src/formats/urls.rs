@@ -1,9 +1,21 @@
-//! URLs with hosts of the internet: a pattern, and what no pattern says of encoded labels.
+//! URLs that match a pattern and whose encoded host labels (`xn--`) decode.
 //!
-//! A regular machine reads the pattern, for which an encoded label (`xn--`) is like any other. Beside
-//! it the host is followed, from the end of the scheme or of the user on, and refuses what does not
-//! decode ([`Domains`]). What stands before `@` may be the name of a user as well as a host, so a host
-//! that is wrong lives on as long as the pattern takes an `@`.
+//! ```text
+//!  state = (state of the pattern's automaton, part of the URL)
+//!
+//!  wss://user@xn--tda.example:80/path
+//!  │    │ │   └─ Host(Name)     │ └─ PatternOnly
+//!  │    │ └ Host(…), restarted after `@`
+//!  │    └─ Slashes              └─ Host(AfterHost)
+//!  └─ Scheme
+//! ```
+//!
+//! A regular automaton reads the pattern, to which an encoded label is like any other. In parallel
+//! the host is tracked and rejects labels that do not decode ([`Domains`]). The characters before
+//! `@` may be a user name or a host, so an invalid host stays viable while the pattern accepts `@`.
+//!
+//! Rejected: a recognizer of the host alone, intersected with the pattern. Then "no host ends in a
+//! number" takes a search for each character.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,166 +29,181 @@ use rustc_hash::FxHashMap;
 
 use super::idna::{Domain, Domains, StateInterner};
 
-/// Schemes whose hosts are names of the internet.
+/// The special schemes of the URL standard, whose hosts are domain names.
 const SPECIAL: [&str; 6] = ["file", "ftp", "http", "https", "ws", "wss"];
 
-/// Characters that what follows a scheme misses at most, wherever it was begun: an address of
-/// version 6 and brackets (17), or an encoded label (11).
-const FAR: u32 = 64;
+/// Upper bound, in characters, on a shortest completion of any state after the scheme. An IPv6
+/// address with brackets takes 17, an encoded label 11; the rest is slack. Chosen, not measured.
+const MAX_MISSING_CHARS: u32 = 64;
 
-/// Parts of a URL.
+/// The part of a URL that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    /// A scheme that may be one of the internet.
+enum UrlPart {
+    /// The start of a scheme that may be special.
     Scheme(String),
-    /// Any other.
+    /// Any other scheme.
     OtherScheme,
-    /// The slashes after a scheme of the internet, so many of them.
+    /// The slashes after a special scheme: how many were read.
     Slashes(usize),
-    Host(Host),
-    /// What the pattern says all of.
-    Rest,
+    /// The authority: user, host, port.
+    Host(UrlHost),
+    /// A part that only the pattern constrains.
+    PatternOnly,
 }
 
-/// What stands between the slashes, or the user, and what follows the host.
+/// The state of an authority, which restarts after a user name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Host {
+enum UrlHost {
+    /// A domain name.
     Name(Domain),
-    /// An address in brackets, or what follows a host.
-    Over,
-    /// No host; what may still be a user.
-    Wrong,
+    /// Inside brackets, or after the host.
+    AfterHost,
+    /// An invalid host, which may still be a user name.
+    Invalid,
 }
 
-/// A beginning of a URL: the state of the pattern, and the part.
-type Place = (StateId, Part);
+/// The state of the pattern's automaton, and the part of the URL.
+type UrlState = (StateId, UrlPart);
 
-/// Reads URLs.
+/// A recognizer of URLs.
 #[derive(Debug)]
 pub(crate) struct Urls {
     pattern: Arc<Automaton>,
     domains: Arc<Domains>,
-    /// Whether commas separate several hosts.
-    is_multiple: bool,
-    places: StateInterner<Place>,
-    /// Bytes that the pattern misses, by its states.
-    least: Arc<ForkSafeMutex<FxHashMap<StateId, u32>>>,
-    /// Whether the pattern met a limit.
-    gave_up: Arc<AtomicBool>,
+    /// `true` if commas separate several hosts.
+    allows_several_hosts: bool,
+    states: StateInterner<UrlState>,
+    /// Minimum bytes that complete the pattern, by its state.
+    min_bytes: Arc<ForkSafeMutex<FxHashMap<StateId, u32>>>,
+    /// Set when the pattern's automaton exceeds a limit.
+    limit_reached: Arc<AtomicBool>,
 }
 
 impl Urls {
-    /// The URLs that match a pattern; `None` if there are none.
-    pub(crate) fn of(pattern: &Expression, is_multiple: bool) -> Result<Option<Urls>, Error> {
+    /// Returns the recognizer of the URLs that match a pattern, or `None` if no string does.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the errors of building the pattern's automaton.
+    pub(crate) fn of(
+        pattern: &Expression,
+        allows_several_hosts: bool,
+    ) -> Result<Option<Urls>, Error> {
         let Some(pattern) = Automaton::of(pattern, AutomatonLimits::default())? else {
             return Ok(None);
         };
         Ok(Some(Urls {
             pattern: Arc::new(pattern),
             domains: Arc::new(Domains::new()?),
-            is_multiple,
-            places: StateInterner::default(),
-            least: Arc::default(),
-            gave_up: Arc::default(),
+            allows_several_hosts,
+            states: StateInterner::default(),
+            min_bytes: Arc::default(),
+            limit_reached: Arc::default(),
         }))
     }
 
-    fn known<T>(&self, answer: Result<T, Error>) -> Option<T> {
+    /// Returns the answer; notes the limit that an error reports.
+    fn or_record_limit<T>(&self, answer: Result<T, Error>) -> Option<T> {
         if answer.is_err() {
-            self.gave_up.store(true, Ordering::Relaxed);
+            self.limit_reached.store(true, Ordering::Relaxed);
         }
         answer.ok()
     }
 
-    /// The state of the pattern after a character of ASCII. A deadline that ends a step looks like a
-    /// refusal here; the limits of the pattern bound it.
-    fn matched(&self, state: StateId, c: char) -> Option<StateId> {
+    /// Returns the pattern's state after an ASCII character. A step that a deadline ends would look
+    /// like a rejection; the automaton's own limits bound it instead.
+    fn pattern_step(&self, state: StateId, c: char) -> Option<StateId> {
         let byte = u8::try_from(c).ok().filter(u8::is_ascii)?;
-        self.known(without_deadline(|| self.pattern.step(state, byte)))?
+        self.or_record_limit(without_deadline(|| self.pattern.step(state, byte)))?
     }
 
-    /// The part after one more character; `None` where a host ends that is none.
-    fn part_after(&self, part: &Part, c: char) -> Option<Part> {
+    /// Returns the part after `c`, or `None` if an invalid host ends here.
+    fn part_after(&self, part: &UrlPart, c: char) -> Option<UrlPart> {
         Some(match part {
-            Part::Scheme(scheme) if c == ':' => match SPECIAL.contains(&scheme.as_str()) {
-                true => Part::Slashes(0),
-                false => Part::Rest,
+            UrlPart::Scheme(scheme) if c == ':' => match SPECIAL.contains(&scheme.as_str()) {
+                true => UrlPart::Slashes(0),
+                false => UrlPart::PatternOnly,
             },
-            Part::Scheme(scheme) => {
+            UrlPart::Scheme(scheme) => {
                 let scheme = format!("{scheme}{c}");
                 match SPECIAL.iter().any(|one| one.starts_with(&scheme)) {
-                    true => Part::Scheme(scheme),
-                    false => Part::OtherScheme,
+                    true => UrlPart::Scheme(scheme),
+                    false => UrlPart::OtherScheme,
                 }
             }
-            Part::OtherScheme if c == ':' => Part::Rest,
-            Part::OtherScheme => Part::OtherScheme,
-            Part::Slashes(0) => Part::Slashes(1),
-            Part::Slashes(_) => Part::Host(Host::Name(Domain::start())),
-            Part::Host(host) => return self.host_after(host, c),
-            Part::Rest => Part::Rest,
+            UrlPart::OtherScheme if c == ':' => UrlPart::PatternOnly,
+            UrlPart::OtherScheme => UrlPart::OtherScheme,
+            UrlPart::Slashes(0) => UrlPart::Slashes(1),
+            UrlPart::Slashes(_) => UrlPart::Host(UrlHost::Name(Domain::start())),
+            UrlPart::Host(host) => return self.host_after(host, c),
+            UrlPart::PatternOnly => UrlPart::PatternOnly,
         })
     }
 
-    fn host_after(&self, host: &Host, c: char) -> Option<Part> {
-        let is_comma = self.is_multiple && c == ',';
+    /// Returns the part after `c` inside an authority.
+    fn host_after(&self, host: &UrlHost, c: char) -> Option<UrlPart> {
+        let is_comma = self.allows_several_hosts && c == ',';
         if is_comma || matches!(c, '/' | '?' | '#') {
-            let next = if is_comma { Part::Host(Host::Name(Domain::start())) } else { Part::Rest };
+            let next = if is_comma {
+                UrlPart::Host(UrlHost::Name(Domain::start()))
+            } else {
+                UrlPart::PatternOnly
+            };
             return self.is_complete(host).then_some(next);
         }
-        Some(Part::Host(match (host, c) {
-            (_, '@') => Host::Name(Domain::start()),
-            (Host::Name(domain), ':') if self.domains.is_complete(domain) => Host::Over,
-            (Host::Name(domain), '[') if *domain == Domain::start() => Host::Over,
-            (Host::Name(domain), _) => {
-                self.domains.after(domain, c).map_or(Host::Wrong, Host::Name)
+        Some(UrlPart::Host(match (host, c) {
+            (_, '@') => UrlHost::Name(Domain::start()),
+            (UrlHost::Name(domain), ':') if self.domains.is_complete(domain) => UrlHost::AfterHost,
+            (UrlHost::Name(domain), '[') if *domain == Domain::start() => UrlHost::AfterHost,
+            (UrlHost::Name(domain), _) => {
+                self.domains.after(domain, c).map_or(UrlHost::Invalid, UrlHost::Name)
             }
-            (Host::Over, _) => Host::Over,
-            (Host::Wrong, _) => Host::Wrong,
+            (UrlHost::AfterHost, _) => UrlHost::AfterHost,
+            (UrlHost::Invalid, _) => UrlHost::Invalid,
         }))
     }
 
-    fn is_complete(&self, host: &Host) -> bool {
+    fn is_complete(&self, host: &UrlHost) -> bool {
         match host {
-            Host::Name(domain) => self.domains.is_complete(domain),
-            Host::Over => true,
-            Host::Wrong => false,
+            UrlHost::Name(domain) => self.domains.is_complete(domain),
+            UrlHost::AfterHost => true,
+            UrlHost::Invalid => false,
         }
     }
 
-    fn after(&self, (state, part): &Place, c: char) -> Option<Place> {
-        let state = self.matched(*state, c)?;
+    fn after(&self, (state, part): &UrlState, c: char) -> Option<UrlState> {
+        let state = self.pattern_step(*state, c)?;
         let part = self.part_after(part, c)?;
-        // A user ends with any `@`.
-        let is_wrong = part == Part::Host(Host::Wrong);
-        (!is_wrong || self.matched(state, '@').is_some()).then_some((state, part))
+        // An invalid host is viable only if it can still become a user name.
+        let is_invalid = part == UrlPart::Host(UrlHost::Invalid);
+        (!is_invalid || self.pattern_step(state, '@').is_some()).then_some((state, part))
     }
 
-    /// Bytes that the pattern misses.
-    fn pattern_misses(&self, state: StateId) -> u32 {
-        if let Some(&least) = self.least.lock().get(&state) {
+    /// Returns the minimum bytes that complete the pattern.
+    fn min_pattern_bytes(&self, state: StateId) -> u32 {
+        if let Some(&least) = self.min_bytes.lock().get(&state) {
             return least;
         }
-        let least = self.known(without_deadline(|| self.pattern.min_bytes(state)));
+        let least = self.or_record_limit(without_deadline(|| self.pattern.min_bytes(state)));
         let least = least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX));
-        self.least.lock().insert(state, least);
+        self.min_bytes.lock().insert(state, least);
         least
     }
 
-    fn is_member(&self, (state, part): &Place) -> bool {
-        let is_complete = !matches!(part, Part::Host(host) if !self.is_complete(host));
+    fn is_member(&self, (state, part): &UrlState) -> bool {
+        let is_complete = !matches!(part, UrlPart::Host(host) if !self.is_complete(host));
         is_complete && self.pattern.is_accepting(*state)
     }
 }
 
 impl CharRecognizer for Urls {
     fn start(&self) -> u32 {
-        self.places.intern((Machine::start(&*self.pattern), Part::Scheme(String::new())))
+        self.states.intern((Machine::start(&*self.pattern), UrlPart::Scheme(String::new())))
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
-        let next = self.after(&self.places.get(state), character)?;
-        Some(self.places.intern(next))
+        let next = self.after(&self.states.get(state), character)?;
+        Some(self.states.intern(next))
     }
 
     fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
@@ -184,55 +211,58 @@ impl CharRecognizer for Urls {
     }
 
     fn is_accepting(&self, state: u32) -> bool {
-        self.is_member(&self.places.get(state))
+        self.is_member(&self.states.get(state))
     }
 
     fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
-        let place = self.places.get(state);
-        if matches!(&place.1, Part::Host(Host::Name(domain)) if !domain.is_free()) {
+        let url_state = self.states.get(state);
+        if matches!(&url_state.1, UrlPart::Host(UrlHost::Name(domain)) if !domain.is_free()) {
             return (character, character);
         }
-        let next = self.after(&place, character.into());
-        let is_alike = |&byte: &u8| self.after(&place, byte.into()) == next;
-        let low = (0..character).rev().take_while(is_alike).last();
-        let high = (character + 1..0x80).take_while(is_alike).last();
+        let next = self.after(&url_state, character.into());
+        let is_same_step = |&byte: &u8| self.after(&url_state, byte.into()) == next;
+        let low = (0..character).rev().take_while(is_same_step).last();
+        let high = (character + 1..0x80).take_while(is_same_step).last();
         (low.unwrap_or(character), high.unwrap_or(character))
     }
 
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
-        let (matched, part) = self.places.get(state);
-        // Schemes may be of any length.
-        let far = match part {
-            Part::Scheme(_) | Part::OtherScheme => u32::MAX,
-            _ => FAR,
+        let (pattern_state, part) = self.states.get(state);
+        // Schemes have no maximum length.
+        let max_completion_chars = match part {
+            UrlPart::Scheme(_) | UrlPart::OtherScheme => u32::MAX,
+            _ => MAX_MISSING_CHARS,
         };
-        let (state, part, anywhere, most) = match &part {
-            Part::Host(Host::Name(domain)) => match domain.within_encoded() {
+        let (state, part, excluded_anywhere, most) = match &part {
+            UrlPart::Host(UrlHost::Name(domain)) => match domain.within_encoded() {
                 Some((_, 0)) => return None,
                 Some((domain, most)) => {
-                    let part = Part::Host(Host::Name(domain));
-                    // What no label has ends this one, or is refused here and after more of it.
+                    let part = UrlPart::Host(UrlHost::Name(domain));
+                    // A character outside labels ends this one, or is rejected in both states.
                     let is_letter = |byte: u8| {
-                        self.domains.has_letter(byte.into()) && !(self.is_multiple && byte == b',')
+                        self.domains.has_letter(byte.into())
+                            && !(self.allows_several_hosts && byte == b',')
                     };
-                    let is_read = |byte: u8| self.matched(matched, byte.into()).is_some();
-                    let anywhere = (0..0x80).filter(|&byte| !is_letter(byte) && is_read(byte));
-                    let anywhere = anywhere.fold(0, |set, byte| set | 1 << byte);
-                    let state = self.places.intern((matched, part.clone()));
-                    (state, part, anywhere, most as u32)
+                    let is_read =
+                        |byte: u8| self.pattern_step(pattern_state, byte.into()).is_some();
+                    let excluded_anywhere =
+                        (0..0x80).filter(|&byte| !is_letter(byte) && is_read(byte));
+                    let excluded_anywhere = excluded_anywhere.fold(0, |set, byte| set | 1 << byte);
+                    let state = self.states.intern((pattern_state, part.clone()));
+                    (state, part, excluded_anywhere, most as u32)
                 }
                 None => (state, part, 0, u32::MAX),
             },
             _ => (state, part, 0, u32::MAX),
         };
-        let name = format!("{} {part:?}", matched.number());
+        let name = format!("{} {part:?}", pattern_state.number());
         Some(RepresentativeState {
             state,
             name,
             excluded_first: 0,
-            excluded_anywhere: anywhere,
+            excluded_anywhere,
             max_chars: most,
-            max_completion_chars: far,
+            max_completion_chars,
         })
     }
 
@@ -240,14 +270,15 @@ impl CharRecognizer for Urls {
         if self.search_min_chars(state) > most {
             return Some(false);
         }
-        let (matched, part) = self.places.get(state);
+        let (pattern_state, part) = self.states.get(state);
         let is_free = match &part {
-            Part::Host(Host::Name(domain)) => domain.is_free(),
+            UrlPart::Host(UrlHost::Name(domain)) => domain.is_free(),
             _ => true,
         };
-        // A host that is not complete misses a letter, a user an `@` and a host. Any URL goes on
-        // with more characters of its last part, or with a path.
-        let ends = self.pattern_misses(matched) + if is_free { 2 } else { FAR };
+        // An incomplete host lacks a letter, a user name lacks `@` and a host. Any URL can be
+        // extended within its last part, or by a path.
+        let ends =
+            self.min_pattern_bytes(pattern_state) + if is_free { 2 } else { MAX_MISSING_CHARS };
         (most >= ends.max(least)).then_some(true)
     }
 
@@ -256,37 +287,37 @@ impl CharRecognizer for Urls {
     }
 
     fn min_chars(&self, state: u32) -> u32 {
-        let place = self.places.get(state);
-        self.pattern_misses(place.0).max(u32::from(!self.is_member(&place)))
+        let url_state = self.states.get(state);
+        self.min_pattern_bytes(url_state.0).max(u32::from(!self.is_member(&url_state)))
     }
 
     fn search_min_chars(&self, state: u32) -> u32 {
-        let missing = match &self.places.get(state).1 {
-            // Unless this is a user, which ends with one character and a host of one.
-            Part::Host(Host::Name(domain)) => self.domains.missing(domain).min(2),
+        let missing = match &self.states.get(state).1 {
+            // A user name may be completed by `@` and a host of one character.
+            UrlPart::Host(UrlHost::Name(domain)) => self.domains.min_missing_chars(domain).min(2),
             _ => 0,
         };
         self.min_chars(state).max(missing)
     }
 
     fn losses(&self) -> u32 {
-        self.places.losses() + u32::from(self.pattern.is_abandoned())
+        self.states.losses() + u32::from(self.pattern.is_abandoned())
     }
 
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
-        // Encoded labels are as many as texts.
+        // Encoded labels have as many states as inputs.
         Some(Arc::new(Urls {
             pattern: Arc::clone(&self.pattern),
             domains: Arc::clone(&self.domains),
-            is_multiple: self.is_multiple,
-            places: self.places.clone(),
-            least: Arc::clone(&self.least),
-            gave_up: Arc::clone(&self.gave_up),
+            allows_several_hosts: self.allows_several_hosts,
+            states: self.states.clone(),
+            min_bytes: Arc::clone(&self.min_bytes),
+            limit_reached: Arc::clone(&self.limit_reached),
         }))
     }
 
     fn hit_limit(&self) -> bool {
-        self.gave_up.swap(false, Ordering::Relaxed) | self.domains.gave_up()
+        self.limit_reached.swap(false, Ordering::Relaxed) | self.domains.take_limit_reached()
     }
 }
 
@@ -310,7 +341,7 @@ mod tests {
         text.chars().try_fold(start, |state, c| urls.step(state, c))
     }
 
-    const BEGINNINGS: [&str; 24] = [
+    const PREFIXES: [&str; 24] = [
         "",
         "w",
         "gi",
@@ -338,7 +369,7 @@ mod tests {
     ];
 
     #[test]
-    fn encoded_labels_are_decoded() {
+    fn encoded_labels_must_decode() {
         let urls = urls();
         let is_member = |text: &str| {
             read(&urls, urls.start(), text).is_some_and(|state| urls.is_accepting(state))
@@ -351,7 +382,7 @@ mod tests {
                 assert_eq!(is_member(&text), expected, "{host}");
                 assert_eq!(is_member(&format!("{text}:80/a@b")), expected, "{host}");
                 assert_eq!(is_member(&format!("file://{host}/")), expected, "{host}");
-                // A user may be called so, of letters alone.
+                // A user name of the same letters is fine.
                 let is_user = !host.contains(['1', '4']);
                 assert_eq!(is_member(&format!("{text}@a")), is_user, "{host}");
             }
@@ -359,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn long_labels_are_as_long_as_the_crate_takes_them() {
+    fn encoded_labels_have_the_length_limits_of_the_idna_crate() {
         let urls = urls();
         let read = |code: &str| read(&urls, urls.start(), &format!("ws://xn--{code}"));
         let is_member = |code: &str| read(code).is_some_and(|state| urls.is_accepting(state));
@@ -370,61 +401,68 @@ mod tests {
     }
 
     #[test]
-    fn urls_go_on_as_those_that_they_are_like() {
+    fn representatives_read_the_same_strings() {
         let urls = urls();
         let pieces =
             ["a", "-", ".", "/", ":", "@", "xn--", "tda", "_", "%", " ", "#", "1", "[", "s"];
-        let mut told = 0;
-        for beginning in BEGINNINGS {
-            let state = read(&urls, urls.start(), beginning).unwrap();
+        let mut compared = 0;
+        for prefix in PREFIXES {
+            let state = read(&urls, urls.start(), prefix).unwrap();
             for character in 0..0x80_u8 {
                 let (low, high) = urls.ascii_span(state, character);
                 assert!((low..=high).contains(&character));
                 let after = urls.step(state, character.into());
                 let is_same = (low..=high).all(|one| urls.step(state, one.into()) == after);
-                assert!(is_same, "{beginning:?} {low} {high}");
+                assert!(is_same, "{prefix:?} {low} {high}");
             }
-            let like = urls.representative(state).unwrap();
+            let representative = urls.representative(state).unwrap();
             for one in pieces {
                 for other in pieces {
                     for last in pieces {
                         let text = [one, other, last].concat();
-                        if text.bytes().any(|byte| like.excluded_anywhere >> byte & 1 != 0) {
+                        if text
+                            .bytes()
+                            .any(|byte| representative.excluded_anywhere >> byte & 1 != 0)
+                        {
                             continue;
                         }
-                        let goes = |from: u32| read(&urls, from, &text).is_some();
-                        assert_eq!(goes(state), goes(like.state), "{beginning:?} {text:?}");
-                        told += 1;
+                        let is_read = |from: u32| read(&urls, from, &text).is_some();
+                        assert_eq!(
+                            is_read(state),
+                            is_read(representative.state),
+                            "{prefix:?} {text:?}"
+                        );
+                        compared += 1;
                     }
                 }
             }
         }
-        assert!(told > 20_000, "{told}");
+        assert!(compared > 20_000, "{compared}");
     }
 
-    /// Whether a member has so many characters more, by trying all.
-    fn goes_on(urls: &Urls, state: u32, least: u32, most: u32) -> bool {
+    /// Decides by exhaustive search whether a member has `least` to `most` more characters.
+    fn has_member_by_trial(urls: &Urls, state: u32, least: u32, most: u32) -> bool {
         least == 0 && urls.is_accepting(state)
             || most > 0
                 && (b' '..0x7F)
                     .filter_map(|byte| urls.step(state, byte.into()))
-                    .any(|next| goes_on(urls, next, least.saturating_sub(1), most - 1))
+                    .any(|next| has_member_by_trial(urls, next, least.saturating_sub(1), most - 1))
     }
 
     #[test]
-    fn how_far_members_are_is_what_trying_finds() {
+    fn member_lengths_agree_with_exhaustive_search() {
         let urls = urls();
-        for beginning in BEGINNINGS {
-            let state = read(&urls, urls.start(), beginning).unwrap();
+        for prefix in PREFIXES {
+            let state = read(&urls, urls.start(), prefix).unwrap();
             let needs = urls.search_min_chars(state);
             for (least, most) in [(0, 0), (0, 1), (1, 1), (0, 2)] {
-                let tried = goes_on(&urls, state, least, most);
-                assert!(!tried || needs <= most, "{beginning:?} misses {needs}");
+                let tried = has_member_by_trial(&urls, state, least, most);
+                assert!(!tried || needs <= most, "{prefix:?} misses {needs}");
                 let found = urls.has_member_of_length(state, least, most);
-                assert!(found.is_none_or(|found| found == tried), "{beginning:?} {least} {most}");
+                assert!(found.is_none_or(|found| found == tried), "{prefix:?} {least} {most}");
             }
             let found = urls.has_member_of_length(state, 100, 100);
-            assert_eq!(found, Some(true), "{beginning:?}");
+            assert_eq!(found, Some(true), "{prefix:?}");
         }
     }
 }

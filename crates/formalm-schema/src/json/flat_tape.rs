@@ -1,7 +1,7 @@
 //! A JSON parser whose result is one flat array of values (a *tape*, as simdjson calls it).
 //!
 //! Parsing makes two allocations instead of one per value, and walking is sequential. Most schemas
-//! are read from here. The parser gives up on errors, deep nesting and huge texts; serde_json then
+//! are read from here. The parser gives up on errors, deep nesting and huge documents; serde_json then
 //! parses them and words the error.
 
 use rustc_hash::FxHashMap;

@@ -216,7 +216,7 @@ impl SolverContext {
             let kept = container.formulas[0];
             let demanded = self.child_demands(kept);
             let must = self.formulas.both(must, demanded);
-            // If not every value leads on, all of them must be known.
+            // If some values have no continuation, all of them must be known.
             let enough = if self.formulas.has_child(kept) { MAX_ENUMERATED } else { found.enough };
             let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
                 Enumeration::All(values) => values,

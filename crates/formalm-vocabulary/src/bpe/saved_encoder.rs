@@ -6,7 +6,7 @@
 //! payload: vocabulary fingerprint   tokenizer checksum   adjacency …   splitter …   pieces …
 //! ```
 //!
-//! Numbers are little-endian; lists and texts begin with their length as u64, as in a saved
+//! Numbers are little-endian; lists and strings begin with their length as u64, as in a saved
 //! vocabulary. A checksum is no proof of good intent, so the payload is checked: no number may
 //! point outside its table, and no token may be part of itself.
 

@@ -30,7 +30,7 @@ type CharPairs = Vec<(char, char)>;
 struct CaseTables {
     /// A character and its lower case, where they differ.
     lower: CharPairs,
-    /// The same pairs, reversed.
+    /// These pairs, reversed.
     raised: CharPairs,
     /// The first character of a character's upper case and the character, where they differ.
     upper: CharPairs,

@@ -1,4 +1,4 @@
-//! EBNF in two dialects, ISO/IEC 14977 and the W3C's, told from each other by the first definition:
+//! EBNF in two dialects, ISO/IEC 14977 and the W3C's, distinguished by the first definition:
 //! `=` or `::=`.
 
 mod iso_14977;

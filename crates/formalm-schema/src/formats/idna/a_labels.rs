@@ -1,4 +1,11 @@
-//! Labels of host names in their encoded form.
+//! Encoded labels (A-labels): what may follow `xn--` so that it decodes to a valid U-label.
+//!
+//! ```text
+//!  bcher-kva ──decode──► bücher ──ULabels──► valid ──encode──► bcher-kva, the same: a member
+//!  └ prefix?   1. the whole is a member
+//!              2. it is the ASCII part of a label, with non-ASCII letters inserted at a few places
+//!              3. more digits complete it: a bounded search, short ends first
+//! ```
 
 use std::sync::Arc;
 
@@ -8,50 +15,54 @@ use rustc_hash::FxHashMap;
 use super::punycode::{PunycodeDecoder, encode};
 use super::u_labels::{ULabelState, ULabels};
 
-/// Steps of the search for the end of a label; only at the longest labels does it take many, and
-/// one that takes more is left out.
-const STEPS: u32 = 100_000;
+/// Maximum number of steps of the search for the end of a label. Only the longest labels take many;
+/// a label that takes more is rejected. Chosen, not measured.
+const MAX_SEARCH_STEPS: u32 = 100_000;
 
-/// Texts of which it is kept whether some label begins so.
-const VIABLE: usize = 100_000;
+/// Maximum number of prefixes whose viability is cached; then the cache is cleared. Chosen, not
+/// measured.
+const MAX_CACHED_PREFIXES: usize = 100_000;
 
-/// Texts of which it is kept what they miss.
-const MISSING: usize = 10_000;
+/// Maximum number of prefixes whose missing characters are cached; then the cache is cleared.
+/// Chosen, not measured.
+const MAX_CACHED_MISSING: usize = 10_000;
 
-/// Digits of ends that are looked for before longer ones.
-const SHORT: usize = 3;
+/// Number of digits up to which ends are searched shortest first. Chosen, not measured.
+const SHORT_ENDS: usize = 3;
 
-/// What stands behind `xn--`, in lower case, for labels of other characters.
+/// The lower-case strings after `xn--` that encode a valid label, for one set of rules.
 #[derive(Debug)]
 pub(super) struct ALabels {
-    letters: Arc<ULabels>,
+    u_labels: Arc<ULabels>,
     viable: ForkSafeMutex<FxHashMap<(String, usize), bool>>,
     missing: ForkSafeMutex<FxHashMap<String, u32>>,
 }
 
 impl ALabels {
-    pub(super) fn new(letters: Arc<ULabels>) -> ALabels {
-        ALabels { letters, viable: ForkSafeMutex::default(), missing: ForkSafeMutex::default() }
+    /// Returns the encoded forms of the labels that `letters` accepts.
+    pub(super) fn new(u_labels: Arc<ULabels>) -> ALabels {
+        ALabels { u_labels, viable: ForkSafeMutex::default(), missing: ForkSafeMutex::default() }
     }
 
+    /// Returns `true` if a decoded string is a valid label.
     fn is_decoded(&self, text: &[char]) -> bool {
-        self.letters.read(text.iter().copied()).is_some_and(ULabelState::is_complete)
+        self.u_labels.read(text.iter().copied()).is_some_and(ULabelState::is_complete)
     }
 
-    /// Whether what follows the mark stands for a label. Letters mean the same in either case.
+    /// Returns `true` if `code`, after the prefix, encodes a valid label.
     pub(super) fn is_member(&self, code: &str) -> bool {
         let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
         let mut decoder = PunycodeDecoder::new(basic);
         let read = digits.chars().all(|digit| decoder.read(digit).is_some());
-        read && decoder.is_between()
+        read && decoder.is_at_character_boundary()
             && decoder.text.iter().any(|c| !c.is_ascii())
             && encode(&decoder.text) == code
             && self.is_decoded(&decoder.text)
     }
 
-    /// Whether some label of at most `most` octets begins with this text.
-    pub(super) fn is_viable(&self, code: &str, most: usize) -> bool {
-        let Some(room) = most.checked_sub(code.len()) else { return false };
+    /// Returns `true` if some code of at most `max_octets` octets starts with `code`.
+    pub(super) fn is_viable(&self, code: &str, max_octets: usize) -> bool {
+        let Some(room) = max_octets.checked_sub(code.len()) else { return false };
         if !code.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return false;
         }
@@ -60,44 +71,52 @@ impl ALabels {
         if let Some(&viable) = known.get(&key) {
             return viable;
         }
-        let viable = self.is_member(code) || self.has_basic(code, room) || self.goes_on(code, room);
-        if known.len() >= VIABLE {
+        let viable = self.is_member(code)
+            || self.is_viable_basic_part(code, room)
+            || self.has_digit_completion(code, room);
+        if known.len() >= MAX_CACHED_PREFIXES {
             known.clear();
         }
         known.insert(key, viable);
         viable
     }
 
-    /// Characters at least that a text which is no label misses to be one: exact up to two.
-    pub(super) fn missing(&self, code: &str) -> u32 {
+    /// Returns a lower bound on the characters that complete a code that is no member. It is exact
+    /// up to two.
+    pub(super) fn min_missing_chars(&self, code: &str) -> u32 {
         let known = || self.missing.lock();
         if let Some(&missing) = known().get(code) {
             return missing;
         }
-        // A hyphen more makes all before it the ASCII part.
+        // One more hyphen turns everything before it into the ASCII part.
         let missing = match () {
-            () if self.ends_with(code, 1) => 1,
-            () if self.ends_with(code, 2) || self.ends_with(&format!("{code}-"), 1) => 2,
+            () if self.completes_within(code, 1) => 1,
+            () if self.completes_within(code, 2)
+                || self.completes_within(&format!("{code}-"), 1) =>
+            {
+                2
+            }
             () => 3,
         };
         let known = &mut *known();
-        if known.len() >= MISSING {
+        if known.len() >= MAX_CACHED_MISSING {
             known.clear();
         }
         known.insert(code.to_owned(), missing);
         missing
     }
 
-    /// Whether so many digits more, or fewer, make the text a label.
-    fn ends_with(&self, code: &str, digits: usize) -> bool {
+    /// Returns `true` if at most `digits` more digits complete the code.
+    fn completes_within(&self, code: &str, digits: usize) -> bool {
         let (basic, read) = code.rsplit_once('-').unwrap_or(("", code));
         let mut decoder = PunycodeDecoder::new(basic);
-        read.chars().all(|digit| self.read(&mut decoder, digit))
+        read.chars().all(|digit| self.read_digit(&mut decoder, digit))
             && self.search(&decoder, &mut code.to_owned(), digits, &mut 0)
     }
 
-    /// Whether the text can be the ASCII part of a label with letters put in at a few places.
-    fn has_basic(&self, code: &str, room: usize) -> bool {
+    /// Returns `true` if the code can be the ASCII part of a label, with letters inserted at up to
+    /// three of a few places.
+    fn is_viable_basic_part(&self, code: &str, room: usize) -> bool {
         let basic: Vec<char> = code.chars().collect();
         let places = [0, 1, 2, 3, basic.len()].map(|place| place.min(basic.len()));
         (1..1u32 << places.len()).filter(|set| set.count_ones() <= 3).any(|set| {
@@ -112,30 +131,30 @@ impl ALabels {
         })
     }
 
-    /// Whether the digits behind the last hyphen can go on to the end of a label.
-    fn goes_on(&self, code: &str, room: usize) -> bool {
+    /// Returns `true` if more digits after the last hyphen complete a label.
+    fn has_digit_completion(&self, code: &str, room: usize) -> bool {
         let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
         let mut decoder = PunycodeDecoder::new(basic);
-        if !digits.chars().all(|digit| self.read(&mut decoder, digit)) {
+        if !digits.chars().all(|digit| self.read_digit(&mut decoder, digit)) {
             return false;
         }
-        // Most ends are short: those with the fewest digits are looked at first. Of the longer ones
-        // there are many where there are any.
+        // Most ends are short, so these are searched first, shortest first. If there are longer
+        // ones, there are many.
         let mut code = code.to_owned();
-        let mut tries = (0..=room.min(SHORT)).chain([room]);
+        let mut tries = (0..=room.min(SHORT_ENDS)).chain([room]);
         tries.any(|room| self.search(&decoder, &mut code, room, &mut 0))
     }
 
-    /// Reads a digit; whether that can be: a character that no label has stays in it.
-    fn read(&self, decoder: &mut PunycodeDecoder, digit: char) -> bool {
+    /// Reads a digit. Returns `false` if no label continues so: an invalid character stays in it.
+    fn read_digit(&self, decoder: &mut PunycodeDecoder, digit: char) -> bool {
         match decoder.read(digit) {
             None => false,
-            Some(Some(character)) => self.letters.valid.contains(character),
+            Some(Some(character)) => self.u_labels.valid.contains(character),
             Some(None) => true,
         }
     }
 
-    /// Whether at most so many digits more end a label.
+    /// Returns `true` if at most `room` more digits complete a label.
     fn search(
         &self,
         decoder: &PunycodeDecoder,
@@ -144,16 +163,17 @@ impl ALabels {
         steps: &mut u32,
     ) -> bool {
         *steps += 1;
-        if decoder.is_between() && self.is_member(code) {
+        if decoder.is_at_character_boundary() && self.is_member(code) {
             return true;
         }
-        if room == 0 || *steps > STEPS {
+        if room == 0 || *steps > MAX_SEARCH_STEPS {
             return false;
         }
         ('a'..='z').chain('0'..='9').any(|digit| {
             let mut next = decoder.clone();
             code.push(digit);
-            let found = self.read(&mut next, digit) && self.search(&next, code, room - 1, steps);
+            let found =
+                self.read_digit(&mut next, digit) && self.search(&next, code, room - 1, steps);
             code.pop();
             found
         })

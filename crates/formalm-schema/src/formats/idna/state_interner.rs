@@ -1,11 +1,12 @@
-//! Places in texts by number.
+//! An interner of recognizer states: a [`CharRecognizer`](formalm_automata::CharRecognizer) numbers
+//! its states itself.
 
 use std::hash::Hash;
 
 use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
-/// What a recognizer knows of the texts that it has read, by number.
+/// Interned states, numbered in order of discovery, under a fork-safe lock.
 #[derive(Debug)]
 pub(in crate::formats) struct StateInterner<T>(ForkSafeMutex<(Vec<T>, FxHashMap<T, u32>)>);
 
@@ -22,19 +23,22 @@ impl<T: Clone> Clone for StateInterner<T> {
 }
 
 impl<T: Clone + Eq + Hash> StateInterner<T> {
-    pub(in crate::formats) fn intern(&self, place: T) -> u32 {
-        let (list, ids) = &mut *self.0.lock();
-        *ids.entry(place.clone()).or_insert_with(|| {
-            list.push(place);
-            (list.len() - 1) as u32
+    /// Returns the number of a state.
+    pub(in crate::formats) fn intern(&self, state: T) -> u32 {
+        let (states, ids) = &mut *self.0.lock();
+        *ids.entry(state.clone()).or_insert_with(|| {
+            states.push(state);
+            (states.len() - 1) as u32
         })
     }
 
+    /// Returns a state by number.
     pub(in crate::formats) fn get(&self, id: u32) -> T {
         self.0.lock().0[id as usize].clone()
     }
 
-    /// How often all places were lost, see [`Recognizer::losses`].
+    /// Returns how often all states were lost, see
+    /// [`CharRecognizer::losses`](formalm_automata::CharRecognizer::losses).
     pub(in crate::formats) fn losses(&self) -> u32 {
         self.0.losses()
     }

@@ -1,5 +1,14 @@
-//! Labels of characters beyond ASCII, as RFC 5891 and 5892 or UTS #46 have them: which characters
-//! there are, which need others beside them, and that they are spelled in Unicode's normal form C.
+//! Labels of Unicode characters (U-labels): RFC 5891 to 5893, or UTS #46.
+//!
+//! A label is read in one pass with a fixed-size state. Four groups of rules apply:
+//!
+//! * which characters are allowed, and that no combining mark comes first;
+//! * contextual rules: `·` only between two `l`, joiners after a virama, and so on (RFC 5892,
+//!   appendix A);
+//! * the Bidi rule: one direction per label (RFC 5893);
+//! * normal form C: combining marks in order, and no pair that has a composed form.
+//!
+//! Every viable prefix can be completed by one of a few letters.
 
 use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse};
 use formalm_automata::{CharSet, Error};
@@ -7,69 +16,74 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unicode_tables::UnicodeTables;
 
-/// What the character that comes next has to be.
+/// A requirement on the next character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum RequiredNeighbor {
     Any,
-    /// After `l·`.
-    L,
-    /// After a Greek lower numeral sign.
+    /// Another `l`, after `l·`.
+    LatinL,
+    /// A Greek character, after the lower numeral sign.
     Greek,
-    /// After a non-joiner behind a letter that joins, marks aside.
+    /// A letter that joins to the right, after a non-joiner that follows a joining letter. Marks
+    /// may lie between.
     Joined,
 }
 
-/// The standard that labels follow.
+/// The standard that defines labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Standard {
-    /// RFC 5891 and 5892, as the formats of JSON Schema.
+    /// RFC 5891 and 5892, which the formats of JSON Schema refer to.
     Idna2008,
-    /// UTS #46 with the options of the URL standard: CheckBidi and CheckJoiners, no others.
+    /// UTS #46 with the options of the URL standard: only CheckBidi and CheckJoiners.
     Uts46,
 }
 
-/// Whether some label of the name reads from right to left.
+/// The kind of name that contains the label: without or with a right-to-left label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum ContextRules {
-    Left,
-    Right,
+pub(super) enum NameDirection {
+    LeftToRight,
+    RightToLeft,
 }
 
-/// The direction of a label, by RFC 5893.
+/// The direction of a label (RFC 5893).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Direction {
     Open,
-    Left,
-    Right,
+    LeftToRight,
+    RightToLeft,
 }
 
-/// A label that is being read.
+/// The state of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ULabelState {
-    /// Characters read, as far as it matters.
+    /// Number of characters read, saturated at 4.
     length: u8,
-    /// The last character, as far as it matters: `-`, `l`, a virama, a letter of Hebrew.
+    /// Number of hyphens at the end, saturated at 2.
     hyphens: u8,
+    /// The last character is `l`.
     after_l: bool,
+    /// The last character is a virama.
     after_virama: bool,
+    /// The last character is Hebrew.
     after_hebrew: bool,
-    /// A letter that joins to the left, and marks since.
+    /// The last character, marks aside, joins to the left.
     after_joining: bool,
     next: RequiredNeighbor,
-    /// A Katakana middle dot without a letter of Japanese so far.
-    lacks_kana: bool,
-    has_kana: bool,
-    /// Arabic digits of either kind.
+    /// A Katakana middle dot occurred, but no Japanese letter.
+    requires_japanese: bool,
+    has_japanese: bool,
+    /// Arabic-Indic and extended Arabic-Indic digits occurred; a label has one kind only.
     digits: [bool; 2],
-    is_wide: bool,
+    has_non_ascii: bool,
     direction: Direction,
-    /// Digits that read from left to right, and those of Arabic.
-    numbers: [bool; 2],
-    /// Whether its direction lets the label end here.
+    /// Bidi classes EN and AN occurred.
+    bidi_numbers: [bool; 2],
+    /// `true` if the Bidi rule lets the label end here.
     may_end: bool,
-    /// The last character that marks may become one with, and the order of the last mark.
+    /// The last character that a mark may compose with.
     starter: Option<char>,
-    order: u8,
+    /// The combining class of the last character.
+    combining_class: u8,
 }
 
 const EMPTY: ULabelState = ULabelState {
@@ -80,51 +94,51 @@ const EMPTY: ULabelState = ULabelState {
     after_hebrew: false,
     after_joining: false,
     next: RequiredNeighbor::Any,
-    lacks_kana: false,
-    has_kana: false,
+    requires_japanese: false,
+    has_japanese: false,
     digits: [false; 2],
-    is_wide: false,
+    has_non_ascii: false,
     direction: Direction::Open,
-    numbers: [false; 2],
+    bidi_numbers: [false; 2],
     may_end: false,
     starter: None,
-    order: 0,
+    combining_class: 0,
 };
 
-/// Reads labels; every beginning can go on with letters that are needed.
+/// The rules of labels under one standard, in one kind of name.
 #[derive(Debug)]
 pub(super) struct ULabels {
     standard: Standard,
-    beside: ContextRules,
-    to_left: CharSet,
-    arabic: CharSet,
-    numbers: CharSet,
-    to_right: CharSet,
-    nonspacing: CharSet,
+    name_direction: NameDirection,
+    right_to_left: CharSet,
+    arabic_digits: CharSet,
+    european_digits: CharSet,
+    left_to_right: CharSet,
+    nonspacing_marks: CharSet,
     pub(super) valid: CharSet,
     marks: CharSet,
     virama: CharSet,
-    left: CharSet,
-    right: CharSet,
+    joins_left: CharSet,
+    joins_right: CharSet,
     transparent: CharSet,
     greek: CharSet,
     hebrew: CharSet,
-    kana: CharSet,
-    /// Combining classes other than 0, by the characters from one to another; sorted.
-    orders: Vec<(char, char, u8)>,
-    /// What marks are one character with.
-    composed: FxHashMap<char, CharSet>,
+    japanese: CharSet,
+    /// Nonzero combining classes by range of characters, sorted.
+    combining_classes: Vec<(char, char, u8)>,
+    /// The starters that each mark composes with.
+    composing_starters: FxHashMap<char, CharSet>,
     starters: FxHashSet<char>,
 }
 
-/// Whether a character of Hangul may become one with the next: a leading consonant, or a syllable
-/// without a trailing one.
+/// Returns `true` if a Hangul character may compose with the next: a leading consonant, or a
+/// syllable without a trailing one.
 fn begins_syllable(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{1112}')
         || matches!(c, '\u{AC00}'..='\u{D7A3}') && (u32::from(c) - 0xAC00).is_multiple_of(28)
 }
 
-/// Whether two characters are one syllable of Hangul.
+/// Returns `true` if two characters compose to a Hangul syllable.
 fn are_one_syllable(first: char, second: char) -> bool {
     let seconds = match first {
         '\u{1100}'..='\u{1112}' => '\u{1161}'..='\u{1175}',
@@ -133,8 +147,8 @@ fn are_one_syllable(first: char, second: char) -> bool {
     begins_syllable(first) && seconds.contains(&second)
 }
 
-/// The characters of a class as patterns write it.
-fn written(source: &str) -> Result<CharSet, Error> {
+/// Returns the characters of a class in pattern syntax.
+fn script_class(source: &str) -> Result<CharSet, Error> {
     let pattern = parse(source, PatternDialect::Ecma, PatternFlags::default())?;
     Ok(match pattern.root {
         PatternNode::Class(set) => set,
@@ -143,24 +157,26 @@ fn written(source: &str) -> Result<CharSet, Error> {
 }
 
 impl ULabels {
+    /// Returns the rules, read from the generated tables.
     pub(super) fn new(
         tables: &UnicodeTables,
         standard: Standard,
-        beside: ContextRules,
+        name_direction: NameDirection,
     ) -> Result<ULabels, Error> {
-        let mut orders = Vec::new();
-        for (order, set) in tables.named("order:") {
-            let order = order.parse().unwrap_or(0);
-            orders.extend(set.ranges().iter().map(|&(first, last)| (first, last, order)));
+        let mut combining_classes = Vec::new();
+        for (combining_class, set) in tables.with_prefix("order:") {
+            let combining_class = combining_class.parse().unwrap_or(0);
+            combining_classes
+                .extend(set.ranges().iter().map(|&(first, last)| (first, last, combining_class)));
         }
-        orders.sort_unstable();
-        let mut composed = FxHashMap::default();
+        combining_classes.sort_unstable();
+        let mut composing_starters = FxHashMap::default();
         let mut starters = FxHashSet::default();
-        for (mark, set) in tables.named("compose:") {
+        for (mark, set) in tables.with_prefix("compose:") {
             let mark = u32::from_str_radix(mark, 16).ok().and_then(char::from_u32);
             let ranges = set.ranges().iter();
             starters.extend(ranges.flat_map(|&(first, last)| first..=last));
-            composed.extend(mark.map(|mark| (mark, set)));
+            composing_starters.extend(mark.map(|mark| (mark, set)));
         }
         let valid = match standard {
             Standard::Idna2008 => tables.set("valid"),
@@ -168,33 +184,35 @@ impl ULabels {
         };
         Ok(ULabels {
             standard,
-            beside,
-            to_left: tables.set("R"),
-            arabic: tables.set("AN"),
-            numbers: tables.set("EN"),
-            to_right: tables.set("L"),
-            nonspacing: tables.set("NSM"),
+            name_direction,
+            right_to_left: tables.set("R"),
+            arabic_digits: tables.set("AN"),
+            european_digits: tables.set("EN"),
+            left_to_right: tables.set("L"),
+            nonspacing_marks: tables.set("NSM"),
             valid,
             marks: tables.set("mark"),
             virama: tables.set("virama"),
-            left: tables.set("left"),
-            right: tables.set("right"),
+            joins_left: tables.set("left"),
+            joins_right: tables.set("right"),
             transparent: tables.set("transparent"),
-            greek: written("\\p{Script=Greek}")?,
-            hebrew: written("\\p{Script=Hebrew}")?,
-            kana: written("[\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Han}]")?,
-            orders,
-            composed,
+            greek: script_class("\\p{Script=Greek}")?,
+            hebrew: script_class("\\p{Script=Hebrew}")?,
+            japanese: script_class("[\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Han}]")?,
+            combining_classes,
+            composing_starters,
             starters,
         })
     }
 
-    fn order(&self, c: char) -> u8 {
-        let after = self.orders.partition_point(|&(first, ..)| first <= c);
-        let found = after.checked_sub(1).map(|at| self.orders[at]);
-        found.filter(|&(_, last, _)| c <= last).map_or(0, |(.., order)| order)
+    /// Returns the canonical combining class of a character.
+    fn combining_class(&self, c: char) -> u8 {
+        let after = self.combining_classes.partition_point(|&(first, ..)| first <= c);
+        let found = after.checked_sub(1).map(|at| self.combining_classes[at]);
+        found.filter(|&(_, last, _)| c <= last).map_or(0, |(.., combining_class)| combining_class)
     }
 
+    /// Returns the state after one more character, or `None` if no label continues with it.
     pub(super) fn after(&self, label: ULabelState, c: char) -> Option<ULabelState> {
         let is_strict = self.standard == Standard::Idna2008;
         if !self.valid.contains(c) || label.length == 0 && self.marks.contains(c) {
@@ -204,7 +222,7 @@ impl ULabels {
         self.read_neighbors(label, c, &mut next)?;
         self.read_normal(label, c, &mut next)?;
         self.read_direction(label, c, &mut next)?;
-        next.is_wide |= !c.is_ascii();
+        next.has_non_ascii |= !c.is_ascii();
         if !is_strict {
             return Some(next);
         }
@@ -221,21 +239,21 @@ impl ULabels {
         if next.digits == [true, true] {
             return None;
         }
-        next.has_kana |= self.kana.contains(c);
-        next.lacks_kana = (label.lacks_kana || c == '\u{30FB}') && !next.has_kana;
+        next.has_japanese |= self.japanese.contains(c);
+        next.requires_japanese = (label.requires_japanese || c == '\u{30FB}') && !next.has_japanese;
         Some(next)
     }
 
-    /// Characters that need others before or behind them.
+    /// Applies the contextual rules: characters that require others before or after them.
     fn read_neighbors(&self, label: ULabelState, c: char, next: &mut ULabelState) -> Option<()> {
         let is_strict = self.standard == Standard::Idna2008;
-        let is_through = self.transparent.contains(c);
-        let waits = label.next == RequiredNeighbor::Joined && is_through;
+        let is_transparent = self.transparent.contains(c);
+        let waits = label.next == RequiredNeighbor::Joined && is_transparent;
         let fits = match label.next {
             RequiredNeighbor::Any => true,
-            RequiredNeighbor::L => c == 'l',
+            RequiredNeighbor::LatinL => c == 'l',
             RequiredNeighbor::Greek => self.greek.contains(c),
-            RequiredNeighbor::Joined => is_through || self.right.contains(c),
+            RequiredNeighbor::Joined => is_transparent || self.joins_right.contains(c),
         };
         let follows = match c {
             '\u{200D}' => label.after_virama,
@@ -252,63 +270,70 @@ impl ULabels {
             _ if waits => RequiredNeighbor::Joined,
             '\u{200C}' if !label.after_virama => RequiredNeighbor::Joined,
             _ if !is_strict => RequiredNeighbor::Any,
-            '\u{B7}' => RequiredNeighbor::L,
+            '\u{B7}' => RequiredNeighbor::LatinL,
             '\u{375}' => RequiredNeighbor::Greek,
             _ => RequiredNeighbor::Any,
         };
         next.after_l = c == 'l';
         next.after_virama = self.virama.contains(c);
         next.after_hebrew = self.hebrew.contains(c);
-        next.after_joining = self.left.contains(c) || label.after_joining && is_through;
+        next.after_joining = self.joins_left.contains(c) || label.after_joining && is_transparent;
         Some(())
     }
 
-    /// Letters of one direction, ended by one of them.
+    /// Applies the Bidi rule: letters of one direction, and a letter or digit at the end.
     fn read_direction(&self, label: ULabelState, c: char, next: &mut ULabelState) -> Option<()> {
-        let (left, right) = (self.to_right.contains(c), self.to_left.contains(c));
-        let (number, arabic) = (self.numbers.contains(c), self.arabic.contains(c));
-        if self.beside == ContextRules::Left {
+        let (is_left_to_right, is_right_to_left) =
+            (self.left_to_right.contains(c), self.right_to_left.contains(c));
+        let (is_european, is_arabic) =
+            (self.european_digits.contains(c), self.arabic_digits.contains(c));
+        if self.name_direction == NameDirection::LeftToRight {
             next.may_end = true;
-            return (!right && !arabic).then_some(());
+            return (!is_right_to_left && !is_arabic).then_some(());
         }
         next.direction = match label.direction {
-            Direction::Open if left => Direction::Left,
-            Direction::Open if right => Direction::Right,
+            Direction::Open if is_left_to_right => Direction::LeftToRight,
+            Direction::Open if is_right_to_left => Direction::RightToLeft,
             Direction::Open => return None,
             known => known,
         };
-        next.numbers = [label.numbers[0] || number, label.numbers[1] || arabic];
+        next.bidi_numbers =
+            [label.bidi_numbers[0] || is_european, label.bidi_numbers[1] || is_arabic];
         let fits = match next.direction {
-            Direction::Right => {
-                // What needs letters that read from left to right never gets them.
+            Direction::RightToLeft => {
+                // These require left-to-right letters later, which cannot come.
                 let is_strict = self.standard == Standard::Idna2008;
                 let lacking = is_strict && matches!(c, '\u{375}' | '\u{30FB}');
-                !left && !lacking && next.numbers != [true, true]
+                !is_left_to_right && !lacking && next.bidi_numbers != [true, true]
             }
-            _ => !right && !arabic,
+            _ => !is_right_to_left && !is_arabic,
         };
-        if !self.nonspacing.contains(c) {
-            next.may_end = left || right || number || arabic;
+        if !self.nonspacing_marks.contains(c) {
+            next.may_end = is_left_to_right || is_right_to_left || is_european || is_arabic;
         }
         fits.then_some(())
     }
 
-    /// Marks in their order, and none that is one character with what it stands behind.
+    /// Applies normal form C: marks in canonical order, and none that composes with its starter.
     fn read_normal(&self, label: ULabelState, c: char, next: &mut ULabelState) -> Option<()> {
-        let order = self.order(c);
-        if order > 0 && order < label.order {
+        let combining_class = self.combining_class(c);
+        if combining_class > 0 && combining_class < label.combining_class {
             return None;
         }
-        let reaches = if order > 0 { label.order < order } else { label.order == 0 };
+        let reaches = if combining_class > 0 {
+            label.combining_class < combining_class
+        } else {
+            label.combining_class == 0
+        };
         let composes = |starter: &char| {
-            self.composed.get(&c).is_some_and(|starters| starters.contains(*starter))
+            self.composing_starters.get(&c).is_some_and(|starters| starters.contains(*starter))
                 || are_one_syllable(*starter, c)
         };
         if reaches && label.starter.as_ref().is_some_and(composes) {
             return None;
         }
-        next.order = order;
-        if order == 0 {
+        next.combining_class = combining_class;
+        if combining_class == 0 {
             let composes = |c: &char| self.starters.contains(c) || begins_syllable(*c);
             next.starter = Some(c).filter(composes);
         }
@@ -317,12 +342,12 @@ impl ULabels {
 }
 
 impl ULabels {
-    /// The label after a text; `None` if none begins so.
+    /// Returns the state after a string, or `None` if no label starts with it.
     pub(super) fn read(&self, text: impl IntoIterator<Item = char>) -> Option<ULabelState> {
         text.into_iter().try_fold(EMPTY, |label, c| self.after(label, c))
     }
 
-    /// The characters of labels from `first` to `last`.
+    /// Returns the characters of labels from `first` to `last`.
     pub(super) fn valid_within(&self, first: char, last: char) -> impl Iterator<Item = char> {
         let within = CharSet::from_ranges([(first, last)]).intersection(&self.valid);
         let ranges = within.ranges().to_vec().into_iter();
@@ -331,12 +356,12 @@ impl ULabels {
 }
 
 impl ULabelState {
-    /// Whether this is a whole label.
+    /// Returns `true` if the string read is a label.
     pub(super) fn is_complete(self) -> bool {
-        self.is_wide
+        self.has_non_ascii
             && self.may_end
             && self.hyphens == 0
             && self.next == RequiredNeighbor::Any
-            && !self.lacks_kana
+            && !self.requires_japanese
     }
 }

@@ -161,7 +161,7 @@ impl SolverContext {
     }
 }
 
-/// Whether a rule applies to the names of a branch.
+/// The relation of a rule to the names of a branch.
 enum RuleApplies {
     Always,
     Never,
