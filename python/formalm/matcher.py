@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.texts import SPECIAL, checked_seconds, shown_bytes, shown_text
-from formalm.languages.derivations import Derivations, Expected
+from formalm.automata.encoding import SPECIAL, checked_seconds, shown_bytes, shown_text
+from formalm.languages.grammar_queries import Derivations, Expected
 
 if TYPE_CHECKING:
     from formalm.constraint import Constraint

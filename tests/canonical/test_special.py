@@ -19,7 +19,7 @@ from formalm import (
     Vocabulary,
     VocabularyError,
 )
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from tests.canonical.cases import PIECES, trained
 
 CALL, DONE = SpecialToken("<|call|>"), SpecialToken("<|done|>")

@@ -18,7 +18,7 @@ from formalm.suites import (
     luhn,
     run_suite,
 )
-from formalm.suites.free import begins_with
+from formalm.suites.free_text import begins_with
 from tests.suites.texts import MODEL, VOCABULARY
 
 HEAD = 'format = "formalm-suite"\nversion = 1\nname = "tiny.facts"\ntitle = "?"\n'
@@ -303,7 +303,7 @@ def test_servers_are_asked_slowly_and_once_each() -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread
 
-    from formalm.suites.requests import Server
+    from formalm.suites.url_requests import Server
 
     seen = []
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formalm.query.toml import toml_key, toml_value
-from formalm.suites.places import places_of
+from formalm.suites.toml_locations import places_of
 
 loads = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.queue import Queue
-from formalm.drivers.roots import encodings, roots_of
+from formalm.drivers.node_queue import Queue
+from formalm.drivers.query_contexts import encodings, roots_of
+from formalm.drivers.query_execution import Task
 from formalm.drivers.search import Search
-from formalm.drivers.sequences import Sequences
-from formalm.drivers.task import Task
-from formalm.drivers.trie import Trie
+from formalm.drivers.sequence_trie import Trie
+from formalm.drivers.token_search import Sequences
 from formalm.models import Session
 from formalm.query import Decoding
 from formalm.query.decoding import best

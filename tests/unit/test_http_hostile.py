@@ -15,9 +15,9 @@ import pytest
 
 from formalm import ArgumentError, ModelError, TableModel, Vocabulary, generate, search
 from formalm.models import Session
-from formalm.models.http import HttpModel, exchange, transport
-from formalm.models.http.exchange import Deadline, Reply
-from formalm.suites.requests import Server
+from formalm.models.http import HttpModel, http1_exchange, transport
+from formalm.models.http.http1_exchange import Deadline, Reply
+from formalm.suites.url_requests import Server
 from tests.support.hostile import Script, drip, hostile_server, read_request, reply
 from tests.support.processes import needs_limits, run_python
 from tests.unit.served import Served, serving
@@ -167,7 +167,7 @@ def test_connecting_is_within_the_timeout_and_each_address_gets_its_share() -> N
         port = int(url.rpartition(":")[2])
         # TEST-NET-1 (RFC 5737) is routed nowhere: refused at once or not answered at all.
         places = [(socket.AF_INET, ("192.0.2.1", 9)), (socket.AF_INET, ("127.0.0.1", port))]
-        exchange._first_that_answers(places, Deadline(1.0)).close()
+        http1_exchange._first_that_answers(places, Deadline(1.0)).close()
 
 
 HEAD_MISTAKES = {

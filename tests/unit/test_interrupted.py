@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from formalm import ArgumentError, Choice, FunctionModel, Regex, TableModel, Vocabulary, score
 from formalm.cli.app import app
 from formalm.cost import Progress
-from formalm.drivers.estimate import bounded_mean
+from formalm.drivers.mean_estimate import bounded_mean
 from formalm.models.canary import canary
 from formalm.probability import distortion
 from formalm.records import Records

@@ -19,7 +19,7 @@ from formalm import (
     score,
     search,
 )
-from formalm.drivers.estimate import bounded_mean
+from formalm.drivers.mean_estimate import bounded_mean
 from formalm.probability import distortion
 from formalm.query import Decoding
 from formalm.sampling import Samples

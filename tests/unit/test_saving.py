@@ -27,9 +27,9 @@ from formalm import (
     search,
 )
 from formalm.constraint import Constraint
-from formalm.drivers.marginal import Strings
-from formalm.drivers.roots import roots_of
-from formalm.drivers.task import Task
+from formalm.drivers.query_contexts import roots_of
+from formalm.drivers.query_execution import Task
+from formalm.drivers.string_search import Strings
 from formalm.models import Session
 from formalm.models.canary import canary
 from formalm.query import Decoding

@@ -15,7 +15,7 @@ from formalm.testing import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.claims import open_claims
+from formalm.testing.threshold import open_claims
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
 MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.numbering import MEMORY_LIMIT_BYTES as LIMIT_BYTES
-from formalm.automata.numbering import Numbering
-from formalm.automata.people import byte_labels, edges_for_people
-from formalm.automata.texts import (
+from formalm.automata.base import View
+from formalm.automata.edge_labels import byte_labels, edges_for_people
+from formalm.automata.encoding import (
     Relation,
     Unit,
     as_text,
@@ -20,7 +19,8 @@ from formalm.automata.texts import (
     is_inclusion,
     text_bytes,
 )
-from formalm.automata.view import View
+from formalm.automata.ranking import MEMORY_LIMIT_BYTES as LIMIT_BYTES
+from formalm.automata.ranking import Numbering
 from formalm.errors import ArgumentError
 
 __all__ = ["PAIR_LIMIT", "Automaton"]

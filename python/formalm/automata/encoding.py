@@ -84,7 +84,7 @@ def escaped(text: str, *, keep: str = "") -> str:
 
     Examples
     --------
-    >>> from formalm.automata.texts import escaped
+    >>> from formalm.automata.encoding import escaped
     >>> escaped("a\x1b[31mb\u202ec é")
     'a\\x1b[31mb\\u202ec é'
     """

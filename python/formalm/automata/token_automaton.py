@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.numbering import MEMORY_LIMIT_BYTES, Numbering
-from formalm.automata.people import edges_for_people, token_labels
-from formalm.automata.texts import checked_integer
-from formalm.automata.view import View
+from formalm.automata.base import View
+from formalm.automata.edge_labels import edges_for_people, token_labels
+from formalm.automata.encoding import checked_integer
+from formalm.automata.ranking import MEMORY_LIMIT_BYTES, Numbering
 from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary
 

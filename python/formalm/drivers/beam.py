@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.draft import Draft, Outlook, Plan
+from formalm.drivers.generated_sequence import Draft, Outlook, Plan
 
 __all__ = ["Beam"]
 

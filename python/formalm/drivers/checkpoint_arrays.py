@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.marginal import Strings
-from formalm.drivers.readings import String
-from formalm.drivers.trie import SLACK
+from formalm.drivers.sequence_trie import SLACK
+from formalm.drivers.string_search import Strings
+from formalm.drivers.tokenization_nodes import String
 
 __all__ = ["pack", "unpack"]
 

@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
-from formalm.drivers.asking import asked_query, needs_an_end, required_event
 from formalm.drivers.cost import Cost
 from formalm.drivers.divergence import (
     Distortion,
@@ -23,16 +22,17 @@ from formalm.drivers.divergence import (
     estimated_variation,
     unfinished,
 )
-from formalm.drivers.estimate import bounded_mean, checked_confidence
-from formalm.drivers.lattice import Tally, tally
+from formalm.drivers.draws import Draw, local_draws
+from formalm.drivers.exhaustive_mass import Tally, tally
+from formalm.drivers.mass_tables import Interval
+from formalm.drivers.mean_estimate import bounded_mean, checked_confidence
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
-from formalm.drivers.roots import Root
-from formalm.drivers.sampler import Draw, local_draws
-from formalm.drivers.sampling import chosen_seed
-from formalm.drivers.table import Interval
-from formalm.drivers.task import Task, Truncated
-from formalm.drivers.walks import Walks
+from formalm.drivers.query_contexts import Root
+from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.query_setup import asked_query, needs_an_end, required_event
+from formalm.drivers.random_numbers import chosen_seed
+from formalm.drivers.random_walks import Walks
 from formalm.errors import ArgumentError, LimitError, TokenError, VocabularyError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session

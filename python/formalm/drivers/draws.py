@@ -27,9 +27,9 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.sampling import random_numbers
-from formalm.drivers.trie import END
-from formalm.drivers.walks import Walks
+from formalm.drivers.random_numbers import random_numbers
+from formalm.drivers.random_walks import Walks
+from formalm.drivers.sequence_trie import END
 
 __all__ = ["Draw", "drawn_root", "gumbel_order", "local_draws", "posterior_draws"]
 

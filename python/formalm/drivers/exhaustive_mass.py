@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formalm._core import Matcher
-from formalm.automata.texts import shown_text
-from formalm.drivers.roots import Root
-from formalm.drivers.task import Task, Truncated
+from formalm.automata.encoding import shown_text
+from formalm.drivers.query_contexts import Root
+from formalm.drivers.query_execution import Task, Truncated
 from formalm.errors import ArgumentError
 from formalm.models import Position
 

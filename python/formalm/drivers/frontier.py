@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.positions import STATE_BYTES, Positions
-from formalm.drivers.queue import Queue
-from formalm.drivers.recent import Recent, children_bytes
-from formalm.drivers.roots import Root
-from formalm.drivers.task import Task, Truncated
-from formalm.drivers.trie import END, UNKNOWN, Trie
+from formalm.drivers.byte_budget_lru import Recent, children_bytes
+from formalm.drivers.model_answer_cache import STATE_BYTES, Positions
+from formalm.drivers.node_queue import Queue
+from formalm.drivers.query_contexts import Root
+from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.sequence_trie import END, UNKNOWN, Trie
 from formalm.models import Position
-from formalm.query.states import States
+from formalm.query.state_ids import States
 
 __all__ = ["Expansion", "Frontier"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.batch import Sample, Writer, advance
 from formalm.drivers.beam import Beam
+from formalm.drivers.generation_request import Terms, prepare
+from formalm.drivers.generation_result import Generation
 from formalm.drivers.prompts import Prompt, Prompts, batch_of, refuse_language
-from formalm.drivers.result import Generation
-from formalm.drivers.sampling import Decoding, chosen_seed
+from formalm.drivers.random_numbers import Decoding, chosen_seed
+from formalm.drivers.sequence_scheduler import Sample, Writer, advance
 from formalm.drivers.stream import StreamOptions
-from formalm.drivers.terms import Terms, prepare
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session

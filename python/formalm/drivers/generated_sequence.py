@@ -8,11 +8,11 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Matcher
-from formalm.drivers.finish import Finish
-from formalm.drivers.result import Generation, Reason
-from formalm.drivers.stopping import Scan
+from formalm.drivers.finish_steering import Finish
+from formalm.drivers.generation_result import Generation, Reason
+from formalm.drivers.stop_strings import Scan
 from formalm.errors import ModelError
 from formalm.languages import Language
 from formalm.models import Position

@@ -9,11 +9,11 @@ from typing import Any
 from formalm.constraint import Constraint
 from formalm.continuations import begun, check_heal
 from formalm.drivers.arguments import check_tokenization, compiled, positive
-from formalm.drivers.draft import Plan, Target
-from formalm.drivers.finish import Finish
+from formalm.drivers.finish_steering import Finish
+from formalm.drivers.generated_sequence import Plan, Target
+from formalm.drivers.generation_result import Reason
 from formalm.drivers.prompts import prefix_token_ids
-from formalm.drivers.result import Reason
-from formalm.drivers.stopping import stop_language
+from formalm.drivers.stop_strings import stop_language
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, Regex
 from formalm.models import Session

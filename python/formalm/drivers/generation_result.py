@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from formalm.errors import LanguageError
 from formalm.languages import Language, Tree
-from formalm.languages.derivations import Derivations
+from formalm.languages.grammar_queries import Derivations
 from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Generation", "Reason", "read_partial"]

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, checked_tolerance, positive
-from formalm.drivers.asking import (
+from formalm.drivers.cost import Cost
+from formalm.drivers.mass_intervals import BoundStatus
+from formalm.drivers.probability_bounds import Bounds, Classify, event_language
+from formalm.drivers.progress import Progress, checked_progress
+from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_contexts import roots_of
+from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.query_setup import (
     asked_query,
     constraint_of,
     needs_an_end,
@@ -16,13 +23,6 @@ from formalm.drivers.asking import (
     refuse_listing_limits,
     required_event,
 )
-from formalm.drivers.bounds import Bounds, Classify, event_language
-from formalm.drivers.cost import Cost
-from formalm.drivers.intervals import BoundStatus
-from formalm.drivers.progress import Progress, checked_progress
-from formalm.drivers.prompts import Prompt
-from formalm.drivers.roots import roots_of
-from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, checked_tolerance
-from formalm.drivers.asking import asked_query, required_event
-from formalm.drivers.bounds import Classify, deciding_member
-from formalm.drivers.intervals import BoundStatus, Cell, Interval, MassTable
 from formalm.drivers.mass import measured
+from formalm.drivers.mass_intervals import BoundStatus, Cell, Interval, MassTable
+from formalm.drivers.probability_bounds import Classify, deciding_member
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
-from formalm.drivers.task import Truncated
+from formalm.drivers.query_execution import Truncated
+from formalm.drivers.query_setup import asked_query, required_event
 from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel

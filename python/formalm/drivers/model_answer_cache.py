@@ -11,8 +11,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from formalm.drivers.recent import Recent
-from formalm.drivers.trie import Trie
+from formalm.drivers.byte_budget_lru import Recent
+from formalm.drivers.sequence_trie import Trie
 from formalm.models import Position, Session
 
 __all__ = ["STATE_BYTES", "Positions"]

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from formalm.drivers.trie import Path, Trie
+from formalm.drivers.sequence_trie import Path, Trie
 
 __all__ = ["Queue"]
 

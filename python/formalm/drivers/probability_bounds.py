@@ -24,10 +24,10 @@ from functools import lru_cache
 import numpy as np
 
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.task import Task, Truncated
+from formalm.drivers.query_execution import Task, Truncated
 from formalm.errors import LanguageError
 from formalm.languages import Language, Regex
-from formalm.languages.special import special_tokens_of
+from formalm.languages.special_tokens import special_tokens_of
 from formalm.query.prefixes import anything
 
 __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
-from formalm.drivers.canonical import canonical_start, canonical_tokens, led_in
-from formalm.drivers.chains import chained
+from formalm.drivers.canonical_contexts import canonical_start, canonical_tokens, led_in
 from formalm.drivers.prompts import prefix_token_ids
+from formalm.drivers.sequence_scores import chained
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.models import Position, Session
 from formalm.query.prefixes import PREFIX_LIMIT, members

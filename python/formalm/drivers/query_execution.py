@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm._core import Matcher
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.cost import Cost
 from formalm.drivers.progress import Progress
-from formalm.drivers.roots import Root
+from formalm.drivers.query_contexts import Root
 from formalm.errors import ArgumentError, ModelError
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from formalm.drivers.byte_budget_lru import Recent, children_bytes
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.recent import Recent, children_bytes
-from formalm.drivers.task import Task
+from formalm.drivers.query_execution import Task
 
 __all__ = ["Step", "Walks"]
 

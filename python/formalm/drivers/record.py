@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 
-from formalm.automata.texts import shown_text
-from formalm.drivers.bounds import deciding_member
+from formalm.automata.encoding import shown_text
 from formalm.drivers.cost import Cost
+from formalm.drivers.probability_bounds import deciding_member
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited

@@ -10,11 +10,11 @@ import sys
 from dataclasses import asdict, fields
 from typing import Any, NoReturn, get_args
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.drivers.record import Record
 from formalm.errors import ArgumentError
 from formalm.languages import Edit
-from formalm.languages.table import Table
+from formalm.languages.data_reader import Table
 from formalm.query.decoding import Decoding
 from formalm.query.query import Event
 

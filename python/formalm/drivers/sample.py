@@ -8,10 +8,16 @@ from typing import get_args
 
 import numpy as np
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import (
+from formalm.drivers.draws import Draw, gumbel_order, local_draws, posterior_draws
+from formalm.drivers.probability_bounds import any_text, anything, event_language
+from formalm.drivers.progress import Progress, checked_progress
+from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_contexts import roots_of
+from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.query_setup import (
     asked_query,
     constraint_of,
     needs_an_end,
@@ -20,17 +26,11 @@ from formalm.drivers.asking import (
     required_event,
     with_event,
 )
-from formalm.drivers.bounds import any_text, anything, event_language
-from formalm.drivers.progress import Progress, checked_progress
-from formalm.drivers.prompts import Prompt
+from formalm.drivers.random_numbers import chosen_seed
+from formalm.drivers.random_walks import Walks
 from formalm.drivers.record import Origin
-from formalm.drivers.roots import roots_of
-from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
-from formalm.drivers.samples import Sample, Samples, SampleStatus, Target
-from formalm.drivers.sampling import chosen_seed
-from formalm.drivers.task import Task, Truncated
-from formalm.drivers.uniform import uniform_draws
-from formalm.drivers.walks import Walks
+from formalm.drivers.sample_result import Sample, Samples, SampleStatus, Target
+from formalm.drivers.uniform_sampling import uniform_draws
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.cost import Cost
-from formalm.drivers.estimate import Estimate, bounded_mean, checked_confidence, effective_size
+from formalm.drivers.mean_estimate import Estimate, bounded_mean, checked_confidence, effective_size
 from formalm.drivers.record import Origin, Record
 from formalm.errors import ArgumentError
 from formalm.query.query import Event

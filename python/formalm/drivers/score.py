@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import checked_tolerance, positive
-from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_limits
-from formalm.drivers.bounds import Bounds
-from formalm.drivers.canonical import canonical_tokens
-from formalm.drivers.chains import Chains
-from formalm.drivers.intervals import BoundStatus, Interval
+from formalm.drivers.canonical_contexts import canonical_tokens
+from formalm.drivers.mass_intervals import BoundStatus, Interval
+from formalm.drivers.probability_bounds import Bounds
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
-from formalm.drivers.roots import roots_of
-from formalm.drivers.scores import Score, Scored
+from formalm.drivers.query_contexts import roots_of
+from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.query_setup import asked_query, needs_an_end, refuse_listing_limits
+from formalm.drivers.score_result import Score, Scored
 from formalm.drivers.search import search
-from formalm.drivers.task import Task, Truncated
+from formalm.drivers.sequence_scores import Chains
 from formalm.errors import ArgumentError
 from formalm.languages import StringLiteral
 from formalm.models import LanguageModel, Session

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.intervals import BoundStatus, Interval
+from formalm.drivers.mass_intervals import BoundStatus, Interval
+from formalm.drivers.query_execution import Task
 from formalm.drivers.record import Origin, Record
-from formalm.drivers.task import Task
 from formalm.errors import ArgumentError
 from formalm.query.query import Event, Query
 

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Literal
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
-from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, token_event
 from formalm.drivers.cost import Cost
 from formalm.drivers.hit import Hit
-from formalm.drivers.listing import check_listing, check_numbers, given_ids
-from formalm.drivers.marginal import Strings
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_contexts import given_tokens, roots_of
+from formalm.drivers.query_execution import Found, Task, Truncated
+from formalm.drivers.query_setup import asked_query, constraint_of, needs_an_end, token_event
 from formalm.drivers.record import Origin
-from formalm.drivers.roots import given_tokens, roots_of
-from formalm.drivers.saving import load, save
-from formalm.drivers.sequences import Sequences
-from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.reentrancy_guard import Alone
+from formalm.drivers.search_checkpoint import load, save
+from formalm.drivers.search_options import check_listing, check_numbers, given_ids
+from formalm.drivers.string_search import Strings
+from formalm.drivers.token_search import Sequences
 from formalm.errors import ArgumentError
 from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session

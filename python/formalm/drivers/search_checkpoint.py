@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.files import path_of, write_whole
-from formalm.drivers.marginal import Strings
-from formalm.drivers.packing import pack, unpack
-from formalm.drivers.sequences import Sequences
-from formalm.drivers.task import Task
-from formalm.drivers.trie import END, UNKNOWN
+from formalm.drivers.atomic_write import path_of, write_whole
+from formalm.drivers.checkpoint_arrays import pack, unpack
+from formalm.drivers.query_execution import Task
+from formalm.drivers.sequence_trie import END, UNKNOWN
+from formalm.drivers.string_search import Strings
+from formalm.drivers.token_search import Sequences
 from formalm.errors import ArgumentError, FormalmError, ModelError
-from formalm.query.files import query_data
 from formalm.query.query import Query
+from formalm.query.serialization import query_data
 
 __all__ = ["FORMAT", "VERSION", "load", "save"]
 

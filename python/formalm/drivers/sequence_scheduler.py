@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from formalm.drivers.draft import UNASKED, Draft, Plan
-from formalm.drivers.sampling import Decoding, random_numbers
+from formalm.drivers.generated_sequence import UNASKED, Draft, Plan
+from formalm.drivers.random_numbers import Decoding, random_numbers
 from formalm.models import Position, Session
 
 __all__ = ["Sample", "Writer", "advance"]

@@ -6,13 +6,13 @@ import codecs
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, overload
 
-from formalm.automata.texts import shown_bytes
+from formalm.automata.encoding import shown_bytes
 from formalm.constraint import Constraint
-from formalm.drivers.batch import Sample, advance
+from formalm.drivers.generation_request import Terms, prepare
+from formalm.drivers.generation_result import Generation, T, read_partial
 from formalm.drivers.prompts import Prompt, refuse_language
-from formalm.drivers.result import Generation, T, read_partial
-from formalm.drivers.sampling import Decoding, chosen_seed
-from formalm.drivers.terms import Terms, prepare
+from formalm.drivers.random_numbers import Decoding, chosen_seed
+from formalm.drivers.sequence_scheduler import Sample, advance
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 

@@ -32,8 +32,8 @@ from heapq import heappop, heappush
 import numpy as np
 
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.readings import Readings, String, log_sum
-from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.query_execution import Found, Task, Truncated
+from formalm.drivers.tokenization_nodes import Readings, String, log_sum
 
 __all__ = ["Strings"]
 

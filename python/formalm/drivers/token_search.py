@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.queue import Queue
-from formalm.drivers.task import Found, Task, Truncated
-from formalm.drivers.trie import END
+from formalm.drivers.node_queue import Queue
+from formalm.drivers.query_execution import Found, Task, Truncated
+from formalm.drivers.sequence_trie import END
 from formalm.models import Position
 
 __all__ = ["Sequences"]

@@ -1,6 +1,6 @@
 """Tokenizations during string search: evaluated and pending readings, and their next tokens.
 
-The terms are those of :mod:`formalm.drivers.marginal`.
+The terms are those of :mod:`formalm.drivers.string_search`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from formalm.drivers.byte_budget_lru import Recent, children_bytes
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.recent import Recent, children_bytes
-from formalm.drivers.spelling import Spelling
+from formalm.drivers.sorted_tokens import Spelling
 
 __all__ = ["Fan", "Readings", "String", "log_sum"]
 

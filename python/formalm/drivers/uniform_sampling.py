@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from formalm.automata import Automaton
-from formalm.drivers.bounds import anything
-from formalm.drivers.canonical import canonical_tokens
-from formalm.drivers.sampler import Draw, drawn_root
-from formalm.drivers.sampling import random_numbers
-from formalm.drivers.task import Truncated
-from formalm.drivers.walks import Walks
+from formalm.drivers.canonical_contexts import canonical_tokens
+from formalm.drivers.draws import Draw, drawn_root
+from formalm.drivers.probability_bounds import anything
+from formalm.drivers.query_execution import Truncated
+from formalm.drivers.random_numbers import random_numbers
+from formalm.drivers.random_walks import Walks
 from formalm.errors import ArgumentError
 from formalm.languages import Language, StringLiteral
 from formalm.vocabulary import Vocabulary

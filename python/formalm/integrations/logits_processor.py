@@ -12,8 +12,8 @@ import numpy.typing as npt
 from formalm.bitmask import check_tensors, is_normalised, masked_scores
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.finish import Finish
-from formalm.drivers.sampling import random_numbers
+from formalm.drivers.finish_steering import Finish
+from formalm.drivers.random_numbers import random_numbers
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.integrations.arguments import (
     check_model,
@@ -22,10 +22,10 @@ from formalm.integrations.arguments import (
     decoding_of,
     room_for_text,
 )
-from formalm.integrations.positions import Key, Positions
+from formalm.integrations.constraint_positions import Key, Positions
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
-from formalm.models.transformers.facts import check_fits, end_token_ids_of, width_of
+from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
 from formalm.vocabulary.parts import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.choice import Choice
-from formalm.languages.divided import (
+from formalm.languages.captures.combinations import (
     captured_by_all,
     captured_by_first,
     captured_in_row,
     groups_of,
 )
-from formalm.languages.given import hashable
+from formalm.languages.choice import Choice
 from formalm.languages.language import MAX_DEPTH, Language
+from formalm.languages.named_languages import hashable
 from formalm.languages.parser import Parser
 from formalm.languages.python_types import PythonType, is_type
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from formalm.languages.captures import Found, Group
+    from formalm.languages.captures.groups import Found, Group
 
 __all__ = ["Combination", "Repetition", "as_language", "combine"]
 
@@ -75,7 +75,7 @@ class Mixed(Language):
     def _made_or_none(self, state_limit: int | None) -> _core.Automaton | None:
         if self.is_regular:
             return super()._made_or_none(state_limit)
-        from formalm.languages.machines import combined
+        from formalm.languages.combination_automata import combined
 
         return combined(self, state_limit)
 

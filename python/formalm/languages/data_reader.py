@@ -48,7 +48,7 @@ class Table:
         """Returns the language under a key."""
         if optional and key not in self._rest:
             return None
-        from formalm.languages.data import from_data
+        from formalm.languages.serialization import from_data
 
         return from_data(self.take(key, dict), f"{self.where}.{key}")
 

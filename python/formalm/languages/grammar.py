@@ -6,15 +6,15 @@ from typing import Any, Literal, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.captured import Captured
-from formalm.languages.captures import Captures, Found, Group
-from formalm.languages.derivations import Derivations
-from formalm.languages.given import Languages, inlined, is_terminal, named_languages
+from formalm.languages.captures.grammar import Captured
+from formalm.languages.captures.groups import Captures, Found, Group
+from formalm.languages.grammar_notes import Note
+from formalm.languages.grammar_queries import Derivations
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
-from formalm.languages.lark import Lexing, description
-from formalm.languages.notes import Note
-from formalm.languages.trees import STEP_LIMIT
+from formalm.languages.lark_objects import Lexing, description
+from formalm.languages.named_languages import Languages, inlined, is_terminal, named_languages
+from formalm.languages.parse_trees import STEP_LIMIT
 
 __all__ = ["Grammar", "Note"]
 

@@ -7,18 +7,18 @@ from html import escape
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from formalm import _core
-from formalm.automata.texts import text_bytes
+from formalm.automata.encoding import text_bytes
 from formalm.errors import LimitError
 from formalm.languages.ambiguity import Ambiguity, ambiguity_of
+from formalm.languages.grammar_railroads import picture
 from formalm.languages.language import Language
-from formalm.languages.railroads import picture
-from formalm.languages.trees import COUNT_STEPS, STEP_LIMIT, Tree, counted, parsed
+from formalm.languages.parse_trees import COUNT_STEPS, STEP_LIMIT, Tree, counted, parsed
 from formalm.pictures.railroad import PART_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from formalm.automata.texts import Unit
+    from formalm.automata.encoding import Unit
 
 __all__ = ["Derivations", "Expected"]
 

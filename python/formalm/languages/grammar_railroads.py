@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError
 from formalm.pictures.railroad import railroad
-from formalm.pictures.tracks import Box, Choice, Loop, Part, Row, Skip, counted, optional
+from formalm.pictures.railroad_layout import Box, Choice, Loop, Part, Row, Skip, counted, optional
 
 if TYPE_CHECKING:
     from formalm import _core

@@ -182,7 +182,7 @@ class JsonSchema(SchemaQuestions, Language):
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
         """Returns the places of keywords that forbid a byte, or the end, after a prefix."""
-        from formalm.languages.schema_reasons import forbidding
+        from formalm.languages.schema_explanation import forbidding
 
         return forbidding(self, beginning, following)
 
@@ -272,7 +272,7 @@ class JsonSchema(SchemaQuestions, Language):
         try:
             return super()._made(state_limit)
         except LanguageError as error:
-            from formalm.languages.schema_reasons import contradicting
+            from formalm.languages.schema_explanation import contradicting
 
             places = contradicting(self)
             if not places:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from formalm.errors import ArgumentError
 from formalm.languages.indentation import Indentation
-from formalm.languages.lark_resolved import refers_to_files, resolved_text
+from formalm.languages.lark_imports import refers_to_files, resolved_text
 
 __all__ = ["Lexing", "description"]
 

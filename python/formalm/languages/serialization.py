@@ -16,14 +16,14 @@ from formalm.errors import ArgumentError
 from formalm.languages import structured_data
 from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, StringLiteral
+from formalm.languages.data_reader import Table
 from formalm.languages.edits import Edited, Region
 from formalm.languages.grammar import Grammar
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
-from formalm.languages.special import SpecialToken
-from formalm.languages.table import Table
+from formalm.languages.special_tokens import SpecialToken
 
 __all__ = ["from_data", "to_data"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from formalm.errors import ArgumentError
+from formalm.languages.data_reader import Table
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language
 from formalm.languages.schema_options import OPTIONS
-from formalm.languages.special import SpecialToken
+from formalm.languages.special_tokens import SpecialToken
 from formalm.languages.structure import CallFormat, Mark, Section, Structure, ToolCalls
-from formalm.languages.table import Table
 from formalm.languages.typescript import TypeScript
 
 __all__ = ["READERS", "WRITERS"]
@@ -112,7 +112,7 @@ def _counts_data(minimum: int, maximum: int | None) -> dict[str, Any]:
 
 
 def _structure_data(language: Any) -> dict[str, Any]:
-    from formalm.languages.data import to_data
+    from formalm.languages.serialization import to_data
 
     sections = [
         {
@@ -137,7 +137,7 @@ def _structure(table: Table, _kind: str) -> Language:
 
 
 def _tools_data(language: Any) -> dict[str, Any]:
-    from formalm.languages.data import to_data
+    from formalm.languages.serialization import to_data
 
     tools, written, minimum, maximum, required = language._call
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from formalm.automata.texts import as_text
+from formalm.automata.encoding import as_text
 from formalm.errors import LimitError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 
 from formalm.pictures.labels import cells, shortened, visible
-from formalm.pictures.layers import Layering
+from formalm.pictures.layer_assignment import Layering
 
 __all__ = ["CELL", "LABEL_HEIGHT", "LABEL_LIFT", "LOOP_HEIGHT", "Places", "label_width", "place"]
 

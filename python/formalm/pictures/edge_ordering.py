@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 
-from formalm.pictures.layers import Layering
+from formalm.pictures.layer_assignment import Layering
 
 __all__ = ["arrange"]
 

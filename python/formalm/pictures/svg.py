@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 
 from formalm.errors import ArgumentError, LimitError
-from formalm.pictures.crossings import arrange
+from formalm.pictures.coordinates import LABEL_LIFT, LOOP_HEIGHT, Places, place
 from formalm.pictures.diagram import Diagram
+from formalm.pictures.edge_ordering import arrange
 from formalm.pictures.labels import number, shortened, visible
-from formalm.pictures.layers import Chain, Layering, layered
-from formalm.pictures.places import LABEL_LIFT, LOOP_HEIGHT, Places, place
+from formalm.pictures.layer_assignment import Chain, Layering, layered
 
 __all__ = ["EDGE_LIMIT", "STATE_LIMIT", "svg"]
 

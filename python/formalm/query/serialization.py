@@ -11,8 +11,8 @@ from dataclasses import fields
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.languages.data import read_region, region_data, to_data
-from formalm.languages.table import Table
+from formalm.languages.data_reader import Table
+from formalm.languages.serialization import read_region, region_data, to_data
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.parts import Edits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from formalm.reports.contents import Part
+from formalm.reports.number_format import place
 from formalm.reports.plots import Dot, curves, intervals
-from formalm.reports.words import place
+from formalm.reports.report_contents import Part
 from formalm.suites import Measurement
 from formalm.suites.answers import Answer
 

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 from formalm.errors import ArgumentError, SuiteError
-from formalm.reports.contents import Contents
+from formalm.reports.report_contents import Contents
 
 __all__ = ["Numbers", "to_lm_eval", "write_parquet"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from formalm.stats import Quantity, clopper_pearson, wilson
 from formalm.suites.answers import Answer
+from formalm.suites.exposure import exposure
+from formalm.suites.grading import found_texts, is_right
 from formalm.suites.items import Item
-from formalm.suites.judging import found_texts, is_right
 from formalm.suites.parts import Metric
-from formalm.suites.scored import exposure
 from formalm.suites.suite import Suite
 
 __all__ = ["COUNTED"]

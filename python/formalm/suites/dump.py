@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from formalm.query.toml import toml_key, toml_value
+from formalm.suites.fact_rows import Rows
+from formalm.suites.load import FORMAT, TEXTS, VERSION
+from formalm.suites.load_metrics import LEVEL
+from formalm.suites.load_questions import DRAWS, TOLERANCE
 from formalm.suites.oracles import Oracle
 from formalm.suites.parts import Assertion, Comparison, Metric, Question
-from formalm.suites.questions import DRAWS, TOLERANCE
-from formalm.suites.reading import FORMAT, TEXTS, VERSION
-from formalm.suites.rows import Rows
-from formalm.suites.scoring import LEVEL
 from formalm.suites.slots import Slot
 from formalm.suites.suite import Suite
 

@@ -12,14 +12,14 @@ from typing import Any
 from formalm.errors import ArgumentError, SuiteError
 from formalm.languages import JsonSchema, Regex
 from formalm.query.toml import toml_data
+from formalm.suites.fact_rows import Rows, listed_rows, read_lines
+from formalm.suites.load_metrics import read_assertion, read_comparison, read_metric
+from formalm.suites.load_questions import Parts, read_question
 from formalm.suites.oracles import KINDS, Oracle
-from formalm.suites.places import places_of
-from formalm.suites.questions import Parts, read_question
-from formalm.suites.rows import Rows, listed_rows, read_lines
-from formalm.suites.scoring import read_assertion, read_comparison, read_metric
-from formalm.suites.section import Section, Source
 from formalm.suites.slots import NAME, Slot, Template
 from formalm.suites.suite import Suite
+from formalm.suites.toml_locations import places_of
+from formalm.suites.toml_section import Section, Source
 
 __all__ = ["FORMAT", "TEXTS", "VERSION", "read_suite", "read_text"]
 

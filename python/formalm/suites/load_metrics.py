@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from formalm.languages import Regex
+from formalm.suites.load_questions import Parts, columns_of
 from formalm.suites.parts import METRICS, RATES, Assertion, Comparison, Metric, Question
-from formalm.suites.questions import Parts, columns_of
-from formalm.suites.section import Section
 from formalm.suites.slots import Slot, resolved
+from formalm.suites.toml_section import Section
 
 __all__ = ["least_p_value", "read_assertion", "read_comparison", "read_metric"]
 

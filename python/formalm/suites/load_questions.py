@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from formalm.languages import Regex
+from formalm.suites.fact_rows import Rows
 from formalm.suites.items import Item, item_of
 from formalm.suites.oracles import Oracle
 from formalm.suites.parts import ASKS, Question
-from formalm.suites.rows import Rows
-from formalm.suites.section import Section
 from formalm.suites.slots import Slot, Template
+from formalm.suites.toml_section import Section
 
 __all__ = ["DRAWS", "TOLERANCE", "Parts", "columns_of", "read_question"]
 

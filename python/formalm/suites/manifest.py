@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from formalm import __version__
-from formalm.drivers.files import write_whole
+from formalm.drivers.atomic_write import write_whole
 from formalm.errors import ArgumentError, FormalmError, SuiteError
-from formalm.languages.table import Table
+from formalm.languages.data_reader import Table
 from formalm.models.fingerprints import digest_of
 from formalm.suites.items import Item
-from formalm.suites.reading import read_text
-from formalm.suites.rounding import LOG_TOLERANCE
+from formalm.suites.load import read_text
+from formalm.suites.rounding_error import LOG_TOLERANCE
 from formalm.suites.suite import Suite
 
 __all__ = ["FORMAT", "VERSION", "Manifest", "described", "key_of"]
@@ -46,7 +46,7 @@ class Manifest:
         Maximum number of draws of an item, below the suite's; None follows the suite.
     log_tolerance
         Rounding tolerance of a log-probability, see
-        :func:`~formalm.suites.rounding.log_tolerance_of`.
+        :func:`~formalm.suites.rounding_error.log_tolerance_of`.
     """
 
     suite: Suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from formalm.stats import Quantity, mcnemar, wilson
 from formalm.suites.differences import Difference
-from formalm.suites.judging import is_right
+from formalm.suites.grading import is_right
 from formalm.suites.metrics import Answered
 from formalm.suites.parts import Comparison, Metric
 from formalm.suites.suite import Suite

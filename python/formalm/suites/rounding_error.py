@@ -29,7 +29,7 @@ def log_tolerance_of(model: LanguageModel) -> float:
     if kind.startswith("formalm.models.http"):
         return SERVED
     if kind.startswith("formalm.models.transformers"):
-        from formalm.models.transformers.check import TOLERANCES
+        from formalm.models.transformers.batch_check import TOLERANCES
 
         return TOLERANCES.get(model.model.dtype.itemsize, SERVED)  # type: ignore[attr-defined]
     return LOG_TOLERANCE

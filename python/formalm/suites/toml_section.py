@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from formalm.errors import ArgumentError, LanguageError, LimitError, SuiteError
-from formalm.languages.table import Table
-from formalm.suites.places import Path, Places
+from formalm.languages.data_reader import Table
+from formalm.suites.toml_locations import Path, Places
 
 __all__ = ["Section", "Source"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from formalm.models.http.exchange import (
+from formalm.models.http.http1_exchange import (
     Address,
     Deadline,
     Failed,

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from formalm.drivers import generate, mass_bounds, search
-from formalm.drivers.asking import asked_query
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_setup import asked_query
 from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
-from formalm.testing.claims import Claim, Ends
+from formalm.testing.threshold import Claim, Ends
 
 __all__ = ["assert_conforms", "assert_mass", "assert_never", "assert_rank"]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from formalm.errors import ArgumentError, VocabularyError
+from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.files import read_bytes, read_tokenizer_json
-from formalm.vocabulary.objects import read_json
 from formalm.vocabulary.parts import EndTokens, Parts, ended
 from formalm.vocabulary.sentencepiece import SPACE, read_sentencepiece
 from formalm.vocabulary.tekken import read_tekken
-from formalm.vocabulary.template import ChatTemplate
+from formalm.vocabulary.tokenizer_objects import read_json
 
 __all__ = ["read_folder"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.languages.captures import Found, Group
+from formalm.languages.captures.groups import Found, Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

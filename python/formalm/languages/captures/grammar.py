@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from formalm.errors import LanguageError
-from formalm.languages.captures import Found, Group
-from formalm.languages.trees import Tree
+from formalm.languages.captures.groups import Found, Group
+from formalm.languages.parse_trees import Tree
 
 if TYPE_CHECKING:
-    from formalm.languages.derivations import Derivations
+    from formalm.languages.grammar_queries import Derivations
 
 __all__ = ["Captured"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from formalm import _core
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.errors import ArgumentError
 
 __all__ = ["STEP_LIMIT", "Captures", "Found", "Group", "captures_at", "found_by"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.automata.texts import shown_text, text_bytes
+from formalm.automata.encoding import shown_text, text_bytes
 from formalm.errors import ArgumentError, LanguageError, TokenError
-from formalm.languages.captures import (
+from formalm.languages.captures.groups import (
     STEP_LIMIT,
     Captures,
     Found,
@@ -15,8 +15,8 @@ from formalm.languages.captures import (
     captures_at,
     found_by,
 )
-from formalm.languages.combining import Combining
-from formalm.languages.members import Members
+from formalm.languages.membership import Members
+from formalm.languages.operators import Combining
 
 __all__ = ["Capturing"]
 

@@ -132,7 +132,7 @@ class ToolCalls(Structure):
 
     def meaning(self, section: Section, data: bytes) -> object:
         """Returns the calls of a section."""
-        from formalm.languages.structure.reading import calls_of
+        from formalm.languages.structure.parse import calls_of
 
         return calls_of(self.tools, self.format, data)
 

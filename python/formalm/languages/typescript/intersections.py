@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from formalm.errors import LanguageError, LimitError
-from formalm.languages.typescript.shapes import (
+from formalm.languages.typescript.types import (
     NEVER,
     Array,
     Fixed,

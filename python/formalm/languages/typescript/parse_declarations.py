@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.cursor import Cursor
-from formalm.languages.typescript.objects import read_object
-from formalm.languages.typescript.reading import read_named, read_number, read_type
-from formalm.languages.typescript.words import Word, refuse
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.lexer import Word, refuse
+from formalm.languages.typescript.parse_objects import read_object
+from formalm.languages.typescript.parser import read_named, read_number, read_type
+from formalm.languages.typescript.token_cursor import Cursor
 
 __all__ = ["BUILT_IN", "read_module"]
 
@@ -20,7 +20,7 @@ BUILT_IN = frozenset(
 ) - {"integer"}
 
 
-def read_module(source: str) -> tree.Module:
+def read_module(source: str) -> syntax_tree.Module:
     """Parses declarations, and the type that the text stands for if it is written by itself.
 
     Raises
@@ -31,8 +31,8 @@ def read_module(source: str) -> tree.Module:
         For types nested too deeply.
     """
     cursor = Cursor(source)
-    declared: dict[str, tree.Declared] = {}
-    found: tree.Node | None = None
+    declared: dict[str, syntax_tree.Declared] = {}
+    found: syntax_tree.Node | None = None
     while cursor.look().kind != "end":
         if cursor.took(";"):
             continue
@@ -55,16 +55,16 @@ def read_module(source: str) -> tree.Module:
             if one.name in BUILT_IN:
                 refuse(source, one.span, f"{one.name} is a type of TypeScript's own")
             declared[one.name] = one
-            whole = tree.Named(one.span, one.name)
+            whole = syntax_tree.Named(one.span, one.name)
         if one is None or is_default:
             if found is not None:
                 refuse(source, start.span, "there are two types that the text could stand for")
             found = whole
         _statement_ends(cursor, one)
-    return tree.Module(source, declared, found)
+    return syntax_tree.Module(source, declared, found)
 
 
-def _statement_ends(cursor: Cursor, one: tree.Declared | None) -> None:
+def _statement_ends(cursor: Cursor, one: syntax_tree.Declared | None) -> None:
     """Checks that a statement ends with a brace, a line break or ';'."""
     braced = one is not None and cursor.source[cursor.since(0)[1] - 1] == "}"
     word = cursor.look()
@@ -72,7 +72,7 @@ def _statement_ends(cursor: Cursor, one: tree.Declared | None) -> None:
         cursor.expected("';' or a new line behind a type")
 
 
-def _declaration(cursor: Cursor, comment: str | None) -> tree.Declared | None:
+def _declaration(cursor: Cursor, comment: str | None) -> syntax_tree.Declared | None:
     """Parses a declaration; returns None if a type by itself follows."""
     word = cursor.look()
     if cursor.sees("const") and cursor.sees("enum", ahead=1):
@@ -90,7 +90,7 @@ def _declaration(cursor: Cursor, comment: str | None) -> tree.Declared | None:
     return None
 
 
-def _interface(cursor: Cursor, comment: str | None) -> tree.Declared:
+def _interface(cursor: Cursor, comment: str | None) -> syntax_tree.Declared:
     cursor.take()
     name = cursor.name("an interface")
     parameters = _parameters(cursor)
@@ -100,24 +100,24 @@ def _interface(cursor: Cursor, comment: str | None) -> tree.Declared:
         while cursor.took(","):
             extends.append(read_named(cursor))
     found = read_object(cursor, read_type)
-    if isinstance(found, tree.Mapped):
+    if isinstance(found, syntax_tree.Mapped):
         refuse(cursor.source, found.span, "an interface cannot be a mapped type")
-    return tree.Declared(name.span, name.text, found, parameters, tuple(extends), comment)
+    return syntax_tree.Declared(name.span, name.text, found, parameters, tuple(extends), comment)
 
 
-def _alias(cursor: Cursor, comment: str | None) -> tree.Declared:
+def _alias(cursor: Cursor, comment: str | None) -> syntax_tree.Declared:
     cursor.take()
     name = cursor.name("a type")
     parameters = _parameters(cursor)
     cursor.expect("=", "behind the name of a type")
     found = read_type(cursor)
-    return tree.Declared(name.span, name.text, found, parameters, (), comment)
+    return syntax_tree.Declared(name.span, name.text, found, parameters, (), comment)
 
 
-def _parameters(cursor: Cursor) -> tuple[tuple[str, tree.Node | None], ...]:
+def _parameters(cursor: Cursor) -> tuple[tuple[str, syntax_tree.Node | None], ...]:
     if not cursor.took("<"):
         return ()
-    found: dict[str, tree.Node | None] = {}
+    found: dict[str, syntax_tree.Node | None] = {}
     while not cursor.sees(">"):
         word = cursor.name("a type parameter")
         if cursor.sees("extends"):
@@ -135,11 +135,11 @@ def _parameters(cursor: Cursor) -> tuple[tuple[str, tree.Node | None], ...]:
     return tuple(found.items())
 
 
-def _enum(cursor: Cursor, comment: str | None) -> tree.Declared:
+def _enum(cursor: Cursor, comment: str | None) -> syntax_tree.Declared:
     cursor.take()
     name = cursor.name("an enum")
     start = cursor.expect("{", "behind the name of an enum").span[0]
-    values: dict[str, tree.Value] = {}
+    values: dict[str, syntax_tree.Value] = {}
     following: int | None = 0
     while not cursor.sees("}"):
         word = cursor.take()
@@ -160,14 +160,14 @@ def _enum(cursor: Cursor, comment: str | None) -> tree.Declared:
     cursor.expect("}", "or ',' behind a member of an enum")
     if not values:
         refuse(cursor.source, name.span, "an enum without members has no values")
-    found = tree.EnumOf(cursor.since(start), tuple(values.items()))
-    return tree.Declared(name.span, name.text, found, (), (), comment)
+    found = syntax_tree.EnumOf(cursor.since(start), tuple(values.items()))
+    return syntax_tree.Declared(name.span, name.text, found, (), (), comment)
 
 
-def _value(cursor: Cursor) -> tree.Value:
+def _value(cursor: Cursor) -> syntax_tree.Value:
     """Parses the value of an enum member: a string or a number."""
     word: Word = cursor.look()
-    value: tree.Value
+    value: syntax_tree.Value
     if word.kind == "string":
         value = cursor.take().text
     elif word.kind == "number" or cursor.sees("-"):

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.cursor import Cursor
-from formalm.languages.typescript.words import refuse
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.lexer import refuse
+from formalm.languages.typescript.token_cursor import Cursor
 
 __all__ = ["read_object"]
 
-ReadType = Callable[[Cursor], tree.Node]
+ReadType = Callable[[Cursor], syntax_tree.Node]
 
 
-def read_object(cursor: Cursor, read_type: ReadType) -> tree.ObjectOf | tree.Mapped:
+def read_object(cursor: Cursor, read_type: ReadType) -> syntax_tree.ObjectOf | syntax_tree.Mapped:
     """Parses ``{…}``."""
     start = cursor.expect("{", "at the beginning of an object type").span[0]
     if _is_mapped(cursor):
         return _mapped(cursor, start, read_type)
-    members: dict[str, tree.Member] = {}
+    members: dict[str, syntax_tree.Member] = {}
     signatures = []
     while not cursor.sees("}"):
         found = _part(cursor, read_type)
-        if isinstance(found, tree.Signature):
+        if isinstance(found, syntax_tree.Signature):
             signatures.append(found)
         elif found.name in members:
             refuse(cursor.source, found.span, f"the member {found.name!r} is declared twice")
@@ -33,7 +33,7 @@ def read_object(cursor: Cursor, read_type: ReadType) -> tree.ObjectOf | tree.Map
         if not cursor.sees("}"):
             cursor.expected("',', ';', a new line or '}' behind a member")
     cursor.take()
-    return tree.ObjectOf(cursor.since(start), tuple(members.values()), tuple(signatures))
+    return syntax_tree.ObjectOf(cursor.since(start), tuple(members.values()), tuple(signatures))
 
 
 def _is_mapped(cursor: Cursor) -> bool:
@@ -45,7 +45,7 @@ def _is_mapped(cursor: Cursor) -> bool:
     return cursor.sees("[", ahead=ahead) and cursor.sees("in", ahead=ahead + 2)
 
 
-def _mapped(cursor: Cursor, start: int, read_type: ReadType) -> tree.Mapped:
+def _mapped(cursor: Cursor, start: int, read_type: ReadType) -> syntax_tree.Mapped:
     if cursor.sees("+", "-"):
         cursor.take()
     cursor.took("readonly")
@@ -66,10 +66,10 @@ def _mapped(cursor: Cursor, start: int, read_type: ReadType) -> tree.Mapped:
     if not cursor.took(";"):
         cursor.took(",")
     cursor.expect("}", "behind a mapped type")
-    return tree.Mapped(cursor.since(start), name, keys, found, optional)
+    return syntax_tree.Mapped(cursor.since(start), name, keys, found, optional)
 
 
-def _part(cursor: Cursor, read_type: ReadType) -> tree.Member | tree.Signature:
+def _part(cursor: Cursor, read_type: ReadType) -> syntax_tree.Member | syntax_tree.Signature:
     comment = cursor.look().comment
     start = cursor.look().span[0]
     if cursor.sees("readonly") and not cursor.sees(":", "?", "(", "<", ",", ";", "}", ahead=1):
@@ -82,7 +82,7 @@ def _part(cursor: Cursor, read_type: ReadType) -> tree.Member | tree.Signature:
         cursor.unsupported(cursor.look(), "a method", "JSON has no functions")
     cursor.expect(":", f"and a type behind the member {name!r}")
     found = read_type(cursor)
-    return tree.Member(cursor.since(start), name, found, optional, comment)
+    return syntax_tree.Member(cursor.since(start), name, found, optional, comment)
 
 
 def _member_name(cursor: Cursor) -> str:
@@ -101,7 +101,7 @@ def _member_name(cursor: Cursor) -> str:
     return word.text
 
 
-def _signature(cursor: Cursor, start: int, read_type: ReadType) -> tree.Signature:
+def _signature(cursor: Cursor, start: int, read_type: ReadType) -> syntax_tree.Signature:
     cursor.take()
     if not (cursor.look().kind == "name" and cursor.sees(":", ahead=1)):
         cursor.unsupported(cursor.look(), "a computed name")
@@ -112,4 +112,4 @@ def _signature(cursor: Cursor, start: int, read_type: ReadType) -> tree.Signatur
     if cursor.sees("?"):
         refuse(cursor.source, cursor.look().span, "an index signature cannot be optional")
     cursor.expect(":", "behind an index signature")
-    return tree.Signature(cursor.since(start), key, read_type(cursor))
+    return syntax_tree.Signature(cursor.since(start), key, read_type(cursor))

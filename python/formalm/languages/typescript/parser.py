@@ -6,10 +6,10 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from formalm.errors import LimitError
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.cursor import MAX_DEPTH, Cursor
-from formalm.languages.typescript.objects import read_object
-from formalm.languages.typescript.words import refuse
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.lexer import refuse
+from formalm.languages.typescript.parse_objects import read_object
+from formalm.languages.typescript.token_cursor import MAX_DEPTH, Cursor
 
 __all__ = ["read_number", "read_type"]
 
@@ -25,7 +25,7 @@ UNSUPPORTED = {
 }
 
 
-def read_type(cursor: Cursor) -> tree.Node:
+def read_type(cursor: Cursor) -> syntax_tree.Node:
     """Parses a whole type."""
     with cursor.deeper():
         found = _union(cursor)
@@ -34,20 +34,20 @@ def read_type(cursor: Cursor) -> tree.Node:
     return found
 
 
-def _union(cursor: Cursor) -> tree.Node:
-    return _joined(cursor, "|", _intersection, tree.Union)
+def _union(cursor: Cursor) -> syntax_tree.Node:
+    return _joined(cursor, "|", _intersection, syntax_tree.Union)
 
 
-def _intersection(cursor: Cursor) -> tree.Node:
-    return _joined(cursor, "&", _operand, tree.Intersection)
+def _intersection(cursor: Cursor) -> syntax_tree.Node:
+    return _joined(cursor, "&", _operand, syntax_tree.Intersection)
 
 
 def _joined(
     cursor: Cursor,
     sign: str,
-    part: Callable[[Cursor], tree.Node],
-    whole: type[tree.Union | tree.Intersection],
-) -> tree.Node:
+    part: Callable[[Cursor], syntax_tree.Node],
+    whole: type[syntax_tree.Union | syntax_tree.Intersection],
+) -> syntax_tree.Node:
     """Parses operands with a sign between them, possibly also in front of the first."""
     start = cursor.look().span[0]
     cursor.took(sign)
@@ -57,7 +57,7 @@ def _joined(
     return parts[0] if len(parts) == 1 else whole(cursor.since(start), tuple(parts))
 
 
-def _operand(cursor: Cursor) -> tree.Node:
+def _operand(cursor: Cursor) -> syntax_tree.Node:
     """Parses a type with its prefix and postfix operators."""
     word = cursor.look()
     following = cursor.look(1)
@@ -67,14 +67,14 @@ def _operand(cursor: Cursor) -> tree.Node:
             cursor.take()
             with cursor.deeper():
                 found = _operand(cursor)
-            if not isinstance(found, tree.ArrayOf | tree.TupleOf):
+            if not isinstance(found, syntax_tree.ArrayOf | syntax_tree.TupleOf):
                 refuse(cursor.source, word.span, "readonly is for arrays and tuples")
             return found
         if word.text == "keyof":
             cursor.take()
             with cursor.deeper():
                 of = _operand(cursor)
-            return tree.KeysOf(cursor.since(word.span[0]), of)
+            return syntax_tree.KeysOf(cursor.since(word.span[0]), of)
         if word.text in UNSUPPORTED:
             cursor.unsupported(word, UNSUPPORTED[word.text])
     if word.kind == "punctuation" and word.text == "[" and cursor.sees("]", ahead=1):
@@ -82,20 +82,20 @@ def _operand(cursor: Cursor) -> tree.Node:
     return _suffixes(cursor, _primary(cursor), word.span[0])
 
 
-def _array_in_front(cursor: Cursor) -> tree.Node:
+def _array_in_front(cursor: Cursor) -> syntax_tree.Node:
     """Parses ``[]T``, or ``[]``, the empty tuple, if no type follows on its line."""
     start = cursor.take().span[0]
     cursor.take()
     word = cursor.look()
     begins = word.kind in ("name", "number", "string", "template") or cursor.sees("{", "(", "[")
     if word.after_line or not begins:
-        return _suffixes(cursor, tree.TupleOf(cursor.since(start), ()), start)
+        return _suffixes(cursor, syntax_tree.TupleOf(cursor.since(start), ()), start)
     with cursor.deeper():
         item = _operand(cursor)
-    return tree.ArrayOf(cursor.since(start), item)
+    return syntax_tree.ArrayOf(cursor.since(start), item)
 
 
-def _suffixes(cursor: Cursor, found: tree.Node, start: int) -> tree.Node:
+def _suffixes(cursor: Cursor, found: syntax_tree.Node, start: int) -> syntax_tree.Node:
     count = 0
     while cursor.sees("[") and not cursor.look().after_line:
         count += 1
@@ -103,26 +103,26 @@ def _suffixes(cursor: Cursor, found: tree.Node, start: int) -> tree.Node:
             raise LimitError("brackets behind a type", count, MAX_DEPTH)
         cursor.take()
         if cursor.took("]"):
-            found = tree.ArrayOf(cursor.since(start), found)
+            found = syntax_tree.ArrayOf(cursor.since(start), found)
         else:
             key = read_type(cursor)
             cursor.expect("]", "behind the name of a member")
-            found = tree.Indexed(cursor.since(start), found, key)
+            found = syntax_tree.Indexed(cursor.since(start), found, key)
         if cursor.sees("!", "?"):
             cursor.unsupported(cursor.look(), "a mark behind a type")
     return found
 
 
-def _primary(cursor: Cursor) -> tree.Node:
+def _primary(cursor: Cursor) -> syntax_tree.Node:
     word = cursor.look()
     if word.kind == "string":
         cursor.take()
-        return tree.Fixed(word.span, word.text)
+        return syntax_tree.Fixed(word.span, word.text)
     if word.kind == "template":
         return _template(cursor)
     if word.kind == "number" or cursor.sees("-"):
         value = read_number(cursor)
-        return tree.Fixed(cursor.since(word.span[0]), value)
+        return syntax_tree.Fixed(cursor.since(word.span[0]), value)
     if word.kind == "name":
         return read_named(cursor)
     if cursor.sees("{"):
@@ -168,7 +168,7 @@ def _value(text: str) -> int | Decimal | None:
         return None
 
 
-def read_named(cursor: Cursor) -> tree.Named:
+def read_named(cursor: Cursor) -> syntax_tree.Named:
     """Parses ``A``, ``A.B``, ``A<B, C>``."""
     word = cursor.name("a type")
     if word.text in UNSUPPORTED:
@@ -186,14 +186,14 @@ def read_named(cursor: Cursor) -> tree.Named:
         cursor.expect(">", "behind type arguments")
     if cursor.sees("is") and not cursor.look().after_line:
         cursor.unsupported(cursor.look(), "a type predicate")
-    return tree.Named(cursor.since(word.span[0]), name, tuple(arguments))
+    return syntax_tree.Named(cursor.since(word.span[0]), name, tuple(arguments))
 
 
-def _template(cursor: Cursor) -> tree.Node:
+def _template(cursor: Cursor) -> syntax_tree.Node:
     word = cursor.take()
     if len(word.parts) == 1 and isinstance(word.parts[0], str):
-        return tree.Fixed(word.span, word.parts[0])
-    parts: list[str | tree.Node] = []
+        return syntax_tree.Fixed(word.span, word.parts[0])
+    parts: list[str | syntax_tree.Node] = []
     for part in word.parts:
         if isinstance(part, str):
             parts.append(part)
@@ -202,10 +202,10 @@ def _template(cursor: Cursor) -> tree.Node:
             parts.append(read_type(inner))
             if inner.look().kind != "end":
                 inner.expected("'}' behind the type")
-    return tree.Template(word.span, tuple(parts))
+    return syntax_tree.Template(word.span, tuple(parts))
 
 
-def _parenthesis(cursor: Cursor) -> tree.Node:
+def _parenthesis(cursor: Cursor) -> syntax_tree.Node:
     """Parses a type in parentheses; refuses function types by name."""
     named = cursor.look(1).kind == "name"
     parameters = cursor.sees(")", "...", ahead=1) or (
@@ -219,18 +219,18 @@ def _parenthesis(cursor: Cursor) -> tree.Node:
     return found
 
 
-def _tuple(cursor: Cursor) -> tree.Node:
+def _tuple(cursor: Cursor) -> syntax_tree.Node:
     start = cursor.take().span[0]
-    items: list[tree.Item] = []
+    items: list[syntax_tree.Item] = []
     while not cursor.sees("]"):
         items.append(_item(cursor))
         if not cursor.took(","):
             break
     cursor.expect("]", "behind the items of a tuple")
-    return tree.TupleOf(cursor.since(start), tuple(items))
+    return syntax_tree.TupleOf(cursor.since(start), tuple(items))
 
 
-def _item(cursor: Cursor) -> tree.Item:
+def _item(cursor: Cursor) -> syntax_tree.Item:
     """Parses a tuple item: ``A``, ``A?``, ``a: A``, ``a?: A``, ``...A``."""
     rest = cursor.took("...") is not None
     named = cursor.look().kind == "name" and (
@@ -249,4 +249,4 @@ def _item(cursor: Cursor) -> tree.Item:
         optional = True
     if optional and rest:
         refuse(cursor.source, mark.span, "an item cannot be optional and the rest")
-    return tree.Item(found, optional, rest)
+    return syntax_tree.Item(found, optional, rest)

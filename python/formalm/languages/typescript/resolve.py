@@ -6,11 +6,12 @@ from itertools import groupby
 from typing import NoReturn
 
 from formalm.errors import LanguageError, LimitError
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.containers import mapped_shape, object_shape, tuple_shape
-from formalm.languages.typescript.meeting import MAX_OPTIONS, meet, meet_later
-from formalm.languages.typescript.operations import OPERATIONS, apply
-from formalm.languages.typescript.shapes import (
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.intersections import MAX_OPTIONS, meet, meet_later
+from formalm.languages.typescript.lexer import refuse
+from formalm.languages.typescript.resolve_objects import mapped_shape, object_shape, tuple_shape
+from formalm.languages.typescript.template_literals import template_shape
+from formalm.languages.typescript.types import (
     ABSENT,
     NEVER,
     Array,
@@ -25,8 +26,7 @@ from formalm.languages.typescript.shapes import (
     fixed,
     union,
 )
-from formalm.languages.typescript.templates import template_shape
-from formalm.languages.typescript.words import refuse
+from formalm.languages.typescript.utility_types import OPERATIONS, apply
 
 __all__ = ["Evaluation"]
 
@@ -61,14 +61,14 @@ class Evaluation:
         The text.
     """
 
-    def __init__(self, module: tree.Module) -> None:
+    def __init__(self, module: syntax_tree.Module) -> None:
         self.source = module.source
         self._declared = module.declared
         self._resolved: dict[Reference, Shape | None] = {}
         self._places: dict[Reference, tuple[int, int]] = {}
         self._stack: list[tuple[int, int]] = []
 
-    def shape(self, node: tree.Node, names: Names) -> Shape:
+    def shape(self, node: syntax_tree.Node, names: Names) -> Shape:
         """Evaluates a type, given the shapes of its type parameters.
 
         Raises
@@ -87,35 +87,35 @@ class Evaluation:
                 )
         return found
 
-    def _meaning(self, node: tree.Node, names: Names) -> Shape:
+    def _meaning(self, node: syntax_tree.Node, names: Names) -> Shape:
         match node:
-            case tree.Named():
+            case syntax_tree.Named():
                 return self._named(node, names)
-            case tree.Fixed(_, value):
+            case syntax_tree.Fixed(_, value):
                 return fixed(value)
-            case tree.Template():
+            case syntax_tree.Template():
                 return template_shape(node, names, self)
-            case tree.ArrayOf(_, item):
+            case syntax_tree.ArrayOf(_, item):
                 return Array(self.shape(item, names))
-            case tree.TupleOf():
+            case syntax_tree.TupleOf():
                 return tuple_shape(node, names, self)
-            case tree.ObjectOf():
+            case syntax_tree.ObjectOf():
                 return object_shape(node, names, self)
-            case tree.Mapped():
+            case syntax_tree.Mapped():
                 return mapped_shape(node, names, self)
-            case tree.EnumOf(_, values):
+            case syntax_tree.EnumOf(_, values):
                 return union([fixed(value) for _, value in values])
         return self._combined(node, names)
 
-    def _combined(self, node: tree.Node, names: Names) -> Shape:
+    def _combined(self, node: syntax_tree.Node, names: Names) -> Shape:
         match node:
-            case tree.Union(_, options):
+            case syntax_tree.Union(_, options):
                 return union([self.shape(option, names) for option in options])
-            case tree.Intersection(_, parts):
+            case syntax_tree.Intersection(_, parts):
                 return meet_later(*[self.shape(part, names) for part in parts])
-            case tree.KeysOf(_, of):
+            case syntax_tree.KeysOf(_, of):
                 return Reference("keyof", (self.shape(of, names),))
-            case tree.Indexed(_, of, key):
+            case syntax_tree.Indexed(_, of, key):
                 return Reference("[]", (self.shape(of, names), self.shape(key, names)))
         raise AssertionError(node)
 
@@ -128,7 +128,7 @@ class Evaluation:
         one = self._declared.get(reference.name)
         return None if one is None else one.comment
 
-    def _named(self, node: tree.Named, names: Names) -> Shape:
+    def _named(self, node: syntax_tree.Named, names: Names) -> Shape:
         name, given = node.name, node.arguments
         if name in names:
             if given:
@@ -155,19 +155,19 @@ class Evaluation:
             return Simple(name)
         enum, _, member = name.rpartition(".")
         owner = self._declared.get(enum)
-        if owner is not None and isinstance(owner.type, tree.EnumOf):
+        if owner is not None and isinstance(owner.type, syntax_tree.EnumOf):
             values = dict(owner.type.values)
             if member in values:
                 return fixed(values[member])
         self._unknown(node)
 
-    def _unknown(self, node: tree.Named) -> NoReturn:
+    def _unknown(self, node: syntax_tree.Named) -> NoReturn:
         if node.name in NO_JSON:
             refuse(self.source, node.span, f"{node.name} has no JSON", hint=NO_JSON[node.name])
         refuse(self.source, node.span, f"{node.name} is not declared")
 
     def _with_defaults(
-        self, node: tree.Named, declared: tree.Declared, arguments: list[Shape]
+        self, node: syntax_tree.Named, declared: syntax_tree.Declared, arguments: list[Shape]
     ) -> tuple[Shape, ...]:
         wanted = declared.parameters
         if len(arguments) > len(wanted):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.shapes import (
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.lexer import refuse
+from formalm.languages.typescript.types import (
     Array,
     Fixed,
     Object,
@@ -16,17 +17,16 @@ from formalm.languages.typescript.shapes import (
     Tuple,
     kind_of,
 )
-from formalm.languages.typescript.words import refuse
 
 if TYPE_CHECKING:
-    from formalm.languages.typescript.evaluation import Evaluation, Names
+    from formalm.languages.typescript.resolve import Evaluation, Names
 
 __all__ = ["mapped_shape", "object_shape", "tuple_shape"]
 
 NUMBER_KEYS = "write string, or `${bigint}` for whole numbers"
 
 
-def object_shape(node: tree.ObjectOf, names: Names, types: Evaluation) -> Shape:
+def object_shape(node: syntax_tree.ObjectOf, names: Names, types: Evaluation) -> Shape:
     """Evaluates properties and index signatures."""
     properties = [
         Property(one.name, types.shape(one.type, names), one.optional, one.comment)
@@ -41,7 +41,7 @@ def object_shape(node: tree.ObjectOf, names: Names, types: Evaluation) -> Shape:
     return Object(tuple(properties), tuple(signatures.items()))
 
 
-def _key(node: tree.Node, names: Names, types: Evaluation) -> Shape:
+def _key(node: syntax_tree.Node, names: Names, types: Evaluation) -> Shape:
     key = types.resolve(types.shape(node, names))
     if kind_of(key) == "number":
         refuse(types.source, node.span, "number as a key is not supported", hint=NUMBER_KEYS)
@@ -50,9 +50,9 @@ def _key(node: tree.Node, names: Names, types: Evaluation) -> Shape:
     return key
 
 
-def mapped_shape(node: tree.Mapped, names: Names, types: Evaluation) -> Shape:
+def mapped_shape(node: syntax_tree.Mapped, names: Names, types: Evaluation) -> Shape:
     """Evaluates a mapped type to properties (literal keys) and index signatures (other keys)."""
-    if node.optional is False or isinstance(node.keys, tree.KeysOf):
+    if node.optional is False or isinstance(node.keys, syntax_tree.KeysOf):
         message = "mapping over the keys of a type is not supported"
         hint = "use Partial, Required, Pick or Omit"
         refuse(types.source, node.span, message, hint=hint)
@@ -69,7 +69,7 @@ def mapped_shape(node: tree.Mapped, names: Names, types: Evaluation) -> Shape:
     return Object(tuple(properties), tuple(signatures))
 
 
-def tuple_shape(node: tree.TupleOf, names: Names, types: Evaluation) -> Shape:
+def tuple_shape(node: syntax_tree.TupleOf, names: Names, types: Evaluation) -> Shape:
     """Evaluates items and rest; spread tuples become items."""
     items: list[tuple[Shape, bool]] = []
     rest: Shape | None = None

@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.shapes import Fixed, Shape, Simple, Spelled
-from formalm.languages.typescript.words import refuse
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.lexer import refuse
+from formalm.languages.typescript.types import Fixed, Shape, Simple, Spelled
 
 if TYPE_CHECKING:
-    from formalm.languages.typescript.evaluation import Evaluation, Names
+    from formalm.languages.typescript.resolve import Evaluation, Names
 
 __all__ = ["template_shape"]
 
 
-def template_shape(node: tree.Template, names: Names, types: Evaluation) -> Shape:
+def template_shape(node: syntax_tree.Template, names: Names, types: Evaluation) -> Shape:
     """Returns the strings of a template."""
     pieces = []
     for part in node.parts:
         if isinstance(part, str):
             pieces.append(_quoted(part))
             continue
-        if isinstance(part, tree.Named) and part.name == "bigint":
+        if isinstance(part, syntax_tree.Named) and part.name == "bigint":
             pieces.append("(?:0|-?[1-9][0-9]*)")
             continue
         spelled = [_spelling(one) for one in types.options(types.shape(part, names))]

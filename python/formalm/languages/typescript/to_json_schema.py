@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from formalm.errors import LanguageError, LimitError
-from formalm.languages.typescript.evaluation import Evaluation
-from formalm.languages.typescript.operations import bind
-from formalm.languages.typescript.shapes import (
+from formalm.languages.typescript.resolve import Evaluation
+from formalm.languages.typescript.types import (
     ABSENT,
     Array,
     Fixed,
@@ -23,6 +22,7 @@ from formalm.languages.typescript.shapes import (
     Tuple,
     Union,
 )
+from formalm.languages.typescript.utility_types import bind
 
 __all__ = ["Lowering"]
 

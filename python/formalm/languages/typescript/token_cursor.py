@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from formalm.errors import LimitError
-from formalm.languages.typescript.words import Word, refuse, words
+from formalm.languages.typescript.lexer import Word, refuse, words
 
 __all__ = ["MAX_DEPTH", "Cursor"]
 

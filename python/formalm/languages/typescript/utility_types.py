@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from formalm.languages.typescript.meeting import meet_later
-from formalm.languages.typescript.shapes import (
+from formalm.languages.typescript.intersections import meet_later
+from formalm.languages.typescript.types import (
     ABSENT,
     Array,
     Fixed,
@@ -22,7 +22,7 @@ from formalm.languages.typescript.shapes import (
 )
 
 if TYPE_CHECKING:
-    from formalm.languages.typescript.evaluation import Evaluation
+    from formalm.languages.typescript.resolve import Evaluation
 
 __all__ = ["OPERATIONS", "apply"]
 

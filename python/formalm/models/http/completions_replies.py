@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formalm.errors import ModelError
-from formalm.models.http.documents import shown
+from formalm.models.http.json_documents import shown
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["Names", "next_tokens", "sequence_logprobs"]

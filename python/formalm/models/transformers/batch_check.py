@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import FormalmError, ModelError
-from formalm.models.transformers.cache import is_recurrent
-from formalm.models.transformers.facts import text_config
-from formalm.models.transformers.lengths import NARROW, Windows, windows_of
-from formalm.models.transformers.pool import Slots
-from formalm.models.transformers.state import cache_of
+from formalm.models.transformers.kv_cache import is_recurrent
+from formalm.models.transformers.kv_pool import Slots
+from formalm.models.transformers.length_limits import NARROW, Windows, windows_of
+from formalm.models.transformers.model_metadata import text_config
+from formalm.models.transformers.prefix_state import cache_of
 
 if TYPE_CHECKING:
+    from formalm.models.transformers.forward_pass import Network
     from formalm.models.transformers.model import TransformersModel
-    from formalm.models.transformers.network import Network
 
 __all__ = ["compare"]
 

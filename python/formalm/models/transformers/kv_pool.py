@@ -6,7 +6,7 @@ cache of the library's kind, padded on the left. A state therefore takes only th
 tokens, and prefixes of different lengths share a pass.
 
 Only caches whose layers store exactly their inputs are laid out like this. Windows and recurrent
-states are stored whole, see :mod:`formalm.models.transformers.cache`.
+states are stored whole, see :mod:`formalm.models.transformers.kv_cache`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.models.transformers.cache import fork
+from formalm.models.transformers.kv_cache import fork
 
 __all__ = ["Pool", "Slots", "can_pool"]
 

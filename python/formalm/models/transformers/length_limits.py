@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from formalm.models.transformers.facts import rope_parameters, text_config
+from formalm.models.transformers.model_metadata import rope_parameters, text_config
 
 __all__ = ["NARROW", "Windows", "switches_of", "windows_of"]
 

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from formalm.errors import LimitError, ModelError
-from formalm.models.transformers import cache as caches
-from formalm.models.transformers.lengths import switches_of
-from formalm.models.transformers.network import PLACES, Floats, Network
-from formalm.models.transformers.pool import Pool, Slots, can_pool
-from formalm.models.transformers.state import Block, Row, Thinned, TransformersState
+from formalm.models.transformers import kv_cache as caches
+from formalm.models.transformers.forward_pass import PLACES, Floats, Network
+from formalm.models.transformers.kv_pool import Pool, Slots, can_pool
+from formalm.models.transformers.length_limits import switches_of
+from formalm.models.transformers.prefix_state import Block, Row, Thinned, TransformersState
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["TransformersModel"]

@@ -6,8 +6,8 @@ from typing import Any
 
 from formalm.errors import ModelError, VocabularyError
 from formalm.vocabulary import Vocabulary
-from formalm.vocabulary.objects import read_object
 from formalm.vocabulary.parts import EndTokens
+from formalm.vocabulary.tokenizer_objects import read_object
 
 __all__ = [
     "check_fits",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.models.transformers import cache as caches
-from formalm.models.transformers.pool import Slots
+from formalm.models.transformers import kv_cache as caches
+from formalm.models.transformers.kv_pool import Slots
 
 __all__ = ["Block", "Row", "TransformersState", "cache_of"]
 
