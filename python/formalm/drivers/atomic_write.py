@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from formalm.errors import ArgumentError
 
-__all__ = ["path_of", "write_whole"]
+__all__ = ["path_of", "write_atomically"]
 
 
 def path_of(value: Any) -> str:
@@ -31,7 +31,7 @@ def path_of(value: Any) -> str:
     return path
 
 
-def write_whole(
+def write_atomically(
     path: str | PathLike[str], write: Callable[[BinaryIO], object], *, first: bool = False
 ) -> None:
     """Writes a file completely or not at all.

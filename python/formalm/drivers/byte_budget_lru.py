@@ -9,14 +9,14 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Recent", "children_bytes"]
+__all__ = ["ByteBudgetLru", "children_bytes"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Value]):
+class ByteBudgetLru(Generic[Value]):
     """Values by node; the least recently used are evicted.
 
     The newest value is kept whatever its size, because it is needed next.

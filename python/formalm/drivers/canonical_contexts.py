@@ -10,7 +10,7 @@ from formalm.continuations import Rest
 from formalm.errors import TokenError
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["canonical_start", "canonical_tokens", "led_in"]
+__all__ = ["canonical_start", "canonical_tokens", "constraint_after_prompt"]
 
 
 def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) -> list[int]:
@@ -47,7 +47,7 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
     return ids[len(before) :]
 
 
-def led_in(constraint: Constraint, front: Sequence[int]) -> tuple[Constraint, int]:
+def constraint_after_prompt(constraint: Constraint, front: Sequence[int]) -> tuple[Constraint, int]:
     """Returns a canonical constraint as texts start after some tokens, and the bytes added there.
 
     Some tokenizers put a space before a text; it is not part of the text.

@@ -9,36 +9,40 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.sequence_trie import SLACK
-from formalm.drivers.string_search import Strings
-from formalm.drivers.tokenization_nodes import String
+from formalm.drivers.string_search import StringSearch
+from formalm.drivers.tokenization_nodes import StringEntry
 
-__all__ = ["pack", "unpack"]
+__all__ = ["queue_to_arrays", "restore_queue"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def pack(driver: Strings) -> Arrays:
+def queue_to_arrays(driver: StringSearch) -> Arrays:
     """Returns the queue's entries and the data of the readings as arrays."""
-    items = [item for _, item in driver.heap]
-    ends = driver.readings.ends
-    fans = [fan for item in items for fan in item.fans]
+    entries = [entry for _, entry in driver.heap]
+    ends = driver.tokenizations.ends
+    token_ranges = [token_range for entry in entries for token_range in entry.token_ranges]
     return {
-        **_joined("data", [item.data for item in items], np.uint8),
-        **_joined("done", [sorted(item.done) for item in items], np.uint8),
-        **_joined("exact", [item.exact for item in items], np.int64),
-        **_joined("pending", [item.pending for item in items], np.int64),
-        "roots": np.array([item.root for item in items], dtype=np.int64),
-        "members": np.array([item.member for item in items], dtype=bool),
-        "fans": np.array([fan[:3] for fan in fans], dtype=np.int64).reshape(-1, 3),
-        "fans.logprobs": np.array([fan[3] for fan in fans], dtype=np.float64),
-        "fans.lengths": np.array([len(item.fans) for item in items], dtype=np.int64),
+        **_joined("data", [entry.data for entry in entries], np.uint8),
+        **_joined("done", [sorted(entry.done) for entry in entries], np.uint8),
+        **_joined("exact", [entry.exact for entry in entries], np.int64),
+        **_joined("pending", [entry.pending for entry in entries], np.int64),
+        "roots": np.array([entry.context_index for entry in entries], dtype=np.int64),
+        "members": np.array([entry.member for entry in entries], dtype=bool),
+        "fans": np.array([token_range[:3] for token_range in token_ranges], dtype=np.int64).reshape(
+            -1, 3
+        ),
+        "fans.logprobs": np.array(
+            [token_range[3] for token_range in token_ranges], dtype=np.float64
+        ),
+        "fans.lengths": np.array([len(entry.token_ranges) for entry in entries], dtype=np.int64),
         "ends": np.array(list(ends), dtype=np.int64),
         "ends.logprobs": np.array(list(ends.values()), dtype=np.float64),
     }
 
 
-def unpack(driver: Strings, arrays: Arrays) -> None:
-    """Restores the queue that :func:`pack` described; the trie is already in place.
+def restore_queue(driver: StringSearch, arrays: Arrays) -> None:
+    """Restores the queue that :func:`queue_to_arrays` described; the trie is already in place.
 
     Raises
     ------
@@ -55,30 +59,39 @@ def unpack(driver: Strings, arrays: Arrays) -> None:
     logprobs = np.concatenate([arrays["fans.logprobs"], arrays["ends.logprobs"]])
     if not np.all(logprobs <= SLACK):
         raise ValueError("a log-probability is none")
-    fans = [
+    token_ranges = [
         (*row, logprob)
         for row, logprob in zip(
             arrays["fans"].tolist(), arrays["fans.logprobs"].tolist(), strict=True
         )
     ]
-    items = []
-    for data, done, exact, pending, root, member, own in zip(
+    entries = []
+    for data, done, exact, pending, context_index, member, own in zip(
         map(bytes, _split(arrays["data"].tolist(), arrays["data.lengths"])),
         _split(arrays["done"].tolist(), arrays["done.lengths"]),
         _split(arrays["exact"].tolist(), arrays["exact.lengths"]),
         _split(arrays["pending"].tolist(), arrays["pending.lengths"]),
         arrays["roots"].tolist(),
         arrays["members"].tolist(),
-        _split(fans, arrays["fans.lengths"]),
+        _split(token_ranges, arrays["fans.lengths"]),
         strict=True,
     ):
-        state = states.step_bytes(driver.frontier.trie.state[roots[root]], data)
+        state = states.step_bytes(driver.frontier.trie.state[roots[context_index]], data)
         done_bytes = frozenset(done)
-        items.append(
-            String(data, state, root, member, list(exact), list(pending), list(own), done_bytes)
+        entries.append(
+            StringEntry(
+                data,
+                state,
+                context_index,
+                member,
+                list(exact),
+                list(pending),
+                list(own),
+                done_bytes,
+            )
         )
     ends = dict(zip(arrays["ends"].tolist(), arrays["ends.logprobs"].tolist(), strict=True))
-    driver.restart(items, ends)
+    driver.restart(entries, ends)
 
 
 def _joined(name: str, lists: Sequence[Sequence[int]], dtype: Any) -> Arrays:

@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.random_numbers import random_numbers
-from formalm.drivers.random_walks import Walks
+from formalm.drivers.random_walks import RandomWalks
 from formalm.drivers.sequence_trie import END
 
-__all__ = ["Draw", "drawn_root", "gumbel_order", "local_draws", "posterior_draws"]
+__all__ = ["Draw", "draw_root", "gumbel_order", "local_draws", "posterior_draws"]
 
-ROUND = 64
+WALKS_PER_ROUND = 64
 Floats = npt.NDArray[np.float64]
 
 
@@ -56,12 +56,12 @@ class Draw:
     perturbed: float = 0.0
 
 
-def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
+def local_draws(walks: RandomWalks, count: int, seed: int) -> Iterator[Draw]:
     """Yields ``count`` walks in the order of their numbers, including dead ends."""
-    for start in range(0, count, ROUND):
-        numbers = range(start, min(start + ROUND, count))
+    for start in range(0, count, WALKS_PER_ROUND):
+        numbers = range(start, min(start + WALKS_PER_ROUND, count))
         generators = [random_numbers(seed, number) for number in numbers]
-        nodes = [drawn_root(walks, generator) for generator in generators]
+        nodes = [draw_root(walks, generator) for generator in generators]
         weights = [0.0] * len(nodes)
         going = list(range(len(nodes)))
         while going:
@@ -87,17 +87,17 @@ def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
             yield Draw(node, weight)
 
 
-def posterior_draws(walks: Walks, seed: int) -> Iterator[Draw | None]:
+def posterior_draws(walks: RandomWalks, seed: int) -> Iterator[Draw | None]:
     """Yields exact draws, and None for each rejected walk, until nothing is left to draw."""
     number = 0
     while sum(_root_masses(walks)) > 0:
-        generators = [random_numbers(seed, number + k) for k in range(ROUND)]
-        number += ROUND
+        generators = [random_numbers(seed, number + k) for k in range(WALKS_PER_ROUND)]
+        number += WALKS_PER_ROUND
         fresh: dict[int, None] = {}
         frozen = frozenset(walks.alive)
-        nodes = [drawn_root(walks, generator, learned=True) for generator in generators]
-        results: list[Draw | None] = [None] * ROUND
-        going = list(range(ROUND))
+        nodes = [draw_root(walks, generator, learned=True) for generator in generators]
+        results: list[Draw | None] = [None] * WALKS_PER_ROUND
+        going = list(range(WALKS_PER_ROUND))
         while going:
             readable = [k for k in going if walks.can_be_evaluated(nodes[k])]
             for k in going:
@@ -116,16 +116,16 @@ def posterior_draws(walks: Walks, seed: int) -> Iterator[Draw | None]:
                 elif token_id is not None:
                     nodes[k] = walks.child(nodes[k], token_id)
                     going.append(k)
-        _learn(walks, list(fresh))
+        _update_alive(walks, list(fresh))
         yield from results
 
 
-def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
+def gumbel_order(walks: RandomWalks, seed: int) -> Iterator[Draw]:
     """Yields members by descending perturbed log-probability, each at most once."""
     generator = random_numbers(seed, 0)
-    logs = np.array([root.logprob for root in walks.task.roots])
+    logs = np.array([context.logprob for context in walks.execution.contexts])
     first = float(generator.gumbel())
-    perturbed = _handed_down(first, logs, generator)
+    perturbed = _conditional_gumbels(first, logs, generator)
     trie = walks.frontier.trie
     heap: list[tuple[float, int, int, float]] = []
     for node, value, log in zip(walks.frontier.root_nodes, perturbed, logs, strict=True):
@@ -136,7 +136,7 @@ def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
             yield Draw(node, log, -value)
             continue
         batch = [node]
-        for _, other, is_end, _ in heap[: walks.task.batch_size - 1]:  # likely to be next
+        for _, other, is_end, _ in heap[: walks.execution.batch_size - 1]:  # likely to be next
             if not is_end and walks.can_be_evaluated(other):
                 batch.append(other)
         if not walks.can_be_evaluated(node):
@@ -149,7 +149,7 @@ def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
         # Each node has its own random stream, so the order of evaluation changes nothing.
         key = (1, trie.root(node), *trie.path(node))
         own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
-        values = _handed_down(-value, below, own)
+        values = _conditional_gumbels(-value, below, own)
         for token_id, one, total in zip(ids.tolist(), values, below, strict=False):
             if one > -np.inf:
                 heappush(heap, (-float(one), walks.child(node, token_id), 0, float(total)))
@@ -157,7 +157,7 @@ def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
             heappush(heap, (-float(values[-2]), node, 1, float(below[-2])))
 
 
-def _handed_down(top: float, logs: Floats, generator: np.random.Generator) -> Floats:
+def _conditional_gumbels(top: float, logs: Floats, generator: np.random.Generator) -> Floats:
     """Returns Gumbel variables around ``logs`` with maximum ``top``, stably (Kool et al.,
     appendix).
     """
@@ -171,27 +171,27 @@ def _handed_down(top: float, logs: Floats, generator: np.random.Generator) -> Fl
     return np.asarray(result, dtype=np.float64)
 
 
-def _root_masses(walks: Walks) -> list[float]:
+def _root_masses(walks: RandomWalks) -> list[float]:
     nodes = walks.frontier.root_nodes
-    roots = walks.task.roots
+    contexts = walks.execution.contexts
     return [
-        math.exp(root.logprob) * walks.alive.get(node, 1.0)
-        for node, root in zip(nodes, roots, strict=True)
+        math.exp(context.logprob) * walks.alive.get(node, 1.0)
+        for node, context in zip(nodes, contexts, strict=True)
     ]
 
 
-def drawn_root(walks: Walks, generator: np.random.Generator, *, learned: bool = False) -> int:
+def draw_root(walks: RandomWalks, generator: np.random.Generator, *, learned: bool = False) -> int:
     """Returns the node of a root, drawn by its share or by the part of it known to be live."""
-    if len(walks.task.roots) == 1:
+    if len(walks.execution.contexts) == 1:
         return walks.frontier.root_nodes[0]
-    shares = [math.exp(root.logprob) for root in walks.task.roots]
+    shares = [math.exp(context.logprob) for context in walks.execution.contexts]
     cumulative = np.cumsum(_root_masses(walks) if learned else shares)
     place = int(np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right"))
     return walks.frontier.root_nodes[min(place, len(shares) - 1)]
 
 
 def _step(
-    walks: Walks, node: int, generator: np.random.Generator, frozen: frozenset[int] | None
+    walks: RandomWalks, node: int, generator: np.random.Generator, frozen: frozenset[int] | None
 ) -> int | None:
     """Returns the next step of a posterior walk: a token, ``END``, or None outside the language."""
     ids, probabilities, end = walks.step(node)
@@ -206,7 +206,7 @@ def _step(
 
 
 def _alive_children(
-    walks: Walks,
+    walks: RandomWalks,
     node: int,
     probabilities: Floats,
     ids: npt.NDArray[np.int64],
@@ -221,7 +221,7 @@ def _alive_children(
     return weights
 
 
-def _learn(walks: Walks, nodes: list[int]) -> None:
+def _update_alive(walks: RandomWalks, nodes: list[int]) -> None:
     """Updates the live shares, from the deepest nodes to the roots."""
     trie = walks.frontier.trie
     changed = set(nodes)

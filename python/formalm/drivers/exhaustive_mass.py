@@ -10,16 +10,16 @@ import numpy as np
 
 from formalm._core import Matcher
 from formalm.automata.encoding import shown_text
-from formalm.drivers.query_contexts import Root
-from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.query_contexts import QueryContext
+from formalm.drivers.query_execution import LimitReached, QueryExecution
 from formalm.errors import ArgumentError
 from formalm.models import Position
 
-__all__ = ["Tally", "tally"]
+__all__ = ["MemberMasses", "enumerate_masses"]
 
 
 @dataclass
-class Tally:
+class MemberMasses:
     """The probabilities found for each member, by its bytes.
 
     Attributes
@@ -50,38 +50,38 @@ class _Node:
     log_allowed: float
 
 
-def tally(task: Task, found: Tally) -> None:
+def enumerate_masses(execution: QueryExecution, found: MemberMasses) -> None:
     """Enumerates a task's finite language; the probabilities found so far are exact at any time.
 
     Raises
     ------
-    Truncated
+    LimitReached
         If a limit is reached, or a sequence does not fit into the model.
     ArgumentError
         If one member is a prefix of another and the event is not ``"complete"``.
     """
-    task.needs_all("an exact comparison")
-    (root,) = task.roots
-    level = [_Node(b"", None, 0, root.matcher, 0.0, 0.0)]
+    execution.needs_all("an exact comparison")
+    (context,) = execution.contexts
+    level = [_Node(b"", None, 0, context.matcher, 0.0, 0.0)]
     depth = seen = 0
     while level:
-        if not task.complete:
-            level = [node for node in level if not _settled(found, node)]
-        if level and not task.fits(depth, root):
-            raise Truncated("context")
+        if not execution.complete:
+            level = [node for node in level if not _is_decided(found, node)]
+        if level and not execution.fits(depth, context):
+            raise LimitReached("context")
         longer: list[_Node] = []
         while level:
-            task.report(seen, len(level) + len(longer), None)
-            batch = level[: task.room()]
+            execution.report(seen, len(level) + len(longer), None)
+            batch = level[: execution.room()]
             seen += len(batch)
             level = level[len(batch) :]
-            for node, position in zip(batch, _evaluated(task, root, batch), strict=True):
-                longer += _children(task, found, node, position)
+            for node, position in zip(batch, _evaluated(execution, context, batch), strict=True):
+                longer += _children(execution, found, node, position)
         level = longer
         depth += 1
 
 
-def _settled(found: Tally, node: _Node) -> bool:
+def _is_decided(found: MemberMasses, node: _Node) -> bool:
     """Returns True if a node is a member for which the model need not be asked."""
     if not node.matcher.is_accepting:
         return False
@@ -95,15 +95,19 @@ def _settled(found: Tally, node: _Node) -> bool:
     return True
 
 
-def _evaluated(task: Task, root: Root, batch: list[_Node]) -> list[Position]:
+def _evaluated(
+    execution: QueryExecution, context: QueryContext, batch: list[_Node]
+) -> list[Position]:
     if batch[0].before is None:
-        return [task.session.start(root.token_ids)]
+        return [execution.session.start(context.token_ids)]
     before = [node.before for node in batch if node.before is not None]
-    return task.session.extend(before, [node.token_id for node in batch])
+    return execution.session.extend(before, [node.token_id for node in batch])
 
 
-def _children(task: Task, found: Tally, node: _Node, position: Position) -> list[_Node]:
-    ids, logprobs, end = task.step(position, node.matcher)
+def _children(
+    execution: QueryExecution, found: MemberMasses, node: _Node, position: Position
+) -> list[_Node]:
+    ids, logprobs, end = execution.step(position, node.matcher)
     allowed = float(np.logaddexp(np.logaddexp.reduce(logprobs, initial=-np.inf), end))
     reached = node.logprob - node.log_allowed
     finished = node.matcher.is_finished
@@ -116,7 +120,7 @@ def _children(task: Task, found: Tally, node: _Node, position: Position) -> list
         if not finished:
             found.lost.append(math.exp(reached))
         return []
-    spelled = task.constraint.spelled.token_bytes
+    spelled = execution.constraint.spelled.token_bytes
     children = []
     for token_id, logprob in zip(ids.tolist(), logprobs.tolist(), strict=True):
         matcher = node.matcher.fork()

@@ -9,12 +9,12 @@ from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import LimitError, TokenError
 
-__all__ = ["Finish"]
+__all__ = ["FinishSteering"]
 
 SEARCH_LIMIT = 1 << 20
 
 
-class Finish:
+class FinishSteering:
     """Restricts masks to tokens after which some member can still be completed within the budget.
 
     The first step decides whether that is possible, and no later step can lose it. The cost of a

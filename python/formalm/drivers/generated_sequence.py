@@ -10,49 +10,49 @@ import numpy.typing as npt
 
 from formalm.automata.encoding import shown_text
 from formalm.constraint import Matcher
-from formalm.drivers.finish_steering import Finish
+from formalm.drivers.finish_steering import FinishSteering
 from formalm.drivers.generation_result import Generation, Reason
-from formalm.drivers.stop_strings import Scan
+from formalm.drivers.stop_strings import StopScanner
 from formalm.errors import ModelError
 from formalm.languages import Language
 from formalm.models import Position
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["UNASKED", "Draft", "Outlook", "Plan", "Target"]
+__all__ = ["NOT_EVALUATED", "GeneratedSequence", "NextTokens", "PromptPlan", "SequenceTarget"]
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class SequenceTarget:
     """The language that the sequences of one prompt must be in.
 
     Attributes
     ----------
     matcher
         A matcher of the language at its start.
-    owed
+    required_prefix
         Bytes removed from the end of the prompt; every sequence must begin with them.
     byte_matcher
         A matcher of the same language in any tokens, if its allowed mass is measured too.
-    skips
+    skip_forced
         If True, forced tokens are appended without asking the model.
     """
 
     matcher: Matcher
-    owed: bytes = b""
+    required_prefix: bytes = b""
     byte_matcher: Matcher | None = None
-    skips: bool = False
+    skip_forced: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PromptPlan:
     """The settings that all sequences of one prompt share."""
 
     vocabulary: Vocabulary
     """The vocabulary over which the language is read; its special tokens may have bytes."""
     language: Language | None
-    target: Target | None
+    target: SequenceTarget | None
     stop: Language | None
-    finish: Finish | None
+    finish: FinishSteering | None
     prompt: tuple[int, ...]
     budget: int
     budget_reason: Reason
@@ -63,22 +63,22 @@ class Plan:
         """True if the text may contain special tokens."""
         return self.target is not None and self.target.matcher.constraint.has_special
 
-    def draft(self, index: int) -> Draft:
+    def new_sequence(self, index: int) -> GeneratedSequence:
         """Returns an empty sequence, which has ended if nothing may follow."""
-        draft = Draft(
-            self, index, None if self.stop is None else Scan(self.stop, special=self.special)
+        sequence = GeneratedSequence(
+            self, index, None if self.stop is None else StopScanner(self.stop, special=self.special)
         )
         if self.target is not None:
-            draft.matcher = self.target.matcher.fork()
-            draft.owed = self.target.owed
+            sequence.matcher = self.target.matcher.fork()
+            sequence.required_prefix = self.target.required_prefix
             if self.target.byte_matcher is not None:
-                draft.byte_matcher = self.target.byte_matcher.fork()
-        draft.settle()
-        return draft
+                sequence.byte_matcher = self.target.byte_matcher.fork()
+        sequence.check_end()
+        return sequence
 
 
 @dataclass(frozen=True)
-class Outlook:
+class NextTokens:
     """The distribution of the next token.
 
     Attributes
@@ -89,7 +89,7 @@ class Outlook:
         The logarithm of their sum.
     log_byte_mass
         The same over all tokens that spell members; NaN if it was not requested.
-    unsure
+    partial_position
         The position, if the model did not show all allowed tokens. Those not shown have minus
         infinity, and the masses are NaN.
     """
@@ -97,17 +97,17 @@ class Outlook:
     logprobs: npt.NDArray[np.float64]
     log_allowed_mass: float
     log_byte_mass: float = np.nan
-    unsure: Position | None = None
+    partial_position: Position | None = None
 
     def check(self, count: int | None) -> None:
         """Refuses to choose among the ``count`` most probable tokens if they are not all known.
 
         None chooses among all tokens.
         """
-        if self.unsure is None:
+        if self.partial_position is None:
             return
-        if count is None or not self.unsure.surely_best(self.logprobs, count):
-            shown = int(np.count_nonzero(self.unsure.logprobs > -np.inf))
+        if count is None or not self.partial_position.surely_best(self.logprobs, count):
+            shown = int(np.count_nonzero(self.partial_position.logprobs > -np.inf))
             raise ModelError(
                 f"the model showed {shown} tokens, and what may be chosen here depends on others",
                 hint="temperature=0 or a small top_k need few, everything else needs all: let the"
@@ -115,24 +115,24 @@ class Outlook:
             )
 
 
-UNASKED = Outlook(np.empty(0), np.nan)
+NOT_EVALUATED = NextTokens(np.empty(0), np.nan)
 """The distribution of a token that was taken without asking the model."""
 
 
 @dataclass(eq=False)
-class Draft:
+class GeneratedSequence:
     """One sequence during generation: its tokens so far, and the reason if it has ended.
 
     ``position`` is None before the prompt is evaluated and after the sequence has ended, because a
     model's cache for a prefix can be large.
     """
 
-    plan: Plan
+    plan: PromptPlan
     index: int
-    scan: Scan | None
+    stop_scanner: StopScanner | None
     matcher: Matcher | None = None
     byte_matcher: Matcher | None = None
-    owed: bytes = b""
+    required_prefix: bytes = b""
     position: Position | None = None
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -143,13 +143,13 @@ class Draft:
     reason: Reason | None = None
     _allowed: npt.NDArray[np.bool_] | None = None
 
-    def fork(self) -> Draft:
+    def fork(self) -> GeneratedSequence:
         """Returns an independent copy."""
         return replace(
             self,
             matcher=None if self.matcher is None else self.matcher.fork(),
             byte_matcher=None if self.byte_matcher is None else self.byte_matcher.fork(),
-            scan=None if self.scan is None else self.scan.fork(),
+            stop_scanner=None if self.stop_scanner is None else self.stop_scanner.fork(),
             token_ids=list(self.token_ids),
             logprobs=list(self.logprobs),
             log_allowed_mass=list(self.log_allowed_mass),
@@ -157,7 +157,7 @@ class Draft:
             data=bytearray(self.data),
         )
 
-    def settle(self) -> None:
+    def check_end(self) -> None:
         """Records an end that needs no further token."""
         if self.reason is not None:
             return
@@ -167,7 +167,7 @@ class Draft:
         elif len(self.token_ids) >= self.plan.budget:
             self.reason = self.plan.budget_reason
 
-    def look(self) -> Outlook | None:
+    def next_tokens(self) -> NextTokens | None:
         """Returns the next-token distribution; None, and ends the sequence, if no token has
         probability.
         """
@@ -183,34 +183,34 @@ class Draft:
             if np.any(hidden if mask is None else hidden & mask):
                 if mask is not None:
                     logprobs[~mask] = -np.inf
-                return Outlook(logprobs, np.nan, np.nan, self.position)
+                return NextTokens(logprobs, np.nan, np.nan, self.position)
         if mask is not None:
             logprobs[~mask] = -np.inf
         mass = _log_mass(logprobs)
         if mass == -np.inf:
             self.reason = "dead_end"
             return None
-        return Outlook(logprobs, mass, byte_mass)
+        return NextTokens(logprobs, mass, byte_mass)
 
-    def only(self) -> int | None:
+    def forced_token(self) -> int | None:
         """Returns the forced token, if only one is allowed and the model need not be asked."""
         target = self.plan.target
-        if self.reason is not None or target is None or not target.skips:
+        if self.reason is not None or target is None or not target.skip_forced:
             return None
         mask = self._mask()
         if mask is None or np.count_nonzero(mask) != 1:
             return None
         return int(mask.argmax())
 
-    def take(self, token_id: int, outlook: Outlook) -> None:
+    def append_token(self, token_id: int, next_tokens: NextTokens) -> None:
         """Appends the next token."""
         self.token_ids.append(token_id)
         self._allowed = None
-        own = np.nan if outlook is UNASKED else outlook.logprobs[token_id]
+        own = np.nan if next_tokens is NOT_EVALUATED else next_tokens.logprobs[token_id]
         # Rounding can put a certain token slightly above 0.
         self.logprobs.append(float(np.minimum(0.0, own)))
-        self.log_allowed_mass.append(outlook.log_allowed_mass)
-        self.log_byte_mass.append(outlook.log_byte_mass)
+        self.log_allowed_mass.append(next_tokens.log_allowed_mass)
+        self.log_byte_mass.append(next_tokens.log_byte_mass)
         if token_id in self.plan.vocabulary.end_token_ids:
             self.reason = "end_token"
             return
@@ -218,12 +218,12 @@ class Draft:
             if matcher is not None:
                 matcher.advance(token_id)
         spelled = self.plan.vocabulary.token_bytes(token_id) or b""
-        self.data += spelled[len(self.owed) :]
-        self.owed = self.owed[len(spelled) :]
+        self.data += spelled[len(self.required_prefix) :]
+        self.required_prefix = self.required_prefix[len(spelled) :]
         self._look_for_stop()
-        self.settle()
+        self.check_end()
 
-    def unread(self) -> tuple[int, ...]:
+    def unevaluated_token_ids(self) -> tuple[int, ...]:
         """Tokens that the model has not read, as long as no position covers the whole sequence."""
         read = 0 if self.position is None else len(self.position.token_ids) - len(self.plan.prompt)
         return tuple(self.token_ids[read:])
@@ -238,7 +238,7 @@ class Draft:
         return mask
 
     def _look_for_stop(self) -> None:
-        found = self.scan.feed(self.data) if self.scan is not None else None
+        found = self.stop_scanner.feed(self.data) if self.stop_scanner is not None else None
         if found is not None:
             self.stop_text = bytes(self.data[found[0] : found[1]])
             del self.data[found[0] :]
@@ -247,9 +247,9 @@ class Draft:
     @property
     def safe_length(self) -> int:
         """Number of bytes that can no longer change: all, or those before a possible stop."""
-        if self.reason is not None or self.scan is None:
+        if self.reason is not None or self.stop_scanner is None:
             return len(self.data)
-        return self.scan.safe_length
+        return self.stop_scanner.safe_length
 
     @property
     def score(self) -> float:
@@ -270,7 +270,7 @@ class Draft:
         data = bytes(self.data)
         language = self.plan.language
         # For an empty text, the bytes before it may be missing.
-        whole = not self.owed or (self.matcher is not None and self.matcher.is_accepting)
+        whole = not self.required_prefix or (self.matcher is not None and self.matcher.is_accepting)
         is_accepting = whole and (language is None or language.matches(data))
         text = shown_text(data)
         stop_text = None if self.stop_text is None else self.stop_text.decode(errors="replace")
@@ -281,7 +281,7 @@ class Draft:
             logprobs=np.array(self.logprobs, dtype=np.float64),
             log_allowed_mass=np.array(self.log_allowed_mass, dtype=np.float64),
             log_byte_mass=np.array(self.log_byte_mass, dtype=np.float64),
-            regenerated=b"" if self.plan.target is None else self.plan.target.owed,
+            regenerated=b"" if self.plan.target is None else self.plan.target.required_prefix,
             reason=reason,
             complete=self.is_complete,
             is_accepting=is_accepting,

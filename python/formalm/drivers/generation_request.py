@@ -9,8 +9,8 @@ from typing import Any
 from formalm.constraint import Constraint
 from formalm.continuations import begun, check_heal
 from formalm.drivers.arguments import check_tokenization, compiled, positive
-from formalm.drivers.finish_steering import Finish
-from formalm.drivers.generated_sequence import Plan, Target
+from formalm.drivers.finish_steering import FinishSteering
+from formalm.drivers.generated_sequence import PromptPlan, SequenceTarget
 from formalm.drivers.generation_result import Reason
 from formalm.drivers.prompts import prefix_token_ids
 from formalm.drivers.stop_strings import stop_language
@@ -20,7 +20,7 @@ from formalm.models import Session
 from formalm.query.plan import longest_member
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Terms", "prepare"]
+__all__ = ["GenerationRequest", "plan_sequences"]
 
 STATE_LIMIT = 20_000
 """Most states of a language whose longest member is looked for, in place of ``max_tokens``. That of
@@ -29,7 +29,7 @@ HEAL = 'heal=True gives the prompt\'s last tokens back; tokenization="all" needs
 
 
 @dataclass(frozen=True)
-class Terms:
+class GenerationRequest:
     """The options of a call that do not depend on the prompt.
 
     Parameters are those of :func:`formalm.generate`.
@@ -84,33 +84,38 @@ class Terms:
         return made
 
 
-def prepare(
-    session: Session, prompts: Sequence[object], terms: Terms, seeds: Sequence[int | None]
-) -> list[Plan]:
+def plan_sequences(
+    session: Session,
+    prompts: Sequence[object],
+    request: GenerationRequest,
+    seeds: Sequence[int | None],
+) -> list[PromptPlan]:
     """Checks everything before the first model call, and returns a plan for each prompt and
     seed.
     """
     vocabulary = session.vocabulary
-    constraint = terms.constraint(vocabulary)
-    stops = stop_language(terms.stop)
-    steering = Finish(constraint) if terms.finish and constraint is not None else None
-    language = None if terms.language is None or constraint is None else constraint.language
+    constraint = request.constraint(vocabulary)
+    stops = stop_language(request.stop)
+    steering = FinishSteering(constraint) if request.finish and constraint is not None else None
+    language = None if request.language is None or constraint is None else constraint.language
     plans = []
     for place, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
         name = "prompt" if len(prompts) == 1 else f"prompt[{place}]"
-        prefix = prefix_token_ids(session, prompt, terms.bos, name)
+        prefix = prefix_token_ids(session, prompt, request.bos, name)
         target = None
         if constraint is not None:
             # A beam search compares the model's own numbers, so it needs all of them.
-            skips = not terms.measure and seed is not None
+            skip_forced = not request.measure and seed is not None
             try:
-                prefix, target = _target(session, constraint, prefix, terms, skips)
+                prefix, target = _target(session, constraint, prefix, request, skip_forced)
             except TokenError as error:
-                hint = error.hint if terms.heal else HEAL
+                hint = error.hint if request.heal else HEAL
                 raise TokenError(f"{name}: {error.message}", hint=hint) from None
         read = vocabulary if constraint is None else constraint.spelled
-        budget, reason = _budget(session, len(prefix), terms, name, language, target)
-        plans.append(Plan(read, language, target, stops, steering, prefix, budget, reason, seed))
+        budget, reason = _budget(session, len(prefix), request, name, language, target)
+        plans.append(
+            PromptPlan(read, language, target, stops, steering, prefix, budget, reason, seed)
+        )
     if steering is not None and constraint is not None:
         # If any budget is too small, the smallest one is.
         steering.check(constraint.matcher(), min(plan.budget for plan in plans))
@@ -118,30 +123,34 @@ def prepare(
 
 
 def _target(
-    session: Session, constraint: Constraint, prefix: tuple[int, ...], terms: Terms, skips: bool
-) -> tuple[tuple[int, ...], Target]:
+    session: Session,
+    constraint: Constraint,
+    prefix: tuple[int, ...],
+    request: GenerationRequest,
+    skip_forced: bool,
+) -> tuple[tuple[int, ...], SequenceTarget]:
     """Returns the prompt tokens that remain, and the target that the sequences must meet."""
     if constraint.tokenization == "all":
-        return prefix, Target(constraint.matcher())
-    rest, matcher = begun(constraint, prefix, heal=terms.heal)
+        return prefix, SequenceTarget(constraint.matcher())
+    rest, matcher = begun(constraint, prefix, heal=request.heal)
     byte_matcher = None
-    if terms.measure:
+    if request.measure:
         byte_matcher = rest.over(compiled(constraint.language, session.vocabulary)).matcher()
     # A model that cannot start from nothing needs a first token again.
-    kept = rest.token_ids or prefix_token_ids(session, None, terms.bos)
-    return kept, Target(matcher, rest.regenerated, byte_matcher, skips)
+    kept = rest.token_ids or prefix_token_ids(session, None, request.bos)
+    return kept, SequenceTarget(matcher, rest.regenerated, byte_matcher, skip_forced)
 
 
 def _budget(
     session: Session,
     used: int,
-    terms: Terms,
+    request: GenerationRequest,
     name: str,
     language: Language | None,
-    target: Target | None,
+    target: SequenceTarget | None,
 ) -> tuple[int, Reason]:
     """Returns the maximum number of tokens, and the reason to report when they are used up."""
-    context, max_tokens = session.model.context_length, terms.max_tokens
+    context, max_tokens = session.model.context_length, request.max_tokens
     if context is None:
         if max_tokens is not None:
             return max_tokens, "length"
@@ -154,8 +163,8 @@ def _budget(
                 hint="pass max_tokens",
             )
         # Each token has at least one byte, and the last one is an end token.
-        owed = 0 if target is None else len(target.owed)
-        return owed + longest + 1, "length"
+        required_prefix = 0 if target is None else len(target.required_prefix)
+        return required_prefix + longest + 1, "length"
     # A prefix of exactly the context length can still be evaluated: it yields one more token.
     room = context - used + 1
     if room < 1:

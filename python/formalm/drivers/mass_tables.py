@@ -11,8 +11,8 @@ from formalm.drivers.mass_intervals import BoundStatus, Cell, Interval, MassTabl
 from formalm.drivers.probability_bounds import Classify, deciding_member
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
-from formalm.drivers.query_execution import Truncated
-from formalm.drivers.query_setup import asked_query, required_event
+from formalm.drivers.query_execution import LimitReached
+from formalm.drivers.query_setup import required_event, resolved_query
 from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel
@@ -67,8 +67,8 @@ def mass_table(
     >>> round(table.share({"second": "a"}, {"first": "b"}).low, 6)
     0.666667
     """
-    asked = asked_query(query)
-    language = asked.asked
+    resolved = resolved_query(query)
+    language = resolved.asked
     known = list(dict.fromkeys(group.name for group in language.groups if group.name is not None))
     if isinstance(groups, str):
         raise ArgumentError(f"groups is a list of names, not {groups!r:.60}")
@@ -166,11 +166,11 @@ def _tabulated(
     progress: Callable[[Progress], None] | None,
 ) -> MassTable:
     checked_tolerance(tolerance)
-    asked = asked_query(query, event=event)
-    chosen = required_event(asked, "a table of masses")
+    resolved = resolved_query(query, event=event)
+    chosen = required_event(resolved, "a table of masses")
     if chosen == "never":
         raise ArgumentError("event='never' leaves no members to tell apart")
-    member = deciding_member(asked.asked, chosen)
+    member = deciding_member(resolved.asked, chosen)
     question = measured(
         model,
         query,
@@ -187,7 +187,13 @@ def _tabulated(
         decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
         numbers = (decided, bounds.relative_error, bounds.undecided)
         return MassTable(
-            names, chosen, *numbers, status, limit, bounds.task.dropped, bounds.task.cost()
+            names,
+            chosen,
+            *numbers,
+            status,
+            limit,
+            bounds.execution.dropped,
+            bounds.execution.cost(),
         )
 
     # An interruption may occur inside a step, while mass is between two sums.
@@ -197,7 +203,7 @@ def _tabulated(
             last = now("interrupted", None)
             if bounds.undecided <= tolerance and bounds.frontier.queue:
                 return now("reached", None)
-    except Truncated as reached:
+    except LimitReached as reached:
         return now("truncated", str(reached))
     except KeyboardInterrupt:
         return last

@@ -11,17 +11,17 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from formalm.drivers.byte_budget_lru import Recent
-from formalm.drivers.sequence_trie import Trie
+from formalm.drivers.byte_budget_lru import ByteBudgetLru
+from formalm.drivers.sequence_trie import SequenceTrie
 from formalm.models import Position, Session
 
-__all__ = ["STATE_BYTES", "Positions"]
+__all__ = ["STATE_BYTES", "ModelAnswerCache"]
 
 STATE_BYTES = 256 << 20
 """Default maximum memory, in bytes, for answers and states."""
 
 
-class Positions:
+class ModelAnswerCache:
     """The answers and states of a model by node; the least recently used are evicted.
 
     Parameters
@@ -47,7 +47,7 @@ class Positions:
     def __init__(
         self,
         session: Session,
-        trie: Trie,
+        trie: SequenceTrie,
         prefixes: Sequence[tuple[int, ...]],
         budget_bytes: int = STATE_BYTES,
     ) -> None:
@@ -57,10 +57,10 @@ class Positions:
         self._trie = trie
         self._prefixes = prefixes
         self._roots: dict[int, Position] = {}
-        self._answers: Recent[Position] = Recent(
+        self._answers: ByteBudgetLru[Position] = ByteBudgetLru(
             budget_bytes // 2, lambda answer: answer.logprobs.nbytes
         )
-        self._states = _States(budget_bytes // 2)
+        self._states = _StateCache(budget_bytes // 2)
 
     @property
     def memory_bytes(self) -> int:
@@ -73,7 +73,7 @@ class Positions:
         """
         found: dict[int, Position] = {}
         if self.session.incremental:
-            found = self._go_on(nodes)
+            found = self._extend_from_ancestors(nodes)
         anew = [node for node in nodes if node not in found]
         answers = self.session.start_many([self.token_ids(node) for node in anew])
         found.update(zip(anew, answers, strict=True))
@@ -103,11 +103,11 @@ class Positions:
         """Returns the whole prefix of a node."""
         return (*self._prefixes[self._trie.root(node)], *self._trie.path(node))
 
-    def _go_on(self, nodes: Sequence[int]) -> dict[int, Position]:
+    def _extend_from_ancestors(self, nodes: Sequence[int]) -> dict[int, Position]:
         """Evaluates the nodes that have an ancestor with a state."""
         going_on, before, runs = [], [], []
         for node in nodes:
-            above, run = self._above(node)
+            above, run = self._nearest_ancestor_state(node)
             if above is not None:
                 going_on.append(node)
                 before.append(above)
@@ -115,7 +115,7 @@ class Positions:
                 self.reread += len(run) - 1
         return dict(zip(going_on, self.session.extend_many(before, runs), strict=True))
 
-    def _above(self, node: int) -> tuple[Position | None, list[int]]:
+    def _nearest_ancestor_state(self, node: int) -> tuple[Position | None, list[int]]:
         """Returns the nearest state above a node, and the tokens from there to the node."""
         trie, run = self._trie, []
         while trie.parent[node] >= 0:
@@ -132,9 +132,9 @@ class Positions:
             return
         self._answers.keep(node, replace(position, state=None))
         if position.state is not None:
-            self._states.keep(node, self._nearest(node), position)
+            self._states.keep(node, self._nearest_cached_ancestor(node), position)
 
-    def _nearest(self, node: int) -> int | None:
+    def _nearest_cached_ancestor(self, node: int) -> int | None:
         """Returns the nearest ancestor that has a state within the budget."""
         node = self._trie.parent[node]
         while self._trie.parent[node] >= 0:
@@ -144,7 +144,7 @@ class Positions:
         return None
 
 
-class _States:
+class _StateCache:
     """States by node; evicts first those that no cached state was extended from.
 
     A state shares the memory of those it was extended from, so evicting one in the middle would

@@ -11,19 +11,19 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from formalm.drivers.sequence_trie import Path, Trie
+from formalm.drivers.sequence_trie import SequenceTrie, TriePath
 
-__all__ = ["Queue"]
+__all__ = ["NodeQueue"]
 
 HEAD = 512
 ENTRY_BYTES = 184
-Entry = tuple[float, int, Path]
+Entry = tuple[float, int, TriePath]
 
 
-class Queue:
-    """Nodes by descending log-probability; ties go to the shorter, then by :class:`Path`."""
+class NodeQueue:
+    """Nodes by descending log-probability; ties go to the shorter, then by :class:`TriePath`."""
 
-    def __init__(self, trie: Trie, head: int = HEAD) -> None:
+    def __init__(self, trie: SequenceTrie, head: int = HEAD) -> None:
         self._trie = trie
         self._size = head
         self._most = 2 * head
@@ -50,7 +50,7 @@ class Queue:
         if cost > self._bound:
             self._waiting.append(node)
             return
-        heappush(self._head, (cost, self._trie.depth[node], Path(self._trie, node)))
+        heappush(self._head, (cost, self._trie.depth[node], TriePath(self._trie, node)))
         if len(self._head) > self._most:
             self._spill()
 
@@ -88,7 +88,7 @@ class Queue:
             chosen = costs <= self._bound
         trie = self._trie
         self._head = [
-            (cost, trie.depth[node], Path(trie, node))
+            (cost, trie.depth[node], TriePath(trie, node))
             for cost, node in zip(costs[chosen].tolist(), nodes[chosen].tolist(), strict=True)
         ]
         heapify(self._head)

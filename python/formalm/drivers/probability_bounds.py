@@ -24,13 +24,20 @@ from functools import lru_cache
 import numpy as np
 
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.query_execution import Task, Truncated
+from formalm.drivers.query_execution import LimitReached, QueryExecution
 from formalm.errors import LanguageError
 from formalm.languages import Language, Regex
 from formalm.languages.special_tokens import special_tokens_of
 from formalm.query.prefixes import anything
 
-__all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "event_language"]
+__all__ = [
+    "Classify",
+    "ProbabilityBounds",
+    "any_string",
+    "anything",
+    "deciding_member",
+    "event_language",
+]
 
 EPSILON = 2.0**-52
 LOOKED_AT = 5_000
@@ -39,7 +46,7 @@ Classify = Callable[[bytes], object]
 
 
 @lru_cache(maxsize=1)
-def any_text() -> Language:
+def any_string() -> Language:
     """Returns the language of all UTF-8 text, which every string with canonical tokens is in."""
     return Regex("(?s:.*)")
 
@@ -54,7 +61,7 @@ def event_language(language: Language, event: str, tokenization: str = "all") ->
             " language has special tokens in it",
             hint="event='complete', and free_text() around what is looked for",
         )
-    rest = any_text() if tokenization == "canonical" else anything()
+    rest = any_string() if tokenization == "canonical" else anything()
     extended = language + rest
     return extended if event == "prefix" else rest + extended
 
@@ -83,12 +90,12 @@ def deciding_member(language: Language, event: str) -> Callable[[bytes], bytes]:
     return member
 
 
-class Bounds:
+class ProbabilityBounds:
     """The bounds of one query, refined by :meth:`run`.
 
     Parameters
     ----------
-    task
+    execution
         The search context; the masses of its roots add up to one probability.
     event
         ``"complete"``, ``"token_prefix"``, ``"prefix"`` or ``"contains"``.
@@ -105,10 +112,12 @@ class Bounds:
         True if some mass stays undecided because the model does not show all tokens.
     """
 
-    def __init__(self, task: Task, event: str, classify: Classify | None = None) -> None:
-        self.task = task
+    def __init__(
+        self, execution: QueryExecution, event: str, classify: Classify | None = None
+    ) -> None:
+        self.execution = execution
         self.event = event
-        self.frontier = Frontier(task)
+        self.frontier = Frontier(execution)
         self.cells: dict[object, list[float]] = defaultdict(list)
         self._classify = classify
         self._error = 0.0
@@ -152,7 +161,7 @@ class Bounds:
 
         Raises
         ------
-        Truncated
+        LimitReached
             If a limit is reached; the bounds stay valid.
         """
         while self.frontier.queue:
@@ -162,7 +171,7 @@ class Bounds:
                 self._lose(self.frontier.trie.logprob[node])
                 if self.event == "complete" and end > -math.inf:
                     self._decide(node, end, depth + 1)
-                if self.task.max_tokens is None or depth < self.task.max_tokens:
+                if self.execution.max_tokens is None or depth < self.execution.max_tokens:
                     self._gain(float(np.exp(totals).sum()))
                     self.frontier.queue_children(node, ids, totals)
                 if self.frontier.unseen:
@@ -181,28 +190,28 @@ class Bounds:
             if trie.parent[node] >= 0:
                 try:
                     frontier.queue_next(trie.parent[node])
-                except Truncated:
+                except LimitReached:
                     frontier.queue.push(node)  # its mass is still undecided
                     raise
             if self.event != "complete" and frontier.states.accepting[frontier.state(node)]:
                 self._lose(trie.logprob[node])
                 self._decide(node, trie.logprob[node], trie.depth[node])
-            elif not self._may_go_on(node):
+            elif not self._may_extend(node):
                 self._close(node)
             else:
                 batch.append(node)
         return batch
 
-    def _may_go_on(self, node: int) -> bool:
-        depth, limit = self.frontier.trie.depth[node], self.task.max_tokens
+    def _may_extend(self, node: int) -> bool:
+        depth, limit = self.frontier.trie.depth[node], self.execution.max_tokens
         if limit is not None and depth + (self.event != "complete") > limit:
             return False
-        return self.task.fits(depth, self.frontier.root(node))
+        return self.execution.fits(depth, self.frontier.context(node))
 
     def _close(self, node: int) -> None:
         """Closes a node that is too long for a member, or undecided for good."""
         logprob, depth = self.frontier.trie.logprob[node], self.frontier.trie.depth[node]
-        limit = self.task.max_tokens
+        limit = self.execution.max_tokens
         self._lose(logprob)
         within = limit is None or depth + (self.event != "complete") <= limit
         if within or self.event == "contains":
@@ -222,13 +231,13 @@ class Bounds:
 
     def _decide(self, node: int, logprob: float, depth: int) -> None:
         cell: object = None
-        if self._classify is not None or self.task.keep is not None:
-            data = self.frontier.root(node).data + self.frontier.data(node)
-            if not self.task.keeps(data):
+        if self._classify is not None or self.execution.keep is not None:
+            data = self.frontier.context(node).data + self.frontier.data(node)
+            if not self.execution.keeps(data):
                 return
             cell = None if self._classify is None else self._classify(data)
         mass = math.exp(logprob)
-        self.task.covered = (self.task.covered or 0.0) + mass
+        self.execution.covered = (self.execution.covered or 0.0) + mass
         self.cells[cell].append(mass)
         relative = _relative_error(logprob, depth)
         self._error += mass * relative

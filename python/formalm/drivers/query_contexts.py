@@ -11,9 +11,13 @@ import numpy.typing as npt
 
 from formalm._core import Matcher
 from formalm.constraint import Constraint
-from formalm.drivers.canonical_contexts import canonical_start, canonical_tokens, led_in
+from formalm.drivers.canonical_contexts import (
+    canonical_start,
+    canonical_tokens,
+    constraint_after_prompt,
+)
 from formalm.drivers.prompts import prefix_token_ids
-from formalm.drivers.sequence_scores import chained
+from formalm.drivers.sequence_scores import score_sequences
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.models import Position, Session
 from formalm.query.prefixes import PREFIX_LIMIT, members
@@ -22,11 +26,11 @@ from formalm.vocabulary import Vocabulary
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["Root", "encodings", "given_tokens", "roots_of"]
+__all__ = ["QueryContext", "encodings", "given_prefix", "query_contexts"]
 
 
 @dataclass(frozen=True, eq=False)
-class Root:
+class QueryContext:
     """The context of one prefix in ``given``.
 
     Attributes
@@ -73,21 +77,21 @@ class Root:
 
 
 @dataclass(frozen=True)
-class _Beginning:
+class _GivenPrefix:
     data: bytes
     token_ids: tuple[int, ...]
     regenerated: bytes = b""
 
 
-def roots_of(
+def query_contexts(
     session: Session,
     constraint: Constraint,
     query: Query,
     prompt: object,
     *,
     shares: bool,
-    given: _Beginning | None = None,
-) -> list[Root]:
+    given: _GivenPrefix | None = None,
+) -> list[QueryContext]:
     """Returns the contexts of a query.
 
     Parameters
@@ -112,51 +116,55 @@ def roots_of(
     front = prefix_token_ids(session, prompt, query.bos)
     every = query.prefix_weights == "encodings" if shares else query.prefix_cost == "zero"
     if given is not None:
-        begun = [given]
+        prefixes = [given]
     elif query.given is None:
-        begun = [_Beginning(b"", ())]
+        prefixes = [_GivenPrefix(b"", ())]
     else:
-        begun = _beginnings(query, session.vocabulary, front, every=every)
+        prefixes = _given_prefixes(query, session.vocabulary, front, every=every)
     if given is not None and query.tokenization == "canonical-given":
         _check_canonical(session.vocabulary, front, given)
     skip = 0
     if constraint.tokenization == "canonical":
-        constraint, skip = led_in(constraint, front)
+        constraint, skip = constraint_after_prompt(constraint, front)
     if query.boundary == "heal":
-        begun = [_healed(session.vocabulary, constraint, front, one) for one in begun]
-    _check_context(session, front, begun)
+        prefixes = [_healed(session.vocabulary, constraint, front, one) for one in prefixes]
+    _check_context(session, front, prefixes)
     logprobs = (
-        _shares(session, front, query, begun) if shares else _costs(session, front, query, begun)
+        _prefix_shares(session, front, query, prefixes)
+        if shares
+        else _prefix_costs(session, front, query, prefixes)
     )
-    roots = []
-    for one, logprob in zip(begun, logprobs, strict=True):
+    contexts = []
+    for one, logprob in zip(prefixes, logprobs, strict=True):
         if logprob > -math.inf:
             matcher = _start(constraint, front, one)
             ids = (*front, *one.token_ids)
             more = (one.regenerated, 0 if one.token_ids else skip)
-            roots.append(Root(ids, one.data, logprob, matcher, len(one.token_ids), *more))
-    return roots
+            contexts.append(
+                QueryContext(ids, one.data, logprob, matcher, len(one.token_ids), *more)
+            )
+    return contexts
 
 
-def _start(constraint: Constraint, front: tuple[int, ...], begun: _Beginning) -> Matcher:
+def _start(constraint: Constraint, front: tuple[int, ...], prefix: _GivenPrefix) -> Matcher:
     """Returns the constraint after a prefix."""
     if constraint.tokenization == "canonical":
-        return canonical_start(constraint, front, begun.data, begun.token_ids)
+        return canonical_start(constraint, front, prefix.data, prefix.token_ids)
     matcher = constraint.core.matcher()
-    matcher.advance_bytes(begun.data)
+    matcher.advance_bytes(prefix.data)
     return matcher
 
 
 def _healed(
-    vocabulary: Vocabulary, constraint: Constraint, front: tuple[int, ...], begun: _Beginning
-) -> _Beginning:
+    vocabulary: Vocabulary, constraint: Constraint, front: tuple[int, ...], prefix: _GivenPrefix
+) -> _GivenPrefix:
     """Returns a prefix without its last token, or as many more as a member needs to follow."""
-    spelled = [vocabulary.token_bytes(token_id) or b"" for token_id in begun.token_ids]
+    spelled = [vocabulary.token_bytes(token_id) or b"" for token_id in prefix.token_ids]
     # The tokens spell a space that the tokenizer added; it is not part of the text.
-    extra = sum(map(len, spelled)) - len(begun.data)
+    extra = sum(map(len, spelled)) - len(prefix.data)
     for count in range(len(spelled) - 1, -1, -1):
         size = max(0, len(b"".join(spelled[:count])) - extra)
-        shorter = _Beginning(begun.data[:size], begun.token_ids[:count], begun.data[size:])
+        shorter = _GivenPrefix(prefix.data[:size], prefix.token_ids[:count], prefix.data[size:])
         try:
             _start(constraint, front, shorter)
         except TokenError:
@@ -164,21 +172,21 @@ def _healed(
                 raise
             continue
         return shorter
-    raise TokenError(f"no tokens spell {begun.data!r}, so there is none to give back")
+    raise TokenError(f"no tokens spell {prefix.data!r}, so there is none to give back")
 
 
-def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], begun: _Beginning) -> None:
+def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], prefix: _GivenPrefix) -> None:
     """Refuses tokens of ``given`` that the tokenizer would not produce."""
-    if tuple(canonical_tokens(vocabulary, front, begun.data)) != begun.token_ids:
+    if tuple(canonical_tokens(vocabulary, front, prefix.data)) != prefix.token_ids:
         raise TokenError(
-            f"the tokens of given are not those that the tokenizer makes of {begun.data!r} there",
+            f"the tokens of given are not those that the tokenizer makes of {prefix.data!r} there",
             hint="give the text, or use tokenization='all'",
         )
 
 
-def given_tokens(data: bytes, token_ids: Sequence[int]) -> _Beginning:
+def given_prefix(data: bytes, token_ids: Sequence[int]) -> _GivenPrefix:
     """Returns a prefix whose tokens the caller chose."""
-    return _Beginning(data, tuple(token_ids))
+    return _GivenPrefix(data, tuple(token_ids))
 
 
 def encodings(data: bytes, vocabulary: Vocabulary, limit: int = PREFIX_LIMIT) -> list[list[int]]:
@@ -203,11 +211,11 @@ def encodings(data: bytes, vocabulary: Vocabulary, limit: int = PREFIX_LIMIT) ->
     return sorted(ways[0])
 
 
-def _beginnings(
+def _given_prefixes(
     query: Query, vocabulary: Vocabulary, front: tuple[int, ...], *, every: bool
-) -> list[_Beginning]:
+) -> list[_GivenPrefix]:
     assert query.given is not None
-    begun = []
+    prefixes = []
     for data in members(query.given):
         if every:
             ways = encodings(data, vocabulary)
@@ -221,14 +229,14 @@ def _beginnings(
                     f"given has {data!r}, which is not UTF-8 and has no encoding"
                 ) from None
             ways = [vocabulary.encode(text)] if text else [[]]
-        begun += [_Beginning(data, tuple(way)) for way in ways]
-        if len(begun) > PREFIX_LIMIT:
-            raise LimitError("contexts in given", len(begun), PREFIX_LIMIT)
-    return begun
+        prefixes += [_GivenPrefix(data, tuple(way)) for way in ways]
+        if len(prefixes) > PREFIX_LIMIT:
+            raise LimitError("contexts in given", len(prefixes), PREFIX_LIMIT)
+    return prefixes
 
 
-def _check_context(session: Session, front: tuple[int, ...], begun: list[_Beginning]) -> None:
-    length = len(front) + max(len(one.token_ids) for one in begun)
+def _check_context(session: Session, front: tuple[int, ...], prefixes: list[_GivenPrefix]) -> None:
+    length = len(front) + max(len(one.token_ids) for one in prefixes)
     context = session.model.context_length
     if context is not None and length > context:
         raise ArgumentError(
@@ -236,31 +244,31 @@ def _check_context(session: Session, front: tuple[int, ...], begun: list[_Beginn
         )
 
 
-def _costs(
-    session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
+def _prefix_costs(
+    session: Session, front: tuple[int, ...], query: Query, prefixes: list[_GivenPrefix]
 ) -> list[float]:
     if query.prefix_cost != "joint":
-        return [0.0] * len(begun)
-    return _logprobs(session, front, query, begun)
+        return [0.0] * len(prefixes)
+    return _logprobs(session, front, query, prefixes)
 
 
-def _shares(
-    session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
+def _prefix_shares(
+    session: Session, front: tuple[int, ...], query: Query, prefixes: list[_GivenPrefix]
 ) -> list[float]:
     """Returns the logarithms of weights that sum to one."""
     weights = query.prefix_weights
     if weights == "model":
-        logs = np.array(_logprobs(session, front, query, begun))
+        logs = np.array(_logprobs(session, front, query, prefixes))
     elif isinstance(weights, tuple):
         table = dict(weights)
-        missing = [one.data for one in begun if one.data.decode(errors="replace") not in table]
+        missing = [one.data for one in prefixes if one.data.decode(errors="replace") not in table]
         if missing:
             raise ArgumentError(f"prefix_weights lacks {missing[0].decode(errors='replace')!r}")
-        values = np.array([table[one.data.decode(errors="replace")] for one in begun])
+        values = np.array([table[one.data.decode(errors="replace")] for one in prefixes])
         with np.errstate(divide="ignore"):
             logs = np.log(values)
     else:
-        logs = np.zeros(len(begun))
+        logs = np.zeros(len(prefixes))
     total = float(np.logaddexp.reduce(logs))
     if total == -math.inf:
         raise ModelError("the model gives no probability to anything in given")
@@ -268,7 +276,7 @@ def _shares(
 
 
 def _logprobs(
-    session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
+    session: Session, front: tuple[int, ...], query: Query, prefixes: list[_GivenPrefix]
 ) -> list[float]:
     """Returns the log-probability of each prefix's tokens."""
 
@@ -278,6 +286,8 @@ def _logprobs(
             return logprobs
         return query.decoding.distribution(logprobs, renormalize=query.renormalize)
 
-    ways = [one.token_ids for one in begun]
+    ways = [one.token_ids for one in prefixes]
     certain = query.decoded != "suffix" and not query.decoding.is_plain
-    return [math.fsum(row) for row in chained(session, front, ways, answer, certain=certain)]
+    return [
+        math.fsum(row) for row in score_sequences(session, front, ways, answer, certain=certain)
+    ]

@@ -14,25 +14,25 @@ from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.cost import Cost
 from formalm.drivers.progress import Progress
-from formalm.drivers.query_contexts import Root
+from formalm.drivers.query_contexts import QueryContext
 from formalm.errors import ArgumentError, ModelError
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 
-__all__ = ["Found", "Task", "Truncated"]
+__all__ = ["LimitReached", "QueryExecution", "RawHit"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
 
-class Truncated(Exception):  # noqa: N818
+class LimitReached(Exception):  # noqa: N818
     """Stops a driver from inside; its message is the name of the limit."""
 
 
 @dataclass(frozen=True)
-class Found:
+class RawHit:
     """A hit before its text is decoded.
 
     Attributes
@@ -47,7 +47,7 @@ class Found:
         Number of token sequences that were summed.
     given
         The given prefix that it continues.
-    root
+    context
         The index of that prefix.
     token_logprobs
         Log-probabilities of the tokens, and of the end with ``"complete"``.
@@ -58,17 +58,17 @@ class Found:
     logprob: float
     tokenizations: int = 1
     given: bytes = b""
-    root: int = 0
+    context_index: int = 0
     token_logprobs: tuple[float, ...] = ()
 
 
 @dataclass
-class Task:
+class QueryExecution:
     """The settings and counters that every driver on a frontier uses."""
 
     session: Session
     constraint: Constraint
-    roots: list[Root]
+    contexts: list[QueryContext]
     decoding: Decoding
     renormalize: bool
     complete: bool
@@ -131,32 +131,32 @@ class Task:
 
         Raises
         ------
-        Truncated
+        LimitReached
             If a limit is reached.
         """
         seconds = self.limits.seconds
         if seconds is not None and time.monotonic() - self.started >= seconds:
-            raise Truncated("seconds")
+            raise LimitReached("seconds")
         most = self.limits.tokens_computed
         if most is not None and self.session.tokens_computed >= most:
-            raise Truncated("tokens_computed")
+            raise LimitReached("tokens_computed")
         if self.limits.forwards is None:
             return self.batch_size
         left = self.limits.forwards - self.session.forwards
         if left < 1:
-            raise Truncated("forwards")
+            raise LimitReached("forwards")
         return min(self.batch_size, left)
 
-    def may_go_on(self, length: int, root: Root) -> bool:
+    def may_extend(self, length: int, context: QueryContext) -> bool:
         """Returns True if a sequence of ``length`` tokens may be evaluated and continued."""
         if self.max_tokens is not None and length + (not self.complete) > self.max_tokens:
             return False
-        return self.fits(length, root)
+        return self.fits(length, context)
 
-    def fits(self, length: int, root: Root) -> bool:
+    def fits(self, length: int, context: QueryContext) -> bool:
         """Returns True if the model can read that many tokens."""
-        context = self.session.model.context_length
-        if context is not None and len(root.token_ids) + length > context:
+        context_length = self.session.model.context_length
+        if context_length is not None and len(context.token_ids) + length > context_length:
             self.cut_by_context = True
             return False
         return True

@@ -12,22 +12,22 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.byte_budget_lru import Recent, children_bytes
+from formalm.drivers.byte_budget_lru import ByteBudgetLru, children_bytes
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.query_execution import Task
+from formalm.drivers.query_execution import QueryExecution
 
-__all__ = ["Step", "Walks"]
+__all__ = ["NextStep", "RandomWalks"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
-Step = tuple[Ids, Floats, float]
+NextStep = tuple[Ids, Floats, float]
 """The tokens that may follow, their probabilities, and the probability of an end."""
 STEP_BYTES = 64 << 20
 NO_IDS: Ids = np.empty(0, np.int64)
 NO_MASSES: Floats = np.empty(0)
 
 
-class Walks:
+class RandomWalks:
     """The trie of several random walks, and the steps that can be taken from its nodes.
 
     Attributes
@@ -38,13 +38,15 @@ class Walks:
         For each evaluated node: the share of its probability that may still lead to members.
     """
 
-    def __init__(self, task: Task) -> None:
-        task.needs_all("a sample")
-        self.task = task
-        self.frontier = Frontier(task)
+    def __init__(self, execution: QueryExecution) -> None:
+        execution.needs_all("a sample")
+        self.execution = execution
+        self.frontier = Frontier(execution)
         self.alive: dict[int, float] = {}
         self._children: dict[int, dict[int, int]] = {}
-        self._steps: Recent[Step] = Recent(STEP_BYTES, lambda step: children_bytes(step[:2]))
+        self._steps: ByteBudgetLru[NextStep] = ByteBudgetLru(
+            STEP_BYTES, lambda step: children_bytes(step[:2])
+        )
         self._ended: dict[int, float] = {}
         self._kept: dict[int, float] = {}
 
@@ -64,14 +66,14 @@ class Walks:
         """Returns True if the model can read that far; longer members have no probability."""
         if self._is_decided(node):
             return True
-        return self.task.fits(self.frontier.trie.depth[node], self.frontier.root(node))
+        return self.execution.fits(self.frontier.trie.depth[node], self.frontier.context(node))
 
     def evaluate(self, nodes: list[int]) -> None:
         """Evaluates the model at nodes not yet evaluated, in batches.
 
         Raises
         ------
-        Truncated
+        LimitReached
             If a limit is reached.
         """
         wanted = []
@@ -88,17 +90,17 @@ class Walks:
             batch = wanted[: self.frontier.room()]
             wanted = wanted[len(batch) :]
             for node, ids, totals, end in self.frontier.evaluate(batch):
-                step = self._remember(node, ids, totals, end)
+                step = self._cache_step(node, ids, totals, end)
                 self.alive[node] = float(step[1].sum()) + step[2]
 
-    def step(self, node: int) -> Step:
+    def step(self, node: int) -> NextStep:
         """Returns the possible continuations of an evaluated node."""
         step = self._steps.get(node)
         if step is None and self._is_decided(node):
             return NO_IDS, NO_MASSES, self._keeps(node)
         if step is None:
-            position = self.frontier.positions.recall(node)
-            return self._remember(node, *self.frontier.follow(node, position, again=True))
+            position = self.frontier.answer_cache.recall(node)
+            return self._cache_step(node, *self.frontier.follow(node, position, again=True))
         return step
 
     def _is_decided(self, node: int) -> bool:
@@ -106,17 +108,17 @@ class Walks:
         call.
         """
         frontier = self.frontier
-        return not self.task.complete and frontier.states.accepting[frontier.state(node)]
+        return not self.execution.complete and frontier.states.accepting[frontier.state(node)]
 
     def _keeps(self, node: int) -> float:
         """Returns 1, or 0 for a member that the query's ``keep`` drops: ending there leads
         nowhere.
         """
-        if self.task.keep is None:
+        if self.execution.keep is None:
             return 1.0
         if node not in self._kept:
-            data = self.frontier.root(node).data + self.frontier.data(node)
-            self._kept[node] = float(self.task.keeps(data))
+            data = self.frontier.context(node).data + self.frontier.data(node)
+            self._kept[node] = float(self.execution.keeps(data))
         return self._kept[node]
 
     def logprob(self, node: int) -> float:
@@ -139,9 +141,9 @@ class Walks:
             node = trie.parent[node]
         return found[::-1]
 
-    def _remember(self, node: int, ids: Ids, totals: Floats, end: float) -> Step:
+    def _cache_step(self, node: int, ids: Ids, totals: Floats, end: float) -> NextStep:
         # Nodes of walks except roots have a total of 0, so totals are single steps.
-        depth, limit = self.frontier.trie.depth[node], self.task.max_tokens
+        depth, limit = self.frontier.trie.depth[node], self.execution.max_tokens
         if limit is not None and depth >= limit:
             ids, totals = ids[:0], totals[:0]
         before = self.frontier.trie.logprob[node]

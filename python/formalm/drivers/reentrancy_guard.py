@@ -6,10 +6,10 @@ from threading import Lock
 
 from formalm.errors import ConcurrencyError
 
-__all__ = ["Alone"]
+__all__ = ["ReentrancyGuard"]
 
 
-class Alone:
+class ReentrancyGuard:
     """A context manager that admits one caller at a time and refuses any other.
 
     Raises

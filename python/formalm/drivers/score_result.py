@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.mass_intervals import BoundStatus, Interval
-from formalm.drivers.query_execution import Task
+from formalm.drivers.query_execution import QueryExecution
 from formalm.drivers.record import Origin, Record
 from formalm.errors import ArgumentError
 from formalm.query.query import Event, Query
@@ -101,7 +101,7 @@ class Scored:
     rank: int
     way: tuple[int, ...]
     logprobs: list[float]
-    task: Task
+    execution: QueryExecution
     marginal: Interval = UNKNOWN
     tokenizations: int = 0
 
@@ -123,14 +123,14 @@ class Scored:
         origin = Origin(
             "score",
             self.query,
-            self.task.session.vocabulary,
+            self.execution.session.vocabulary,
             self.front,
             (),
             b"",
             0.0,
             tuple(self.logprobs),
             complete,
-            self.task.cost(),
+            self.execution.cost(),
         )
         return Score(
             self.text,

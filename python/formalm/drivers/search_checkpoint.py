@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.atomic_write import path_of, write_whole
-from formalm.drivers.checkpoint_arrays import pack, unpack
-from formalm.drivers.query_execution import Task
+from formalm.drivers.atomic_write import path_of, write_atomically
+from formalm.drivers.checkpoint_arrays import queue_to_arrays, restore_queue
+from formalm.drivers.query_execution import QueryExecution
 from formalm.drivers.sequence_trie import END, UNKNOWN
-from formalm.drivers.string_search import Strings
-from formalm.drivers.token_search import Sequences
+from formalm.drivers.string_search import StringSearch
+from formalm.drivers.token_search import TokenSearch
 from formalm.errors import ArgumentError, FormalmError, ModelError
 from formalm.query.query import Query
 from formalm.query.serialization import query_data
@@ -45,7 +45,7 @@ UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error),
 )
 Arrays = dict[str, npt.NDArray[Any]]
-Driver = Sequences | Strings
+Driver = TokenSearch | StringSearch
 
 
 def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> None:
@@ -56,28 +56,32 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
     ArgumentError
         If the search was interrupted in the middle of a step, or the file cannot be written.
     """
-    if driver.task.session.shown_tokens is not None:
+    if driver.execution.session.shown_tokens is not None:
         raise ArgumentError(
             "a search of a model that shows its most probable tokens only cannot be saved"
         )
-    if not driver.whole:
+    if not driver.is_consistent:
         raise ArgumentError(
             "the search was interrupted in the middle of a step and cannot be saved",
             hint="save it before that: after any hit, or any advance()",
         )
-    task, trie = driver.task, driver.frontier.trie
-    header = {**_question(task, query), "hits": hits, "covered": task.covered}
-    header |= asdict(task.cost())
-    header |= {"cut_by_context": task.cut_by_context, "cut_by_beam": task.cut_by_beam}
+    execution, trie = driver.execution, driver.frontier.trie
+    header = {**_question(execution, query), "hits": hits, "covered": execution.covered}
+    header |= asdict(execution.cost())
+    header |= {"cut_by_context": execution.cut_by_context, "cut_by_beam": execution.cut_by_beam}
     arrays = {f"trie.{name}": value for name, value in trie.arrays().items()}
     arrays["known"] = np.flatnonzero(np.array(trie.state) != UNKNOWN)
     arrays |= _probes(driver)
-    arrays |= pack(driver) if isinstance(driver, Strings) else _packed(driver)
+    arrays |= (
+        queue_to_arrays(driver)
+        if isinstance(driver, StringSearch)
+        else _token_queue_to_arrays(driver)
+    )
     text = json.dumps(header, sort_keys=True).encode()
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
     arrays["checksum"] = _checksum(arrays)
     try:
-        write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
+        write_atomically(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
     except OSError as error:
         raise ArgumentError(f"cannot write {path_of(path)!r}: {error}") from None
 
@@ -95,27 +99,29 @@ def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
     file = path_of(path)
     arrays = _read(file)
     header = _checked_header(file, arrays)
-    _check(header, driver.task, query)
+    _check(header, driver.execution, query)
     trie = {name[5:]: value for name, value in arrays.items() if name.startswith("trie.")}
-    task = driver.task
+    execution = driver.execution
     try:
-        _check_tokens(trie, task)
+        _check_tokens(trie, execution)
         driver.frontier.restore(trie, arrays["known"])
-        unpack(driver, arrays) if isinstance(driver, Strings) else _unpacked(driver, arrays)
+        restore_queue(driver, arrays) if isinstance(driver, StringSearch) else _restore_token_queue(
+            driver, arrays
+        )
         hits, expansions = int(header["hits"]), int(header["expansions"])
         spent = {name: int(header[name]) for name in SPENT}
-        task.covered = header["covered"]
-        task.started = time.monotonic() - float(header["seconds"])
-        task.cut_by_context = bool(header["cut_by_context"])
-        task.cut_by_beam = bool(header["cut_by_beam"])
+        execution.covered = header["covered"]
+        execution.started = time.monotonic() - float(header["seconds"])
+        execution.cut_by_context = bool(header["cut_by_context"])
+        execution.cut_by_beam = bool(header["cut_by_beam"])
         _check_answers(driver, arrays)
     except FormalmError:
         raise
     except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
         raise ArgumentError(f"{file!r} is damaged: {error}") from None
     for name, number in spent.items():
-        setattr(task.session, name, getattr(task.session, name) + number)
-    task.expansions += expansions
+        setattr(execution.session, name, getattr(execution.session, name) + number)
+    execution.expansions += expansions
     return hits
 
 
@@ -152,23 +158,23 @@ def _checksum(arrays: Arrays) -> npt.NDArray[Any]:
     return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
-def _question(task: Task, query: Query) -> dict[str, Any]:
+def _question(execution: QueryExecution, query: Query) -> dict[str, Any]:
     """Returns everything that must be the same on resuming."""
-    asked = query_data(query)
-    asked.pop("limits", None)
-    roots = [
-        [list(root.token_ids), base64.b64encode(root.data).decode(), root.logprob]
-        for root in task.roots
+    resolved = query_data(query)
+    resolved.pop("limits", None)
+    contexts = [
+        [list(context.token_ids), base64.b64encode(context.data).decode(), context.logprob]
+        for context in execution.contexts
     ]
     return {
         "format": FORMAT,
         "version": VERSION,
-        "query": asked,
-        "beam": task.limits.beam,
-        "tolerance": task.tolerance,
-        "roots": roots,
-        "vocabulary": task.session.vocabulary.fingerprint,
-        "context_length": task.session.model.context_length,
+        "query": resolved,
+        "beam": execution.limits.beam,
+        "tolerance": execution.tolerance,
+        "roots": contexts,
+        "vocabulary": execution.session.vocabulary.fingerprint,
+        "context_length": execution.session.model.context_length,
     }
 
 
@@ -183,9 +189,9 @@ def _check_label(header: Any) -> None:
         )
 
 
-def _check(header: Any, task: Task, query: Query) -> None:
+def _check(header: Any, execution: QueryExecution, query: Query) -> None:
     """Refuses a file of another query."""
-    wanted = json.loads(json.dumps(_question(task, query)))
+    wanted = json.loads(json.dumps(_question(execution, query)))
     for name in ("vocabulary", "context_length"):
         if header.get(name) != wanted[name]:
             raise ModelError(f"the saved search is of a model with another {name}")
@@ -204,8 +210,8 @@ def _check(header: Any, task: Task, query: Query) -> None:
         raise ModelError("the model gives other probabilities than the one of the saved search")
 
 
-def _check_tokens(trie: Arrays, task: Task) -> None:
-    size, roots = len(task.session.vocabulary), len(task.roots)
+def _check_tokens(trie: Arrays, execution: QueryExecution) -> None:
+    size, roots = len(execution.session.vocabulary), len(execution.contexts)
     tokens, listed = trie["token"], trie["_listed_ids"]
     inside = np.all((tokens[roots:] >= END) & (tokens[roots:] < size))
     if not inside or np.any(listed < 0) or np.any(listed >= size):
@@ -216,7 +222,7 @@ def _check_tokens(trie: Arrays, task: Task) -> None:
 
 def _probes(driver: Driver) -> Arrays:
     """Returns a few answers of the model that are still cached."""
-    positions = driver.frontier.positions
+    positions = driver.frontier.answer_cache
     nodes = positions.kept()[-PROBES:]
     ids, logprobs = [], []
     for node in nodes:
@@ -239,7 +245,7 @@ def _check_answers(driver: Driver, arrays: Arrays) -> None:
         return
     for node, position, ids, logprobs in zip(
         nodes,
-        driver.frontier.positions.evaluate(nodes),
+        driver.frontier.answer_cache.evaluate(nodes),
         arrays["probes.ids"],
         arrays["probes.logprobs"],
         strict=True,
@@ -250,7 +256,7 @@ def _check_answers(driver: Driver, arrays: Arrays) -> None:
             raise ModelError(f"the model answers otherwise than the saved search's, after {path}")
 
 
-def _packed(driver: Sequences) -> Arrays:
+def _token_queue_to_arrays(driver: TokenSearch) -> Arrays:
     return {
         "queue": np.array(driver.frontier.queue.nodes(), dtype=np.int64),
         "hits": np.array(sorted(driver.hits), dtype=np.int64),
@@ -258,7 +264,7 @@ def _packed(driver: Sequences) -> Arrays:
     }
 
 
-def _unpacked(driver: Sequences, arrays: Arrays) -> None:
+def _restore_token_queue(driver: TokenSearch, arrays: Arrays) -> None:
     size = len(driver.frontier.trie)
     queue, hits = arrays["queue"], arrays["hits"]
     if np.any(queue < 0) or np.any(queue >= size) or not np.all(np.isin(hits, queue)):

@@ -9,7 +9,7 @@ from formalm.models import Session
 from formalm.query.limits import Limits
 from formalm.query.query import Query
 
-__all__ = ["check_listing", "check_numbers", "given_ids"]
+__all__ = ["check_search_numbers", "check_search_query", "given_ids"]
 
 
 def given_ids(given: object, session: Session) -> list[int] | None:
@@ -19,13 +19,13 @@ def given_ids(given: object, session: Session) -> list[int] | None:
     return token_ids_of("given", given, session.vocabulary)
 
 
-def check_listing(asked: Query) -> None:
+def check_search_query(resolved: Query) -> None:
     """Refuses query fields that do not apply to a search."""
-    if asked.prefix_weights != "strings":
+    if resolved.prefix_weights != "strings":
         raise ArgumentError("prefix_weights are about masses and samples; a listing has costs")
 
 
-def check_numbers(batch_size: object, tolerance: object, limits: object) -> None:
+def check_search_numbers(batch_size: object, tolerance: object, limits: object) -> None:
     """Refuses numbers out of range."""
     positive("batch_size", batch_size, optional=False)
     if checked_tolerance(tolerance) == 1:

@@ -6,27 +6,27 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from formalm.drivers.generated_sequence import UNASKED, Draft, Plan
+from formalm.drivers.generated_sequence import NOT_EVALUATED, GeneratedSequence, PromptPlan
 from formalm.drivers.random_numbers import Decoding, random_numbers
 from formalm.models import Position, Session
 
-__all__ = ["Sample", "Writer", "advance"]
+__all__ = ["SampledSequence", "SequenceGroup", "advance"]
 
 
-class Writer(Protocol):
+class SequenceGroup(Protocol):
     """A unit of scheduling that generates from one plan: a sample or a beam search."""
 
-    plan: Plan
+    plan: PromptPlan
     rows: int
     """Maximum number of sequences that it has at a time."""
 
     @property
-    def live(self) -> list[Draft]:
+    def live(self) -> list[GeneratedSequence]:
         """The unfinished sequences; the writer is done when there are none left."""
         ...
 
     @property
-    def drafts(self) -> list[Draft]:
+    def sequences(self) -> list[GeneratedSequence]:
         """The sequences to return, once the writer is done."""
         ...
 
@@ -35,91 +35,93 @@ class Writer(Protocol):
         ...
 
 
-class Sample:
+class SampledSequence:
     """A sequence whose tokens are drawn at random."""
 
     rows = 1
 
-    def __init__(self, plan: Plan, index: int, decoding: Decoding, seed: int) -> None:
+    def __init__(self, plan: PromptPlan, index: int, decoding: Decoding, seed: int) -> None:
         self.plan = plan
-        self.draft = plan.draft(index)
+        self.sequence = plan.new_sequence(index)
         self._decoding = decoding
         self._random = random_numbers(seed, index)
-        self._skip()
+        self._append_forced_tokens()
 
     @property
-    def live(self) -> list[Draft]:
+    def live(self) -> list[GeneratedSequence]:
         """The sequence, until it ends."""
-        return [] if self.draft.reason is not None else [self.draft]
+        return [] if self.sequence.reason is not None else [self.sequence]
 
     @property
-    def drafts(self) -> list[Draft]:
+    def sequences(self) -> list[GeneratedSequence]:
         """The sequence."""
-        return [self.draft]
+        return [self.sequence]
 
     def step(self) -> None:
         """Draws the next token."""
-        outlook = self.draft.look()
-        if outlook is not None:
-            outlook.check(1 if self._decoding.temperature == 0 else self._decoding.top_k)
-            self.draft.take(self._decoding.choose(outlook.logprobs, self._random), outlook)
-            self._skip()
-        if self.draft.reason is not None:
-            self.draft.position = None
+        next_tokens = self.sequence.next_tokens()
+        if next_tokens is not None:
+            next_tokens.check(1 if self._decoding.temperature == 0 else self._decoding.top_k)
+            self.sequence.append_token(
+                self._decoding.choose(next_tokens.logprobs, self._random), next_tokens
+            )
+            self._append_forced_tokens()
+        if self.sequence.reason is not None:
+            self.sequence.position = None
 
-    def _skip(self) -> None:
+    def _append_forced_tokens(self) -> None:
         """Appends forced tokens, the only ones allowed, without asking the model."""
-        while (only := self.draft.only()) is not None:
-            self.draft.take(only, UNASKED)
+        while (forced := self.sequence.forced_token()) is not None:
+            self.sequence.append_token(forced, NOT_EVALUATED)
             # Later draws must not depend on whether the model was asked.
             self._decoding.pass_over(self._random)
 
 
-def advance(session: Session, writers: Sequence[Writer], batch_size: int) -> Iterator[None]:
+def advance(session: Session, groups: Sequence[SequenceGroup], batch_size: int) -> Iterator[None]:
     """Steps all writers until each is done, in model calls of at most ``batch_size`` rows.
 
     Writers are ordered by prompt. As many run at a time as fit into a batch, and the next starts
     when one is done. The memory of the model's states therefore stays bounded.
     """
-    waiting = deque(writer for writer in writers if writer.live)
-    running: list[Writer] = []
-    starts: dict[Plan, Position] = {}
+    waiting = deque(group for group in groups if group.live)
+    running: list[SequenceGroup] = []
+    starts: dict[PromptPlan, Position] = {}
     while waiting or running:
-        used = sum(writer.rows for writer in running)
-        running += _begin(session, waiting, used, batch_size, starts)
-        for writer in running:
-            writer.step()
-        running = [writer for writer in running if writer.live]
+        used = sum(group.rows for group in running)
+        running += _start_groups(session, waiting, used, batch_size, starts)
+        for group in running:
+            group.step()
+        running = [group for group in running if group.live]
         yield
-        drafts = [draft for writer in running for draft in writer.live]
-        for first in range(0, len(drafts), batch_size):
-            _extend(session, drafts[first : first + batch_size])
+        sequences = [sequence for group in running for sequence in group.live]
+        for first in range(0, len(sequences), batch_size):
+            _extend(session, sequences[first : first + batch_size])
 
 
-def _begin(
+def _start_groups(
     session: Session,
-    waiting: deque[Writer],
+    waiting: deque[SequenceGroup],
     used: int,
     batch_size: int,
-    starts: dict[Plan, Position],
-) -> list[Writer]:
+    starts: dict[PromptPlan, Position],
+) -> list[SequenceGroup]:
     """Starts the writers that fit into the batch, and evaluates their prompts if necessary."""
-    begun: list[Writer] = []
+    begun: list[SequenceGroup] = []
     # A beam search wider than a batch runs alone, in several calls per step.
     while waiting and (used == 0 or used + waiting[0].rows <= batch_size):
         begun.append(waiting.popleft())
         used += begun[-1].rows
     # If any sequence of a plan starts with forced tokens, all of them start with the same ones.
     prefixes = {
-        writer.plan: (*writer.plan.prompt, *writer.live[0].unread())
-        for writer in begun
-        if writer.plan not in starts
+        group.plan: (*group.plan.prompt, *group.live[0].unevaluated_token_ids())
+        for group in begun
+        if group.plan not in starts
     }
     positions = session.start_many(list(prefixes.values()))
     starts.update(zip(prefixes, positions, strict=True))
-    for writer in begun:
-        for draft in writer.live:
-            draft.position = starts[writer.plan]
+    for group in begun:
+        for sequence in group.live:
+            sequence.position = starts[group.plan]
     for plan in list(starts):
         # Only the next writer can have a prompt that was already evaluated.
         if not waiting or waiting[0].plan is not plan:
@@ -127,11 +129,11 @@ def _begin(
     return begun
 
 
-def _extend(session: Session, drafts: list[Draft]) -> None:
+def _extend(session: Session, sequences: list[GeneratedSequence]) -> None:
     """Lets the model read the newest tokens of every sequence, in one call."""
     positions = session.extend_many(
-        [draft.position for draft in drafts if draft.position is not None],
-        [draft.unread() for draft in drafts],
+        [sequence.position for sequence in sequences if sequence.position is not None],
+        [sequence.unevaluated_token_ids() for sequence in sequences],
     )
-    for draft, position in zip(drafts, positions, strict=True):
-        draft.position = position
+    for sequence, position in zip(sequences, positions, strict=True):
+        sequence.position = position

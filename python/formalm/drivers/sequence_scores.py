@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from formalm.models import Position, Session
 
-__all__ = ["Chains", "chained"]
+__all__ = ["SequenceScores", "score_sequences"]
 
 Floats = npt.NDArray[np.float64]
-Ways = Sequence[tuple[int, ...]]
+TokenSequences = Sequence[tuple[int, ...]]
 
 
-def chained(
+def score_sequences(
     session: Session,
-    front: tuple[int, ...],
-    ways: Ways,
+    common_prefix: tuple[int, ...],
+    sequences: TokenSequences,
     answer: Callable[[Position], Floats],
     *,
     ended: bool = False,
@@ -30,9 +30,9 @@ def chained(
 
     Parameters
     ----------
-    session, front
+    session, common_prefix
         The model, and the prefix before every sequence.
-    ways
+    sequences
         Token sequences; a prefix that several of them share is evaluated once.
     answer
         Maps a position to the distribution after it.
@@ -49,16 +49,22 @@ def chained(
     list of list of float
         In nats; as long as each sequence, and one longer with ``ended``.
     """
-    chains = Chains(
-        session, front, ways, answer, ended=ended, certain=certain, batch_size=batch_size
+    scores = SequenceScores(
+        session,
+        common_prefix,
+        sequences,
+        answer,
+        ended=ended,
+        certain=certain,
+        batch_size=batch_size,
     )
-    for _ in chains.run():
+    for _ in scores.run():
         pass
-    return chains.rows
+    return scores.rows
 
 
-class Chains:
-    """:func:`chained`, one model batch at a time.
+class SequenceScores:
+    """:func:`score_sequences`, one model batch at a time.
 
     Attributes
     ----------
@@ -69,16 +75,18 @@ class Chains:
     def __init__(
         self,
         session: Session,
-        front: tuple[int, ...],
-        ways: Ways,
+        common_prefix: tuple[int, ...],
+        sequences: TokenSequences,
         answer: Callable[[Position], Floats],
         *,
         ended: bool,
         certain: bool,
         batch_size: int,
     ) -> None:
-        self.rows: list[list[float]] = [[math.nan] * (len(way) + ended) for way in ways]
-        self._session, self._front, self._ways = session, front, ways
+        self.rows: list[list[float]] = [
+            [math.nan] * (len(sequence) + ended) for sequence in sequences
+        ]
+        self._session, self._common_prefix, self._sequences = session, common_prefix, sequences
         self._answer, self._ended, self._certain = answer, ended, certain
         self._batch_size = batch_size
         self._ends = list(session.vocabulary.end_token_ids)
@@ -91,7 +99,7 @@ class Chains:
         level: dict[tuple[int, ...], Position] = {}
         if any(self.rows):
             yield
-            level = {(): self._session.start(self._front)}
+            level = {(): self._session.start(self._common_prefix)}
         depth = 0
         while level:
             wanted = self._read(level, depth, hidden)
@@ -106,7 +114,7 @@ class Chains:
             depth += 1
         for number, depth in hidden:
             yield
-            self.rows[number][depth] = self._told(self._ways[number], depth)
+            self.rows[number][depth] = self._fetch_hidden(self._sequences[number], depth)
 
     def _read(
         self,
@@ -117,25 +125,25 @@ class Chains:
         """Records the answers of a level and returns the sequences to evaluate next."""
         answers = {prefix: self._answer(position) for prefix, position in level.items()}
         wanted: dict[tuple[int, ...], None] = {}
-        for number, (way, row) in enumerate(zip(self._ways, self.rows, strict=True)):
+        for number, (sequence, row) in enumerate(zip(self._sequences, self.rows, strict=True)):
             if depth >= len(row):
                 continue
-            before = way[:depth]
-            last = [way[depth]] if depth < len(way) else self._ends
+            before = sequence[:depth]
+            last = [sequence[depth]] if depth < len(sequence) else self._ends
             values = answers[before][last]
             if level[before].unseen and not self._certain and np.any(values == -np.inf):
                 hidden.append((number, depth))
             else:
                 row[depth] = float(np.logaddexp.reduce(values))
             if depth + 1 < len(row):
-                wanted[way[: depth + 1]] = None
+                wanted[sequence[: depth + 1]] = None
         return list(wanted)
 
-    def _told(self, way: tuple[int, ...], depth: int) -> float:
+    def _fetch_hidden(self, sequence: tuple[int, ...], depth: int) -> float:
         """Returns the log-probability of a token that was not shown, or of an end after all
         tokens.
         """
-        before = (*self._front, *way[:depth])
-        last = [way[depth]] if depth < len(way) else self._ends
+        before = (*self._common_prefix, *sequence[:depth])
+        last = [sequence[depth]] if depth < len(sequence) else self._ends
         rows = self._session.sequence_logprobs([(*before, token_id) for token_id in last])
         return float(np.logaddexp.reduce([row[len(before)] for row in rows]))

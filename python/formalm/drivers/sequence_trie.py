@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from formalm.query.decoding import best
 
-__all__ = ["END", "SLACK", "UNKNOWN", "Path", "Trie"]
+__all__ = ["END", "SLACK", "UNKNOWN", "SequenceTrie", "TriePath"]
 
 END = -1
 """The token of a node that represents the end of its parent."""
@@ -46,7 +46,7 @@ Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
 
-class Trie:
+class SequenceTrie:
     """Nodes, numbered in the order of creation; the first ones are the roots.
 
     Attributes
@@ -193,7 +193,7 @@ class Trie:
         return self._at[node] >= self._stop[node] and bool(self._more[node])
 
 
-class Path:
+class TriePath:
     """The order of otherwise equal nodes: by their tokens, then by their root.
 
     It walks to the root, so it comes last in a queue's entries, where only ties reach it.
@@ -201,11 +201,11 @@ class Path:
 
     __slots__ = ("node", "trie")
 
-    def __init__(self, trie: Trie, node: int) -> None:
+    def __init__(self, trie: SequenceTrie, node: int) -> None:
         self.trie = trie
         self.node = node
 
-    def __lt__(self, other: Path) -> bool:
+    def __lt__(self, other: TriePath) -> bool:
         trie = self.trie
         mine = (trie.path(self.node), trie.root(self.node))
         return mine < (trie.path(other.node), trie.root(other.node))

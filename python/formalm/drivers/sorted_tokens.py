@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Spelling"]
+__all__ = ["SortedTokens"]
 
 Rows = npt.NDArray[np.int64]
 
 
-class Spelling:
+class SortedTokens:
     """Token ids sorted by bytes: the tokens that start with given bytes form one slice.
 
     A *rank* is an index in this order. *Rows* are a sorted array of ranks, the tokens under
@@ -34,9 +34,9 @@ class Spelling:
 
     @staticmethod
     @lru_cache(maxsize=4)
-    def of(vocabulary: Vocabulary) -> Spelling:
+    def of(vocabulary: Vocabulary) -> SortedTokens:
         """Returns the order of a vocabulary, computed once."""
-        return Spelling(vocabulary)
+        return SortedTokens(vocabulary)
 
     def ranks(self, token_ids: Rows) -> Rows:
         """Returns the ranks of tokens."""

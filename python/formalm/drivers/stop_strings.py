@@ -9,7 +9,7 @@ from formalm.automata.encoding import SPECIAL
 from formalm.errors import ArgumentError
 from formalm.languages import Choice, Language, StringLiteral, as_language
 
-__all__ = ["Scan", "stop_language"]
+__all__ = ["StopScanner", "stop_language"]
 
 
 def stop_language(stop: Any) -> Language | None:
@@ -35,7 +35,7 @@ def stop_language(stop: Any) -> Language | None:
     return language
 
 
-class Scan:
+class StopScanner:
     """Finds the first stop in a growing text.
 
     The first stop is the one that *ends* first, and the longest of several that end there. The
@@ -56,7 +56,7 @@ class Scan:
         self._starts: list[int] = []
         self._read = 0
 
-    def fork(self) -> Scan:
+    def fork(self) -> StopScanner:
         """Returns an independent copy."""
         twin = copy(self)
         twin._starts = list(self._starts)

@@ -13,27 +13,27 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.byte_budget_lru import Recent, children_bytes
+from formalm.drivers.byte_budget_lru import ByteBudgetLru, children_bytes
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.sorted_tokens import Spelling
+from formalm.drivers.sorted_tokens import SortedTokens
 
-__all__ = ["Fan", "Readings", "String", "log_sum"]
+__all__ = ["StringEntry", "TokenRange", "TokenizationNodes", "log_sum"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
-Fan = tuple[int, int, int, float]
+TokenRange = tuple[int, int, int, float]
 """A reading, the first rank and the one behind the last of the tokens after it that go beyond a
 string, and the log of what these tokens have together."""
-FAN_BYTES = 64 << 20
+TOKEN_ROWS_BYTES = 64 << 20
 
 
 @dataclass(eq=False)
-class String:
+class StringEntry:
     """A queue entry: a byte string and its readings, as nodes of the trie.
 
     Attributes
     ----------
-    data, state, root
+    data, state, context_index
         The bytes, the state of the language after them, and the index of the root.
     member
         True if the entry stands for the string itself, as a member, and not for its extensions.
@@ -41,7 +41,7 @@ class String:
         Readings that spell all of it.
     pending
         Readings of its prefixes that were not evaluated.
-    fans
+    token_ranges
         The tokens with which evaluated readings extend beyond it.
     done
         The bytes whose strings are already queued. Those strings have a copy of the pending
@@ -50,21 +50,21 @@ class String:
 
     data: bytes
     state: int
-    root: int
+    context_index: int
     member: bool = False
     exact: list[int] = field(default_factory=list)
     pending: list[int] = field(default_factory=list)
-    fans: list[Fan] = field(default_factory=list)
+    token_ranges: list[TokenRange] = field(default_factory=list)
     done: frozenset[int] = frozenset()
 
     @property
     def memory_bytes(self) -> int:
         """Approximate memory, including its entry in the queue."""
         lists = len(self.exact) + len(self.pending) + len(self.done)
-        return 640 + len(self.data) + 8 * lists + 120 * len(self.fans)
+        return 640 + len(self.data) + 8 * lists + 120 * len(self.token_ranges)
 
 
-class Readings:
+class TokenizationNodes:
     """The nodes of a frontier's trie as readings, and the next tokens of the evaluated ones.
 
     Parameters
@@ -82,13 +82,13 @@ class Readings:
         Log-probability of ending at each evaluated node.
     """
 
-    def __init__(self, frontier: Frontier, budget_bytes: int = FAN_BYTES) -> None:
+    def __init__(self, frontier: Frontier, budget_bytes: int = TOKEN_ROWS_BYTES) -> None:
         self.frontier = frontier
-        self.spelling = Spelling.of(frontier.task.constraint.spelled)
+        self.sorted_tokens = SortedTokens.of(frontier.execution.constraint.spelled)
         self.length = array("i", [0] * len(frontier.trie))
         self.ends: dict[int, float] = {}
         self._children: dict[tuple[int, int], int] = {}
-        self._kept: Recent[tuple[Ids, Floats]] = Recent(budget_bytes, children_bytes)
+        self._kept: ByteBudgetLru[tuple[Ids, Floats]] = ByteBudgetLru(budget_bytes, children_bytes)
 
     @property
     def memory_bytes(self) -> int:
@@ -108,41 +108,41 @@ class Readings:
         known = self._kept.get(node)
         if known is not None:
             return known
-        position = self.frontier.positions.recall(node)
+        position = self.frontier.answer_cache.recall(node)
         ids, totals, _ = self.frontier.follow(node, position, again=True)
         return self._keep(node, ids, totals)
 
-    def slice(self, fan: Fan) -> tuple[Ids, Floats, int, int]:
+    def slice(self, token_range: TokenRange) -> tuple[Ids, Floats, int, int]:
         """Returns the rows of a fan's reading, and the start and end of the fan's own rows."""
-        node, low, high, _ = fan
+        node, low, high, _ = token_range
         ranks, totals = self.rows(node)
         first, last = np.searchsorted(ranks, (low, high)).tolist()
         return ranks, totals, first, last
 
     def child(self, node: int, rank: int, total: float) -> int:
         """Returns the reading that continues with a token."""
-        token_id = int(self.spelling.token_ids[rank])
+        token_id = int(self.sorted_tokens.token_ids[rank])
         known = self._children.get((node, token_id))
         if known is None:
             known = self.frontier.trie.add(node, token_id, total)
-            self.length.append(self.length[node] + int(self.spelling.lengths[rank]))
+            self.length.append(self.length[node] + int(self.sorted_tokens.lengths[rank]))
             self._children[node, token_id] = known
         return known
 
     def restore(self, ends: dict[int, float]) -> None:
         """Adopts the data of nodes that the trie already has."""
-        trie, spelling = self.frontier.trie, self.spelling
+        trie, sorted_tokens = self.frontier.trie, self.sorted_tokens
         self.ends = ends
         for node in range(len(self.length), len(trie)):
-            rank = int(spelling.ranks(np.array([trie.token[node]]))[0])
-            self.length.append(self.length[trie.parent[node]] + int(spelling.lengths[rank]))
+            rank = int(sorted_tokens.ranks(np.array([trie.token[node]]))[0])
+            self.length.append(self.length[trie.parent[node]] + int(sorted_tokens.lengths[rank]))
             self._children[trie.parent[node], trie.token[node]] = node
 
     def _keep(self, node: int, ids: Ids, totals: Floats) -> tuple[Ids, Floats]:
-        limit = self.frontier.task.max_tokens
+        limit = self.frontier.execution.max_tokens
         if limit is not None and self.frontier.trie.depth[node] >= limit:
             ids, totals = ids[:0], totals[:0]
-        ranks = self.spelling.ranks(ids)
+        ranks = self.sorted_tokens.ranks(ids)
         order = np.argsort(ranks)
         rows = ranks[order], totals[order]
         self._kept.keep(node, rows)

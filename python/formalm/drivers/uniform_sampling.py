@@ -12,11 +12,11 @@ import numpy as np
 
 from formalm.automata import Automaton
 from formalm.drivers.canonical_contexts import canonical_tokens
-from formalm.drivers.draws import Draw, drawn_root
+from formalm.drivers.draws import Draw, draw_root
 from formalm.drivers.probability_bounds import anything
-from formalm.drivers.query_execution import Truncated
+from formalm.drivers.query_execution import LimitReached
 from formalm.drivers.random_numbers import random_numbers
-from formalm.drivers.random_walks import Walks
+from formalm.drivers.random_walks import RandomWalks
 from formalm.errors import ArgumentError
 from formalm.languages import Language, StringLiteral
 from formalm.vocabulary import Vocabulary
@@ -24,7 +24,9 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["uniform_draws"]
 
 
-def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> Iterator[Draw | None]:
+def uniform_draws(
+    walks: RandomWalks, language: Language, count: int, seed: int
+) -> Iterator[Draw | None]:
     """Yields ``count`` draws in the order of their numbers; None for a string the model cannot
     read.
 
@@ -36,31 +38,31 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
         If the automaton of the language is too large.
     TokenError
         If tokens must be canonical, and a token of a string straddles the end of ``given``.
-    Truncated
+    LimitReached
         If a limit is reached, or at the end if the model's context excluded something.
     """
-    if walks.task.constraint.has_special:
+    if walks.execution.constraint.has_special:
         raise ArgumentError(
             "target='uniform' writes texts in the tokenizer's tokens, and the language has special"
             " tokens in it",
             hint="draw texts of a language without them, or from the model",
         )
-    roots = walks.task.roots
-    nodes = [drawn_root(walks, random_numbers(seed, number)) for number in range(count)]
-    vocabulary = walks.task.session.vocabulary
+    contexts = walks.execution.contexts
+    nodes = [draw_root(walks, random_numbers(seed, number)) for number in range(count)]
+    vocabulary = walks.execution.session.vocabulary
     texts: dict[int, Iterator[bytes]] = {}
     for number, root in enumerate(walks.frontier.root_nodes):
         wanted = nodes.count(root)
         if wanted:
             own = _seed(seed, number)
-            texts[root] = iter(_texts(language, roots[number].data, wanted, own))
+            texts[root] = iter(_texts(language, contexts[number].data, wanted, own))
     left_out = False
-    size = walks.task.batch_size
+    size = walks.execution.batch_size
     for start in range(0, count, size):
         batch = []
         for node in nodes[start : start + size]:
-            beginning = walks.frontier.root(node)
-            if walks.task.constraint.tokenization == "canonical":
+            beginning = walks.frontier.context(node)
+            if walks.execution.constraint.tokenization == "canonical":
                 rest = next(texts[node])[len(beginning.data) :]
                 ids: Sequence[int] = canonical_tokens(vocabulary, beginning.token_ids, rest)
             else:
@@ -70,7 +72,7 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
             left_out = left_out or end is None
             yield None if end is None else Draw(end, 0.0)
     if left_out:
-        raise Truncated("context")
+        raise LimitReached("context")
 
 
 def _texts(language: Language, given: bytes, count: int, seed: int) -> list[bytes]:
@@ -109,7 +111,7 @@ def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
     return alone
 
 
-def _walked(walks: Walks, batch: list[tuple[int, Sequence[int]]]) -> list[int | None]:
+def _walked(walks: RandomWalks, batch: list[tuple[int, Sequence[int]]]) -> list[int | None]:
     """Returns the evaluated end nodes of some token sequences; None where the model cannot read."""
     nodes: list[int | None] = [root for root, _ in batch]
     longest = max(len(ids) for _, ids in batch)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from formalm.bitmask import check_tensors, is_normalised, masked_scores
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.finish_steering import Finish
+from formalm.drivers.finish_steering import FinishSteering
 from formalm.drivers.random_numbers import random_numbers
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.integrations.arguments import (
@@ -291,7 +291,7 @@ class ConstraintLogitsProcessor:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"
 
 
-def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Finish | None:
+def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> FinishSteering | None:
     """Returns the mask restriction for ``finish=True``, if requested and possible."""
     if not isinstance(finish, bool):
         raise ArgumentError(f"finish must be True or False, got {finish!r}")
@@ -311,7 +311,7 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
             "finish=True is not supported with tokenization='canonical'",
             hint="use tokenization='all', or raise max_new_tokens",
         )
-    steering = Finish(constraint)
+    steering = FinishSteering(constraint)
     try:
         steering.check(constraint.matcher(), budget)
     except LimitError as error:

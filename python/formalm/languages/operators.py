@@ -148,7 +148,8 @@ class Combining:
         ----------
         rules
             Maps each string to its replacement: a string, several strings, or a language. The empty
-            string as replacement deletes. :mod:`formalm.languages.rewrite_rules` has ready-made rules.
+            string as replacement deletes. :mod:`formalm.languages.rewrite_rules` has ready-made
+            rules.
         optional
             False: every occurrence is replaced, from left to right, the longest first at each
             position. True: any set of occurrences that do not overlap, or none.

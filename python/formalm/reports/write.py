@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-from formalm.drivers.atomic_write import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.reports.junit import to_junit
 from formalm.reports.markdown import to_markdown
@@ -68,6 +68,6 @@ def write_text(path: Path, text: str) -> None:
     """Writes a text atomically."""
     data = text.encode()
     try:
-        write_whole(path, lambda file: file.write(data))
+        write_atomically(path, lambda file: file.write(data))
     except OSError as error:
         raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from formalm import __version__
-from formalm.drivers.atomic_write import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, FormalmError, SuiteError
 from formalm.languages.data_reader import Table
 from formalm.models.fingerprints import digest_of
@@ -104,7 +104,9 @@ class Manifest:
             if not (directory / FILE).exists():
                 before()
                 text = json.dumps(mine, indent=2) + "\n"
-                write_whole(directory / FILE, lambda file: file.write(text.encode()), first=True)
+                write_atomically(
+                    directory / FILE, lambda file: file.write(text.encode()), first=True
+                )
         except OSError as error:
             raise SuiteError(f"cannot write {str(directory)!r}: {error.strerror}") from None
         self.check(Manifest.read(directory), directory)

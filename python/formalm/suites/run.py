@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
-from formalm.drivers.atomic_write import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
@@ -251,7 +251,7 @@ class Run:
         path = self.directory / RESULTS
         try:
             text = "".join(lines)
-            write_whole(path, lambda file: file.write(text.encode()))
+            write_atomically(path, lambda file: file.write(text.encode()))
         except OSError as error:
             raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
         return path
