@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from formalm.pictures import Diagram
 
-__all__ = ["View"]
+__all__ = ["AutomatonBase"]
 
 
-class View(ABC):
+class AutomatonBase(ABC):
     """A minimal deterministic graph; its states are numbered from 0, breadth first."""
 
     __slots__ = ("core",)

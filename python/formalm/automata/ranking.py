@@ -11,7 +11,7 @@ from formalm import _core
 from formalm.automata.encoding import checked_integer, shown
 from formalm.errors import ArgumentError, LimitError
 
-__all__ = ["MEMORY_LIMIT_BYTES", "Numbering", "Span"]
+__all__ = ["MEMORY_LIMIT_BYTES", "MemberRanking", "Span"]
 
 MEMORY_LIMIT_BYTES = 256 << 20
 """Memory that counts and tables may use unless the caller says otherwise."""
@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Numbering:
+class MemberRanking:
     """The members of a graph by length, then from the smallest.
 
     Attributes

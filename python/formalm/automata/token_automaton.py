@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.base import View
+from formalm.automata.base import AutomatonBase
 from formalm.automata.edge_labels import edges_for_people, token_labels
 from formalm.automata.encoding import checked_integer
-from formalm.automata.ranking import MEMORY_LIMIT_BYTES, Numbering
+from formalm.automata.ranking import MEMORY_LIMIT_BYTES, MemberRanking
 from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["TokenAutomaton"]
 
 
-class TokenAutomaton(View):
+class TokenAutomaton(AutomatonBase):
     """The minimal deterministic automaton of all token sequences that spell a member.
 
     Created by :meth:`Constraint.to_automaton`. End tokens are not edges: a state where one is
@@ -138,9 +138,9 @@ class TokenAutomaton(View):
             self.core.ranges(), lambda ranges: token_labels(ranges, self.vocabulary)
         )
 
-    def _numbering(self, memory_limit_bytes: int) -> Numbering:
+    def _numbering(self, memory_limit_bytes: int) -> MemberRanking:
         names = ("tokens", "max_tokens")
-        return Numbering(self.core, False, names, memory_limit_bytes)
+        return MemberRanking(self.core, False, names, memory_limit_bytes)
 
     def _ids(self, token_ids: Iterable[int]) -> Sequence[int]:
         try:

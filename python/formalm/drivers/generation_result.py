@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from formalm.errors import LanguageError
 from formalm.languages import Language, Tree
-from formalm.languages.grammar_queries import Derivations
+from formalm.languages.grammar_queries import GrammarQueries
 from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Generation", "Reason", "read_partial"]
@@ -124,7 +124,7 @@ class Generation(Generic[T]):
         LimitError
             If parsing takes too many steps. The generation stays valid.
         """
-        if not isinstance(self.language, Derivations):
+        if not isinstance(self.language, GrammarQueries):
             raise LanguageError("only what a grammar derives has a tree")
         return self.language.parse(self.data) if self.is_accepting else None
 

@@ -14,7 +14,7 @@ from formalm.automata.encoding import shown_text
 from formalm.drivers.record import Record
 from formalm.errors import ArgumentError
 from formalm.languages import Edit
-from formalm.languages.data_reader import Table
+from formalm.languages.data_reader import DataReader
 from formalm.query.decoding import Decoding
 from formalm.query.query import Event
 
@@ -85,7 +85,7 @@ def read_line(line: str) -> Record:
         data = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise ArgumentError(str(error)) from None
-    table = Table(data, "record")
+    table = DataReader(data, "record")
     label, version = table.take("format", str), table.take("version", int)
     if (label, version) != (FORMAT, VERSION):
         found = f"{label!r:.60}, version {version!r:.20}"
@@ -108,7 +108,7 @@ def read_line(line: str) -> Record:
     if len(row["token_logprobs"]) != len(row["token_ids"]) + row["ended"]:
         raise ArgumentError("record.token_logprobs has one for each of token_ids, and for an end")
     row["seconds"] = _number(table.take("seconds", NUMBER), "record.seconds")
-    row["decoding"] = _decoding(Table(table.take("decoding", dict), "record.decoding"))
+    row["decoding"] = _decoding(DataReader(table.take("decoding", dict), "record.decoding"))
     row["edit_script"], row["groups"] = _script(table), _groups(table)
     table.close()
     return Record(**row)
@@ -118,7 +118,7 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _bytes(table: Table, name: str) -> bytes:
+def _bytes(table: DataReader, name: str) -> bytes:
     digits = table.take(name, str)
     try:
         return base64.b64decode(digits, validate=True)
@@ -128,7 +128,7 @@ def _bytes(table: Table, name: str) -> bytes:
         ) from None
 
 
-def _ids(table: Table, name: str) -> list[int]:
+def _ids(table: DataReader, name: str) -> list[int]:
     found = []
     for where, value in table.items(name):
         if type(value) is not int or not 0 <= value < MOST:
@@ -137,7 +137,7 @@ def _ids(table: Table, name: str) -> list[int]:
     return found
 
 
-def _count(table: Table, name: str, least: int) -> int | None:
+def _count(table: DataReader, name: str, least: int) -> int | None:
     count: int | None = table.take(name, (int, NONE) if name == "edits" else int)
     if count is not None and not least <= count < MOST:
         raise ArgumentError(f"{table.where}.{name} is an integer from {least}, not {count!r:.60}")
@@ -154,7 +154,7 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _decoding(table: Table) -> Decoding:
+def _decoding(table: DataReader) -> Decoding:
     kind = (*NUMBER, NONE)
     values = {one.name: table.take(one.name, kind, one.default) for one in fields(Decoding)}
     table.close()
@@ -164,7 +164,7 @@ def _decoding(table: Table) -> Decoding:
         raise ArgumentError(f"{table.where}: {error}") from None
 
 
-def _script(table: Table) -> tuple[Edit, ...] | None:
+def _script(table: DataReader) -> tuple[Edit, ...] | None:
     listed = table.take("edit_script", (list, NONE))
     if listed is None:
         return None
@@ -176,7 +176,7 @@ def _script(table: Table) -> tuple[Edit, ...] | None:
     return tuple(Edit(*value) for value in listed)
 
 
-def _groups(table: Table) -> dict[str, str | None]:
+def _groups(table: DataReader) -> dict[str, str | None]:
     groups: dict[str, str | None] = table.take("groups", dict)
     for name, value in groups.items():
         if not isinstance(value, (str, NONE)):

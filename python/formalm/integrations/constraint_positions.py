@@ -13,12 +13,12 @@ from formalm.constraint import Constraint
 from formalm.continuations import Rest
 from formalm.errors import TokenError
 from formalm.integrations.prompts import ID_BYTES
-from formalm.vocabulary.canonical import Space
+from formalm.vocabulary.canonical import LeadingSpace
 
 if TYPE_CHECKING:
     from formalm import _core
 
-__all__ = ["Key", "Positions"]
+__all__ = ["ConstraintPositions", "Key"]
 
 # A text and its prompt, as the bytes of their ids in int64. The prompt is empty if it cannot
 # matter.
@@ -28,7 +28,7 @@ Key = tuple[bytes, bytes]
 ENTRY_BYTES = 600
 
 
-class Positions:
+class ConstraintPositions:
     """A cache from token sequences to positions in a constraint.
 
     A sequence that extends a cached one costs one step, any other a walk from the start. Callers
@@ -49,7 +49,7 @@ class Positions:
     ) -> None:
         self._constraint = constraint
         # After the space that a tokenizer may put before a text.
-        self._spaced: dict[Space, Constraint] = {}
+        self._spaced: dict[LeadingSpace, Constraint] = {}
         self._ends = frozenset(constraint.vocabulary.end_token_ids)
         self._size = len(constraint.vocabulary)
         self._known: OrderedDict[Key, _core.Matcher | None] = OrderedDict()

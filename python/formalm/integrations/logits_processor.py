@@ -22,7 +22,7 @@ from formalm.integrations.arguments import (
     decoding_of,
     room_for_text,
 )
-from formalm.integrations.constraint_positions import Key, Positions
+from formalm.integrations.constraint_positions import ConstraintPositions, Key
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
@@ -129,7 +129,7 @@ class ConstraintLogitsProcessor:
         self.prompt = Prompt(prompt)
         self.seed = seed
         self._decoding = decoding_of(seed, temperature, top_k, top_p, min_p)
-        self._positions = Positions(self.constraint, memory_limit_bytes)
+        self._positions = ConstraintPositions(self.constraint, memory_limit_bytes)
         self._ends = list(self.constraint.vocabulary.end_token_ids)
         self._size = len(self.constraint.vocabulary)
         positive("context_length", context_length)
@@ -285,7 +285,7 @@ class ConstraintLogitsProcessor:
     def __setstate__(self, state: dict[str, Any]) -> None:
         asked, limit = state.pop("_asked"), state.pop("_limit")
         self.__dict__.update(state)
-        self._positions = Positions(self.constraint, limit, asked)
+        self._positions = ConstraintPositions(self.constraint, limit, asked)
 
     def __repr__(self) -> str:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"

@@ -35,7 +35,7 @@ def combined(language: Language, state_limit: int | None) -> _core.Automaton | N
 
     if isinstance(language, Combination) and language.operator in "&-~":
         return filtered(language, state_limit)
-    letters = Letters(state_limit)
+    letters = GlushkovBuilder(state_limit)
     whole = letters.read(language)
     if whole is None:
         return None
@@ -49,7 +49,7 @@ def combined(language: Language, state_limit: int | None) -> _core.Automaton | N
 
 
 @dataclass(frozen=True)
-class Positions:
+class PositionSets:
     """The first and last symbols of an expression, and whether it contains the empty sequence."""
 
     empty: bool
@@ -57,7 +57,7 @@ class Positions:
     last: tuple[int, ...]
 
 
-class Letters:
+class GlushkovBuilder:
     """The symbols of an expression, numbered in reading order, with the successors of each."""
 
     def __init__(self, state_limit: int | None) -> None:
@@ -65,22 +65,22 @@ class Letters:
         self.follows: list[set[int]] = []
         self._state_limit = state_limit
 
-    def read(self, language: Language) -> Positions | None:
+    def read(self, language: Language) -> PositionSets | None:
         """Adds a language with new symbols; None is the empty language."""
         from formalm.languages.algebra import Combination, Repetition
 
         if language.is_regular:
-            return self._letter(language)
+            return self._add_symbol(language)
         if isinstance(language, Combination) and language.operator == "|":
             parts = [part for part in map(self.read, language.operands) if part is not None]
             return reduce(either, parts) if parts else None
         if isinstance(language, Combination) and language.operator == "+":
-            return self._row([self.read(part) for part in language.operands])
+            return self._concatenation([self.read(part) for part in language.operands])
         if isinstance(language, Repetition):
-            return self._repeated(language)
-        return self._letter(language)
+            return self._repetition(language)
+        return self._add_symbol(language)
 
-    def _letter(self, language: Language) -> Positions | None:
+    def _add_symbol(self, language: Language) -> PositionSets | None:
         machine = language.machine(state_limit=self._state_limit)
         if machine is None:
             return None
@@ -90,48 +90,48 @@ class Letters:
             raise LimitError("languages in an expression", at + 1, LETTERS, hint=hint)
         self.machines.append(machine)
         self.follows.append(set())
-        return Positions(empty=False, first=(at,), last=(at,))
+        return PositionSets(empty=False, first=(at,), last=(at,))
 
-    def _row(self, parts: Sequence[Positions | None]) -> Positions | None:
-        whole = Positions(empty=True, first=(), last=())
+    def _concatenation(self, parts: Sequence[PositionSets | None]) -> PositionSets | None:
+        whole = PositionSets(empty=True, first=(), last=())
         for part in parts:
             if part is None:
                 return None
-            self._join(whole.last, part.first)
-            whole = Positions(
+            self._connect(whole.last, part.first)
+            whole = PositionSets(
                 empty=whole.empty and part.empty,
                 first=whole.first + (part.first if whole.empty else ()),
                 last=part.last + (whole.last if part.empty else ()),
             )
         return whole
 
-    def _repeated(self, language: Repetition) -> Positions | None:
-        nothing = Positions(empty=True, first=(), last=())
+    def _repetition(self, language: Repetition) -> PositionSets | None:
+        nothing = PositionSets(empty=True, first=(), last=())
         if language.maximum == 0:
             return nothing
         if language.part.machine(state_limit=self._state_limit) is None:
             return nothing if language.minimum == 0 else None
         # Copies of the part; the last one begins anew if there is no end to them.
         count = max(language.minimum, 1) if language.maximum is None else language.maximum
-        parts: list[Positions | None] = []
+        parts: list[PositionSets | None] = []
         for number in range(count):
             part = self.read(language.part)
             if part is not None and number >= language.minimum:
-                part = Positions(empty=True, first=part.first, last=part.last)
+                part = PositionSets(empty=True, first=part.first, last=part.last)
             parts.append(part)
         final = parts[-1]
         if language.maximum is None and final is not None:
-            self._join(final.last, final.first)
-        return self._row(parts)
+            self._connect(final.last, final.first)
+        return self._concatenation(parts)
 
-    def _join(self, before: Sequence[int], behind: Sequence[int]) -> None:
+    def _connect(self, before: Sequence[int], behind: Sequence[int]) -> None:
         for at in before:
             self.follows[at].update(behind)
 
 
-def either(left: Positions, right: Positions) -> Positions:
+def either(left: PositionSets, right: PositionSets) -> PositionSets:
     """Returns the union of two."""
-    return Positions(left.empty or right.empty, left.first + right.first, left.last + right.last)
+    return PositionSets(left.empty or right.empty, left.first + right.first, left.last + right.last)
 
 
 def filtered(language: Combination, state_limit: int | None) -> _core.Automaton | None:

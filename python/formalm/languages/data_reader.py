@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Table"]
+__all__ = ["DataReader"]
 
 
-class Table:
+class DataReader:
     """A table that is read key by key; unread keys are refused.
 
     Parameters

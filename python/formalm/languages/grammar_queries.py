@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from formalm.automata.encoding import Unit
 
-__all__ = ["Derivations", "Expected"]
+__all__ = ["Expected", "GrammarQueries"]
 
 # A notebook's colors may differ from the system's: take the page's, and an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
@@ -65,7 +65,7 @@ class RuleFacts(NamedTuple):
     may_be_empty: bool | None
 
 
-class Derivations(Language):
+class GrammarQueries(Language):
     """The methods of :class:`Grammar` that depend on its rules.
 
     The core parses the grammar's text a second time on first use, because the compiled machine

@@ -34,13 +34,13 @@ def picture(
                     f"rules must be rules of the grammar, got {name!r}", hint=f"its rules: {known}"
                 )
         shown = [by_name[name] for name in wanted]
-    drawing = Drawing(trees)
+    drawing = RailroadBuilder(trees)
     parts = [(rules[at][0], drawing.part(rules[at][5])) for at in shown]
     title = "rules of a grammar"
     return railroad(parts, title, part_count=drawing.count, part_limit=part_limit, style=style)
 
 
-class Drawing:
+class RailroadBuilder:
     """Converts right-hand sides to diagram parts."""
 
     def __init__(self, trees: _core.Trees) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from formalm import _core
 from formalm.automata.encoding import text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError
-from formalm.languages.captures.mixin import Capturing
+from formalm.languages.captures.mixin import CapturesMixin
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -27,7 +27,7 @@ ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
 PLAIN = ATOMS | {tuple}
 
 
-class Language(Capturing, ABC):
+class Language(CapturesMixin, ABC):
     """A set of byte strings, described but not yet compiled.
 
     Languages are immutable values: hashable, picklable (as written, never the compiled machine) and

@@ -12,10 +12,10 @@ from formalm.errors import ArgumentError
 if TYPE_CHECKING:
     from formalm import _core
 
-__all__ = ["Members"]
+__all__ = ["MembershipMixin"]
 
 
-class Members:
+class MembershipMixin:
     """The methods of :class:`~formalm.Language` about members."""
 
     __slots__ = ()

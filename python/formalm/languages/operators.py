@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from formalm.languages.language import Language
     from formalm.languages.rewrites import Reversed, Rewritten
 
-__all__ = ["Combining"]
+__all__ = ["OperatorsMixin"]
 
 
-class Combining:
+class OperatorsMixin:
     """The methods of :class:`~formalm.Language` that create other languages from it."""
 
     __slots__ = ()
@@ -196,7 +196,7 @@ class Combining:
         return Reversed(_language(self))
 
 
-def _language(part: Combining) -> Language:
+def _language(part: OperatorsMixin) -> Language:
     """Casts to ``Language``: no other class uses this mixin."""
     return cast("Language", part)
 

@@ -16,7 +16,14 @@ from formalm.errors import FormalmError
 if TYPE_CHECKING:
     from formalm.languages.json_schema import JsonSchema
 
-__all__ = ["MOST_BYTES", "Path", "contradicting", "forbidding", "inner_schemas", "pointer"]
+__all__ = [
+    "MOST_BYTES",
+    "Path",
+    "contradicting_keywords",
+    "forbidding_keywords",
+    "inner_schemas",
+    "pointer",
+]
 
 Path = tuple[str | int, ...]
 
@@ -48,7 +55,9 @@ def _integer(digits: str) -> int | Decimal:
     return int(digits) if len(digits) < 4000 else Decimal(digits)
 
 
-def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tuple[str, ...]:
+def forbidding_keywords(
+    language: JsonSchema, beginning: bytes, following: bytes
+) -> tuple[str, ...]:
     """Returns the keywords, as JSON pointers, that forbid ``following`` after ``beginning``.
 
     Without ``following``, the question is about the end. Options are reported by name if they alone
@@ -95,7 +104,7 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
     return ()
 
 
-def contradicting(language: JsonSchema) -> tuple[str, ...]:
+def contradicting_keywords(language: JsonSchema) -> tuple[str, ...]:
     """Returns a minimal set of keywords, as JSON pointers, that no value satisfies together.
 
     The contents of applicators and of referenced schemas are not examined. Nothing is reported for

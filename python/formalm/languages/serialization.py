@@ -16,7 +16,7 @@ from formalm.errors import ArgumentError
 from formalm.languages import structured_data
 from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, StringLiteral
-from formalm.languages.data_reader import Table
+from formalm.languages.data_reader import DataReader
 from formalm.languages.edits import Edited, Region
 from formalm.languages.grammar import Grammar
 from formalm.languages.indentation import Indentation
@@ -83,7 +83,7 @@ def from_data(data: object, where: str = "language") -> Language:
     LanguageError
         If the description is invalid, such as a malformed pattern.
     """
-    table = Table(data, where)
+    table = DataReader(data, where)
     kind = table.take("kind", str)
     reader = _READERS.get(kind)
     if reader is None:
@@ -107,7 +107,7 @@ def text_data(text: str | bytes) -> str | dict[str, str]:
 def _text(value: object, where: str) -> str | bytes:
     if isinstance(value, str):
         return value
-    table = Table(value, where)
+    table = DataReader(value, where)
     digits = table.take("bytes", str)
     table.close()
     try:
@@ -125,7 +125,7 @@ def _regex_data(language: Any) -> dict[str, Any]:
     return {**pattern, "flags": flags or None, "dialect": dialect}
 
 
-def _regex(table: Table, _kind: str) -> Language:
+def _regex(table: DataReader, _kind: str) -> Language:
     flags = 0
     for where, name in table.items("flags", optional=True):
         if name not in _FLAGS:
@@ -138,7 +138,7 @@ def _combination_data(language: Any) -> dict[str, Any]:
     return {"kind": _NAMES[language.operator], "of": [to_data(part) for part in language.operands]}
 
 
-def _combination(table: Table, kind: str) -> Language:
+def _combination(table: DataReader, kind: str) -> Language:
     parts = [from_data(value, where) for where, value in table.items("of")]
     if len(parts) < 2 if kind != "complement" else len(parts) != 1:
         wanted = "one language" if kind == "complement" else "two languages or more"
@@ -151,7 +151,7 @@ def _repetition_data(language: Any) -> dict[str, Any]:
     return {"kind": "repetition", "of": to_data(language.part), **bounds}
 
 
-def _repetition(table: Table, _kind: str) -> Language:
+def _repetition(table: DataReader, _kind: str) -> Language:
     part = table.language("of")
     return Repetition(part, table.take("minimum", int), table.take("maximum", int, None))
 
@@ -176,18 +176,18 @@ def region_data(region: Region | str | None) -> str | dict[str, Any] | None:
     return {side: to_data(language) for side, language in sides.items() if language is not None}
 
 
-def read_region(table: Table) -> Region | str | None:
+def read_region(table: DataReader) -> Region | str | None:
     """Returns the region under the given key."""
     value = table.take("region", (str, dict), None)
     if value is None or isinstance(value, str):
         return value
-    sides = Table(value, f"{table.where}.region")
+    sides = DataReader(value, f"{table.where}.region")
     region = Region(*(sides.language(side, optional=True) for side in ("after", "before")))
     sides.close()
     return region
 
 
-def _edited(table: Table, _kind: str) -> Language:
+def _edited(table: DataReader, _kind: str) -> Language:
     operations = table.take("operations", list, ["insert", "delete", "substitute"])
     alphabet = table.language("alphabet", optional=True)
     count = table.take("count", int)
@@ -201,10 +201,10 @@ def _rewritten_data(language: Any) -> dict[str, Any]:
     return {**data, "optional": True if optional else None}
 
 
-def _rewritten(table: Table, _kind: str) -> Language:
+def _rewritten(table: DataReader, _kind: str) -> Language:
     rules: dict[str, object] = {}
     for where, value in table.items("rules"):
-        rule = Table(value, where)
+        rule = DataReader(value, where)
         rules[rule.take("from", str)] = rule.language("to")
         rule.close()
     return Rewritten(table.language("of"), rules, table.take("optional", bool, False))
@@ -229,11 +229,11 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _indentation(table: Table) -> Indentation | None:
+def _indentation(table: DataReader) -> Indentation | None:
     where = table.take("indentation", dict, None)
     if where is None:
         return None
-    one = Table(where, f"{table.where}.indentation")
+    one = DataReader(where, f"{table.where}.indentation")
     given: dict[str, Any] = {}
     for field in fields(Indentation):
         if isinstance(field.default, tuple):
@@ -245,11 +245,11 @@ def _indentation(table: Table) -> Indentation | None:
     return Indentation(**given)
 
 
-def _grammar(table: Table, _kind: str) -> Language:
+def _grammar(table: DataReader, _kind: str) -> Language:
     lexing, start = (table.take(name, str, None) for name in ("lexing", "start"))
     languages = []
     for where, value in table.items("languages", optional=True):
-        one = Table(value, where)
+        one = DataReader(value, where)
         languages.append((one.take("name", str), one.language("language")))
         one.close()
     text, syntax = table.take("text", str), table.take("syntax", str, "lark")
@@ -269,7 +269,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Reversed: lambda language: {"kind": "reversal", "of": to_data(language.language)},
     **structured_data.WRITERS,
 }
-_READERS: dict[str, Callable[[Table, str], Language]] = {
+_READERS: dict[str, Callable[[DataReader, str], Language]] = {
     "regex": _regex,
     "choice": lambda table, _: Choice([_text(value, at) for at, value in table.items("texts")]),
     "special_token": lambda table, _: SpecialToken(table.take("name", str)),

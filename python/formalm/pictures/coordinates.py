@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from formalm.pictures.labels import cells, shortened, visible
 from formalm.pictures.layer_assignment import Layering
 
-__all__ = ["CELL", "LABEL_HEIGHT", "LABEL_LIFT", "LOOP_HEIGHT", "Places", "label_width", "place"]
+__all__ = [
+    "CELL",
+    "LABEL_HEIGHT",
+    "LABEL_LIFT",
+    "LOOP_HEIGHT",
+    "Coordinates",
+    "assign_coordinates",
+    "label_width",
+]
 
 CELL = 7.3  # width of a character of the labels
 LABEL_LIFT = 5.0  # from an edge up to the foot of its label
@@ -23,7 +31,7 @@ BETWEEN = 9.0  # least distance between two nodes of a layer
 
 
 @dataclass
-class Places:
+class Coordinates:
     """Coordinates; y grows downward.
 
     Attributes
@@ -63,7 +71,7 @@ def label_width(label: str) -> float:
     return CELL * cells(shortened(visible(label)))
 
 
-def place(layering: Layering, state_count: int) -> Places:
+def assign_coordinates(layering: Layering, state_count: int) -> Coordinates:
     """Returns coordinates for every node."""
     radius = max(18.0, 6.0 + 4.0 * len(str(state_count - 1)))
     above = [2.0] * len(layering.before)
@@ -88,7 +96,7 @@ def place(layering: Layering, state_count: int) -> Places:
         left.append(x)
         right.append(x + max(width[node] for node in layer))
         x = right[-1] + _gap(layering, layer, y)
-    places = Places(y, left, right, layer_of, radius, [0.0] * len(y))
+    places = Coordinates(y, left, right, layer_of, radius, [0.0] * len(y))
     for chain in layering.chains:
         for one, node, other in zip(chain.nodes, chain.nodes[1:], chain.nodes[2:], strict=False):
             if node != chain.label_node:
@@ -97,7 +105,7 @@ def place(layering: Layering, state_count: int) -> Places:
     return places
 
 
-def _slope(places: Places, before: int, node: int, after: int) -> float:
+def _slope(places: Coordinates, before: int, node: int, after: int) -> float:
     """Returns the slope of a smooth edge: zero at turning points, else between both sides'."""
     x, y = places.middle(node), places.y[node]
     one = (y - places.y[before]) / (x - places.middle(before))
@@ -105,7 +113,9 @@ def _slope(places: Places, before: int, node: int, after: int) -> float:
     return 2 * one * other / (one + other) if one * other > 0 else 0.0
 
 
-def _keep_clear(layering: Layering, places: Places, above: list[float], below: list[float]) -> None:
+def _keep_clear(
+    layering: Layering, places: Coordinates, above: list[float], below: list[float]
+) -> None:
     """Flattens edges that would come close to nodes above or below them in a layer."""
     for layer in layering.layers:
         half = places.half_width(layer[0])

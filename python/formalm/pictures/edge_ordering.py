@@ -6,13 +6,13 @@ from bisect import bisect_right, insort
 
 from formalm.pictures.layer_assignment import Layering
 
-__all__ = ["arrange"]
+__all__ = ["order_edges"]
 
 SWEEPS, SWEEPS_OF_LARGE = 24, 6
 LARGE = 1500  # nodes, bends among them
 
 
-def arrange(layering: Layering) -> None:
+def order_edges(layering: Layering) -> None:
     """Orders every layer by the mean position of each node's neighbors, sweeping back and forth.
 
     The best order found is kept. Large pictures get fewer sweeps, where the difference is

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from formalm.pictures.diagram import Diagram, Edge
 
-__all__ = ["Chain", "Layering", "layered"]
+__all__ = ["EdgeChain", "Layering", "assign_layers"]
 
 
 @dataclass(frozen=True)
-class Chain:
+class EdgeChain:
     """An edge between two states, as nodes from left to right.
 
     Attributes
@@ -60,13 +60,13 @@ class Layering:
     """
 
     layers: list[list[int]]
-    chains: list[Chain]
+    chains: list[EdgeChain]
     loops: dict[int, str]
     before: list[list[int]]
     after: list[list[int]]
 
 
-def layered(diagram: Diagram) -> Layering:
+def assign_layers(diagram: Diagram) -> Layering:
     """Assigns a layer to every state, label and bend."""
     edges = [edge for edge in diagram.edges if edge[0] != edge[2]]
     plans = [_ranked(diagram, edges, order) for order in (_by_depth, _by_distance)]
@@ -91,7 +91,7 @@ def layered(diagram: Diagram) -> Layering:
         for one, other in itertools.pairwise(chain):
             after[one].append(other)
             before[other].append(one)
-        chains.append(Chain(source, label, target, tuple(chain), back))
+        chains.append(EdgeChain(source, label, target, tuple(chain), back))
     loops = {source: label for source, label, target in diagram.edges if source == target}
     return Layering(layers, chains, loops, before, after)
 

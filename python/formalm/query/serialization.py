@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.languages.data_reader import Table
+from formalm.languages.data_reader import DataReader
 from formalm.languages.serialization import read_region, region_data, to_data
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
@@ -73,7 +73,7 @@ def query_data(query: Query, *, language: object = None) -> dict[str, Any]:
 
 def read_query(data: object) -> Query:
     """See :meth:`formalm.Query.from_data`."""
-    table = Table(data, "query")
+    table = DataReader(data, "query")
     label, version = table.take("format", str), table.take("version", int)
     if label != FORMAT:
         raise ArgumentError(f"this is {label!r:.60}, not {FORMAT!r}")
@@ -88,11 +88,11 @@ def read_query(data: object) -> Query:
     options["bos"] = None if bos == "none" else bos
     options["prefix_weights"] = table.take("prefix_weights", (str, dict), "strings")
     for name, kind in (("decoding", Decoding), ("limits", Limits)):
-        options[name] = _numbers(Table(table.take(name, dict, {}), f"query.{name}"), kind)
+        options[name] = _numbers(DataReader(table.take(name, dict, {}), f"query.{name}"), kind)
     for name in LANGUAGES:
         options[name] = table.language(name, optional=name != "language")
     edits = table.take("edits", dict, None)
-    options["edits"] = None if edits is None else _read_edits(Table(edits, "query.edits"))
+    options["edits"] = None if edits is None else _read_edits(DataReader(edits, "query.edits"))
     table.close()
     return Query(**options)
 
@@ -143,7 +143,7 @@ def _changed(value: Decoding | Limits) -> dict[str, Any]:
     return changed
 
 
-def _numbers(table: Table, kind: Any) -> Any:
+def _numbers(table: DataReader, kind: Any) -> Any:
     values = {}
     for one in fields(kind):
         value = table.take(one.name, (*NUMBER, str), one.default)
@@ -167,7 +167,7 @@ def _edits_data(edits: Edits) -> dict[str, Any]:
     return data
 
 
-def _read_edits(table: Table) -> Edits:
+def _read_edits(table: DataReader) -> Edits:
     operations = table.take("operations", list, list(Edits(0).operations))
     alphabet = table.language("alphabet", optional=True)
     edits = Edits(table.take("count", int), alphabet, tuple(operations), read_region(table))

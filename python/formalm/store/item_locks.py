@@ -15,13 +15,13 @@ from pathlib import Path
 
 from formalm.errors import SuiteError
 
-__all__ = ["Claims"]
+__all__ = ["ItemLocks"]
 
 PLACES = 1 << 30
 HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)
 
 
-class Claims:
+class ItemLocks:
     """The locks on the items of a run.
 
     Parameters

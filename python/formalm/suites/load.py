@@ -18,8 +18,8 @@ from formalm.suites.load_questions import Parts, read_question
 from formalm.suites.oracles import KINDS, Oracle
 from formalm.suites.slots import NAME, Slot, Template
 from formalm.suites.suite import Suite
-from formalm.suites.toml_locations import places_of
-from formalm.suites.toml_section import Section, Source
+from formalm.suites.toml_locations import toml_locations
+from formalm.suites.toml_section import Source, TomlSection
 
 __all__ = ["FORMAT", "TEXTS", "VERSION", "read_suite", "read_text"]
 
@@ -50,7 +50,7 @@ def read_suite(text: str, folder: Path | None) -> Suite:
         raise SuiteError(
             f"the suite is no TOML: {error}", source=text, span=_span(error, text)
         ) from None
-    top = Section(data, (), Source(text, places_of(text)))
+    top = TomlSection(data, (), Source(text, toml_locations(text)))
     if top.take("format", str) != FORMAT:
         top.refuse(f"this is {data['format']!r:.60}, not {FORMAT!r}", "format")
     if top.take("version", int) != VERSION:
@@ -78,7 +78,7 @@ def read_suite(text: str, folder: Path | None) -> Suite:
     )
     assertions = tuple(
         read_assertion(
-            Section(one, ("assertions", number), top.source), metrics, comparisons, slots
+            TomlSection(one, ("assertions", number), top.source), metrics, comparisons, slots
         )
         for number, one in enumerate(top.take("assertions", list, []))
     )
@@ -101,7 +101,7 @@ def _named(parts: Any) -> dict[str, Any]:
     return {part.name: part for part in parts}
 
 
-def _slots(table: Section, folder: Path | None) -> dict[str, Slot]:
+def _slots(table: TomlSection, folder: Path | None) -> dict[str, Slot]:
     slots = {}
     for name in table.left:
         if not NAME.fullmatch(name) or name in ("template", "row"):
@@ -113,11 +113,11 @@ def _slots(table: Section, folder: Path | None) -> dict[str, Slot]:
     return slots
 
 
-def _slot(table: Section, name: str, folder: Path | None) -> Slot:
+def _slot(table: TomlSection, name: str, folder: Path | None) -> Slot:
     value = table.take(name, (list, dict))
     if isinstance(value, list):
         return Slot(name, _texts_of(table, name, table.checked_texts(name, value)))
-    part = Section(value, (*table.path, name), table.source)
+    part = TomlSection(value, (*table.path, name), table.source)
     found = {key: part.take(key, str, None) for key in SLOT_KINDS}
     without = part.take("without", str, None)
     part.close()
@@ -147,7 +147,7 @@ def _schema(text: str) -> JsonSchema:
         raise ArgumentError(f"the schema is no JSON: {error}") from None
 
 
-def _place(part: Section, key: str, file: str, folder: Path | None) -> Path:
+def _place(part: TomlSection, key: str, file: str, folder: Path | None) -> Path:
     if folder is None and not Path(file).is_absolute():
         part.refuse(f"{part.where}.{key} is somewhere, and no folder was named", key)
     return Path(file) if folder is None else folder / file
@@ -158,13 +158,13 @@ def _listed(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in read_text(path).splitlines() if line))
 
 
-def _texts_of(table: Section, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _texts_of(table: TomlSection, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     if not texts or "" in texts:
         table.refuse(f"{table.where}.{key} has texts, none of them empty", key)
     return texts
 
 
-def _rows(part: Section, name: str, slots: Mapping[str, Slot], folder: Path | None) -> Rows:
+def _rows(part: TomlSection, name: str, slots: Mapping[str, Slot], folder: Path | None) -> Rows:
     label, file = part.take("label", str, None), part.take("file", str, None)
     listed, last_word = part.take("rows", list, None), part.take("last_word", str, None)
     part.close()
@@ -185,7 +185,7 @@ def _rows(part: Section, name: str, slots: Mapping[str, Slot], folder: Path | No
     return rows
 
 
-def _oracle(part: Section, name: str, folder: Path | None) -> Oracle:
+def _oracle(part: TomlSection, name: str, folder: Path | None) -> Oracle:
     kind = part.one_of("kind", KINDS)
     if kind == "checksum":
         part.close()
@@ -208,7 +208,7 @@ def _oracle(part: Section, name: str, folder: Path | None) -> Oracle:
     return Oracle(name, kind, file=file, digest=digest, folder=folder)
 
 
-def _templates(table: Section, known: Collection[str]) -> list[Template]:
+def _templates(table: TomlSection, known: Collection[str]) -> list[Template]:
     templates = []
     for name in table.left:
         template = Template(name, table.take(name, str))

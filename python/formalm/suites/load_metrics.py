@@ -10,7 +10,7 @@ from formalm.languages import Regex
 from formalm.suites.load_questions import Parts, columns_of
 from formalm.suites.parts import METRICS, RATES, Assertion, Comparison, Metric, Question
 from formalm.suites.slots import Slot, resolved
-from formalm.suites.toml_section import Section
+from formalm.suites.toml_section import TomlSection
 
 __all__ = ["least_p_value", "read_assertion", "read_comparison", "read_metric"]
 
@@ -20,7 +20,9 @@ CORRECTIONS = ("holm", "benjamini_hochberg", "none")
 LEVEL = 0.05
 
 
-def read_metric(part: Section, name: str, queries: Mapping[str, Question], parts: Parts) -> Metric:
+def read_metric(
+    part: TomlSection, name: str, queries: Mapping[str, Question], parts: Parts
+) -> Metric:
     """Reads a metric and checks it against its query."""
     kind = part.one_of("kind", tuple(METRICS))
     query = queries[part.one_of("query", tuple(queries))]
@@ -41,7 +43,7 @@ def read_metric(part: Section, name: str, queries: Mapping[str, Question], parts
     return Metric(name, kind, query.name, between, **more)
 
 
-def _of(part: Section, kind: str, query: Question, parts: Parts) -> dict[str, Any]:
+def _of(part: TomlSection, kind: str, query: Question, parts: Parts) -> dict[str, Any]:
     """Reads the subject of a metric: a slot, and which of its values."""
     if kind == "rate":
         known = [rate for rate in RATES if rate != "valid" or query.oracle is not None]
@@ -68,7 +70,7 @@ def _of(part: Section, kind: str, query: Question, parts: Parts) -> dict[str, An
     return {"of": of}
 
 
-def _answer(part: Section, query: Question, parts: Parts, of: str) -> str:
+def _answer(part: TomlSection, query: Question, parts: Parts, of: str) -> str:
     """Reads the column with the right string of each row."""
     _refuse_beam(part, query)
     answer: str = part.one_of("answer", columns_of(query, parts.rows))
@@ -82,12 +84,12 @@ def _answer(part: Section, query: Question, parts: Parts, of: str) -> str:
     return answer
 
 
-def _refuse_beam(part: Section, query: Question) -> None:
+def _refuse_beam(part: TomlSection, query: Question) -> None:
     if "beam" in query.fields.get("limits", {}):
         part.refuse(f"{part.where}: the query has a beam, so its hits have no ranks", "query")
 
 
-def _targets(part: Section, query: Question, slot: Slot) -> tuple[str, ...]:
+def _targets(part: TomlSection, query: Question, slot: Slot) -> tuple[str, ...]:
     """Reads strings that a search can find."""
     _refuse_beam(part, query)
     targets = part.texts("targets")
@@ -109,7 +111,7 @@ def _open_slots(query: Question, parts: Parts) -> tuple[str, ...]:
 
 
 def read_comparison(
-    part: Section,
+    part: TomlSection,
     name: str,
     metrics: Mapping[str, Metric],
     queries: Mapping[str, Question],
@@ -142,7 +144,7 @@ def read_comparison(
 
 
 def _read_pair(
-    part: Section,
+    part: TomlSection,
     name: str,
     metrics: Mapping[str, Metric],
     queries: Mapping[str, Question],
@@ -168,7 +170,7 @@ def least_p_value(units: int, tests: int, correction: str) -> float:
 
 
 def read_assertion(
-    part: Section,
+    part: TomlSection,
     metrics: Mapping[str, Metric],
     comparisons: Mapping[str, Comparison],
     slots: Mapping[str, Slot],
@@ -198,20 +200,20 @@ def read_assertion(
     return Assertion(comparison=comparison, flagged=flagged)
 
 
-def _known(part: Section, key: str, name: str, known: Mapping[str, object]) -> None:
+def _known(part: TomlSection, key: str, name: str, known: Mapping[str, object]) -> None:
     if name not in known:
         names = ", ".join(map(repr, known)) or "none"
         part.refuse(f"{part.where}.{key} is {name!r:.60}; there is {names}", key)
 
 
-def _level(part: Section) -> float:
+def _level(part: TomlSection) -> float:
     level = _number(part, "level", LEVEL)
     if level is None or not 0 < level < 1:
         part.refuse(f"{part.where}.level is between 0 and 1", "level")
     return level
 
 
-def _number(part: Section, key: str, default: float | None) -> float | None:
+def _number(part: TomlSection, key: str, default: float | None) -> float | None:
     value = part.take(key, (int, float), default)
     if value is not None and math.isnan(value):
         part.refuse(f"{part.where}.{key} is a number", key)

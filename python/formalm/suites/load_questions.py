@@ -13,7 +13,7 @@ from formalm.suites.items import Item, item_of
 from formalm.suites.oracles import Oracle
 from formalm.suites.parts import ASKS, Question
 from formalm.suites.slots import Slot, Template
-from formalm.suites.toml_section import Section
+from formalm.suites.toml_section import TomlSection
 
 __all__ = ["DRAWS", "TOLERANCE", "Parts", "columns_of", "read_question"]
 
@@ -60,7 +60,7 @@ def columns_of(question: Question, rows: Mapping[str, Rows]) -> tuple[str, ...]:
     return () if question.rows is None else rows[question.rows].columns
 
 
-def read_question(part: Section, name: str, parts: Parts) -> Question:
+def read_question(part: TomlSection, name: str, parts: Parts) -> Question:
     """Reads a query and builds its first item, so that errors are found early."""
     ask = part.one_of("ask", ASKS)
     rows = part.one_of("rows", tuple(parts.rows)) if "rows" in part.left else None
@@ -101,7 +101,7 @@ def read_question(part: Section, name: str, parts: Parts) -> Question:
     return question
 
 
-def _templates(part: Section, parts: Parts, columns: tuple[str, ...]) -> tuple[str, ...]:
+def _templates(part: TomlSection, parts: Parts, columns: tuple[str, ...]) -> tuple[str, ...]:
     chosen = part.texts("templates", list(parts.templates))
     if not chosen:
         part.refuse(f"{part.where}.templates has a template", "templates")
@@ -118,7 +118,7 @@ def _templates(part: Section, parts: Parts, columns: tuple[str, ...]) -> tuple[s
     return chosen
 
 
-def _each(part: Section, chosen: tuple[str, ...], parts: Parts) -> tuple[str, ...]:
+def _each(part: TomlSection, chosen: tuple[str, ...], parts: Parts) -> tuple[str, ...]:
     each = part.texts("each", [])
     for number, slot in enumerate(each):
         missing = [one for one in chosen if slot not in parts.templates[one].slots]
@@ -132,7 +132,7 @@ def _each(part: Section, chosen: tuple[str, ...], parts: Parts) -> tuple[str, ..
 
 
 def _check_openings(
-    part: Section,
+    part: TomlSection,
     ask: str,
     chosen: list[Template],
     filled: tuple[str, ...],
@@ -147,7 +147,7 @@ def _check_openings(
 
 
 def _check_given(
-    part: Section, given: str, chosen: list[Template], filled: tuple[str, ...]
+    part: TomlSection, given: str, chosen: list[Template], filled: tuple[str, ...]
 ) -> None:
     """Checks that a given slot is filled and that no open slot precedes it."""
     for template in chosen:
@@ -159,7 +159,7 @@ def _check_given(
             part.refuse(f"{part.where}.given: {given!r:.60} {message}", "given")
 
 
-def _drawn(part: Section, ask: str) -> dict[str, Any]:
+def _drawn(part: TomlSection, ask: str) -> dict[str, Any]:
     drawn: dict[str, Any] = {}
     if ask in DRAWS:
         for key, default, least in (("draws", DRAWS[ask], 1), ("seed", 0, 0)):
@@ -170,7 +170,7 @@ def _drawn(part: Section, ask: str) -> dict[str, Any]:
 
 
 def _judged(
-    part: Section, ask: str, chosen: tuple[str, ...], parts: Parts
+    part: TomlSection, ask: str, chosen: tuple[str, ...], parts: Parts
 ) -> dict[str, str | None]:
     if ask not in ("search", "free"):
         return {}
@@ -181,7 +181,7 @@ def _judged(
     return {"oracle": oracle, "judge": part.one_of("judge", sorted(common & set(parts.slots)))}
 
 
-def _wanted(part: Section, columns: tuple[str, ...]) -> dict[str, Any]:
+def _wanted(part: TomlSection, columns: tuple[str, ...]) -> dict[str, Any]:
     """Reads the strings to be scored."""
     if ("targets" in part.left) == ("answer" in part.left):
         part.refuse(f"{part.where} has targets, or an answer: the column with the one of each row")
@@ -193,7 +193,7 @@ def _wanted(part: Section, columns: tuple[str, ...]) -> dict[str, Any]:
     return {"targets": targets}
 
 
-def _check_asked(part: Section, question: Question, parts: Parts) -> None:
+def _check_asked(part: TomlSection, question: Question, parts: Parts) -> None:
     event = question.fields.get("event")
     if question.ask in OF_TOKENS and event not in (None, "complete", "token_prefix"):
         known = "'complete' or 'token_prefix'"
@@ -217,7 +217,7 @@ def _check_asked(part: Section, question: Question, parts: Parts) -> None:
         part.refuse(f"{part.where} lacks 'event': a {question.ask} needs one")
 
 
-def _check_limits(part: Section, question: Question, item: Item) -> None:
+def _check_limits(part: TomlSection, question: Question, item: Item) -> None:
     limits = item.query.limits
     listing = (limits.hits, limits.beam) != (None, None)
     if question.ask not in ("search", "score") and listing:
@@ -226,13 +226,13 @@ def _check_limits(part: Section, question: Question, item: Item) -> None:
         part.refuse(f"{part.where}: a {question.ask} has limits.hits", "limits")
 
 
-def _only(part: Section, question: Question, known: tuple[str, ...]) -> None:
+def _only(part: TomlSection, question: Question, known: tuple[str, ...]) -> None:
     for key in question.fields:
         if key not in known:
             part.refuse(f"{part.where}.{key} cannot apply to a {question.ask}", key)
 
 
-def _check_score(part: Section, question: Question, item: Item) -> None:
+def _check_score(part: TomlSection, question: Question, item: Item) -> None:
     _only(part, question, OF_SCORES)
     if question.prompt is not None:
         part.refuse(f"{part.where}.prompt: write it into the template", "prompt")
@@ -254,7 +254,7 @@ def _check_score(part: Section, question: Question, item: Item) -> None:
         part.refuse(f"{part.where}: one text of the slot begins another; event = 'complete'")
 
 
-def _check_free(part: Section, question: Question, _: Item) -> None:
+def _check_free(part: TomlSection, question: Question, _: Item) -> None:
     _only(part, question, OF_FREE)
     if "max_tokens" not in question.fields:
         part.refuse(f"{part.where} lacks 'max_tokens': where a free text is cut")
@@ -262,7 +262,7 @@ def _check_free(part: Section, question: Question, _: Item) -> None:
         part.refuse(f"{part.where}.event is 'complete', 'prefix' or 'contains'", "event")
 
 
-def _check_distortion(part: Section, question: Question, item: Item) -> None:
+def _check_distortion(part: TomlSection, question: Question, item: Item) -> None:
     _only(part, question, OF_DISTORTIONS)
     if item.query.given is not None:
         part.refuse(f"{part.where}: what is given belongs into 'prompt'", "given")

@@ -13,7 +13,7 @@ from typing import Any
 from formalm import __version__
 from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, FormalmError, SuiteError
-from formalm.languages.data_reader import Table
+from formalm.languages.data_reader import DataReader
 from formalm.models.fingerprints import digest_of
 from formalm.suites.items import Item
 from formalm.suites.load import read_text
@@ -140,12 +140,12 @@ class Manifest:
         except (ValueError, RecursionError) as error:
             raise SuiteError(f"{str(path)!r} is damaged: {error}") from None
         try:
-            return cls._read(Table(data, "run"), path)
+            return cls._read(DataReader(data, "run"), path)
         except ArgumentError as error:
             raise SuiteError(f"{str(path)!r} is damaged: {error.message}") from None
 
     @classmethod
-    def _read(cls, table: Table, path: Path) -> Manifest:
+    def _read(cls, table: DataReader, path: Path) -> Manifest:
         label, version = table.take("format", str), table.take("version", int)
         if (label, version) != (FORMAT, VERSION):
             found = f"{label!r:.60}, version {version!r:.20}"
@@ -160,7 +160,7 @@ class Manifest:
         max_draws = table.take("max_draws", int, None)
         tolerance = float(table.take("log_tolerance", (int, float), LOG_TOLERANCE))
         table.close()
-        described = Table(model, "run.model")
+        described = DataReader(model, "run.model")
         described.take("kind", str)
         described.take("identity", (str, type(None)))
         described.take("weights", (str, type(None)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Path", "Places", "places_of"]
+__all__ = ["Path", "TomlLocations", "toml_locations"]
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int]
@@ -25,7 +25,7 @@ _ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[btnfr
 _PLAIN = dict(zip("btnfre", "\b\t\n\f\r\x1b", strict=True))
 
 
-class Places:
+class TomlLocations:
     """Spans of a TOML text by path.
 
     Attributes
@@ -51,7 +51,7 @@ class Places:
         return None
 
 
-def places_of(text: str) -> Places:
+def toml_locations(text: str) -> TomlLocations:
     """Returns the positions in a text that is known to be valid TOML."""
     scanner = _Scanner(text)
     scanner.document()
@@ -64,7 +64,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.places = Places()
+        self.places = TomlLocations()
         self.lengths: dict[Path, int] = {}  # of arrays of tables
 
     def document(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from formalm.errors import ArgumentError, LanguageError, LimitError, SuiteError
-from formalm.languages.data_reader import Table
-from formalm.suites.toml_locations import Path, Places
+from formalm.languages.data_reader import DataReader
+from formalm.suites.toml_locations import Path, TomlLocations
 
-__all__ = ["Section", "Source"]
+__all__ = ["Source", "TomlSection"]
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ class Source:
     """The text of a suite file with its positions; both are absent for data of other origin."""
 
     text: str | None = None
-    places: Places | None = None
+    places: TomlLocations | None = None
 
     def refuse(
         self, message: str, path: Path, *, key: bool = False, hint: str | None = None
@@ -32,7 +32,7 @@ class Source:
         raise SuiteError(message, source=self.text, span=span, hint=hint) from None
 
 
-class Section(Table):
+class TomlSection(DataReader):
     """A table that is read key by key; errors show its place.
 
     Parameters
@@ -57,11 +57,11 @@ class Section(Table):
         surplus = key is not None and key in self.left
         self.source.refuse(message, path, key=surplus, hint=hint)
 
-    def section(self, key: str, default: Any = ...) -> Section:
+    def section(self, key: str, default: Any = ...) -> TomlSection:
         """Returns the section under a key."""
-        return Section(self.take(key, dict, default), (*self.path, key), self.source)
+        return TomlSection(self.take(key, dict, default), (*self.path, key), self.source)
 
-    def sections(self, key: str) -> Iterator[tuple[str, Section]]:
+    def sections(self, key: str) -> Iterator[tuple[str, TomlSection]]:
         """Returns the sections under a key, by name; none if the key is absent."""
         table = self.section(key, {})
         for name in table.left:

@@ -10,8 +10,8 @@ from urllib.request import getproxies, proxy_bypass
 from formalm.models.http.http1_exchange import (
     Address,
     Deadline,
-    Failed,
-    Malformed,
+    ExchangeFailed,
+    MalformedReply,
     TooLarge,
     exchange,
 )
@@ -73,7 +73,7 @@ class Server:
         self.last = time.monotonic()
         try:
             return exchange(place, method, deadline=Deadline(self.timeout_seconds)).status
-        except (TimeoutError, Failed, Malformed, TooLarge):
+        except (TimeoutError, ExchangeFailed, MalformedReply, TooLarge):
             return None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
-from formalm.store import Claims, Entry, Journal
+from formalm.store import Entry, ItemLocks, Journal
 from formalm.suites.answer_checks import answer_problem
 from formalm.suites.answers import Answer, answer_of
 from formalm.suites.items import Item
@@ -156,7 +156,7 @@ def checked(journal: Journal, item: Item, entry: Entry) -> Answer:
 
 def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
     """Answers items; those that other processes are working on come last."""
-    claims = Claims(run.directory / "claims.lock")
+    claims = ItemLocks(run.directory / "claims.lock")
     try:
         while pending:
             later = []

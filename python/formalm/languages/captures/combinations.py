@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.languages.captures.groups import Found, Group
+from formalm.languages.captures.groups import CaptureSpans, Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from formalm.languages.language import Language
 
-__all__ = ["captured_by_all", "captured_by_first", "captured_in_row", "groups_of"]
+__all__ = [
+    "captures_of_concatenation",
+    "captures_of_intersection",
+    "captures_of_union",
+    "groups_of",
+]
 
 
 def groups_of(parts: Iterable[Language]) -> tuple[Group, ...]:
@@ -21,7 +26,7 @@ def groups_of(parts: Iterable[Language]) -> tuple[Group, ...]:
     return tuple(group._replace(number=number) for number, group in enumerate(groups, start=1))
 
 
-class Gathered:
+class CombinedCaptures:
     """Captures of several parts, in order."""
 
     def __init__(self, parts: Sequence[Language]) -> None:
@@ -31,7 +36,7 @@ class Gathered:
             self._first.append(count)
             count += len(part.groups)
         self._parts = parts
-        self.found = Found([None] * count, {})
+        self.found = CaptureSpans([None] * count, {})
 
     def read(self, number: int, data: bytes, start: int, step_limit: int) -> bool:
         """Adds the captures of a part in its piece, which begins at ``start``.
@@ -51,16 +56,20 @@ class Gathered:
         return True
 
 
-def captured_by_all(parts: Sequence[Language], data: bytes, step_limit: int) -> Found | None:
+def captures_of_intersection(
+    parts: Sequence[Language], data: bytes, step_limit: int
+) -> CaptureSpans | None:
     """Returns the captures of several languages, all of which are known to contain the string."""
-    gathered = Gathered(parts)
+    gathered = CombinedCaptures(parts)
     all_have = all(gathered.read(at, data, 0, step_limit) for at in range(len(parts)))
     return gathered.found if all_have else None
 
 
-def captured_by_first(parts: Sequence[Language], data: bytes, step_limit: int) -> Found | None:
+def captures_of_union(
+    parts: Sequence[Language], data: bytes, step_limit: int
+) -> CaptureSpans | None:
     """Returns the captures of the first language that contains the string."""
-    gathered = Gathered(parts)
+    gathered = CombinedCaptures(parts)
     any_has = any(
         gathered.read(at, data, 0, step_limit) if part.groups else part.matches(data)
         for at, part in enumerate(parts)
@@ -68,17 +77,17 @@ def captured_by_first(parts: Sequence[Language], data: bytes, step_limit: int) -
     return gathered.found if any_has else None
 
 
-def captured_in_row(
+def captures_of_concatenation(
     parts: Sequence[Language],
     counts: tuple[int, int | None],
     data: bytes,
     step_limit: int,
-) -> Found | None:
+) -> CaptureSpans | None:
     """Returns the captures of a concatenation whose last language is repeated as ``counts`` allow.
 
     From left to right, each part takes as much as it can, and shows the captures of its last piece.
     """
-    gathered = Gathered(parts)
+    gathered = CombinedCaptures(parts)
     least, most = counts
     machines = [part.machine() for part in parts]
     ends = _core.Automaton.divided(machines, data, least=least, most=most, step_limit=step_limit)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from formalm.errors import LanguageError
-from formalm.languages.captures.groups import Found, Group
+from formalm.languages.captures.groups import CaptureSpans, Group
 from formalm.languages.parse_trees import Tree
 
 if TYPE_CHECKING:
-    from formalm.languages.grammar_queries import Derivations
+    from formalm.languages.grammar_queries import GrammarQueries
 
-__all__ = ["Captured"]
+__all__ = ["GrammarCaptures"]
 
 
-class Captured:
+class GrammarCaptures:
     """The captures that the text of a grammar declares.
 
     Parameters
@@ -33,7 +33,7 @@ class Captured:
         )
         self._numbers = {of: (number, stop) for number, (_, of, stop, _) in enumerate(written)}
 
-    def of(self, grammar: Derivations, data: bytes, step_limit: int) -> Found | None:
+    def of(self, grammar: GrammarQueries, data: bytes, step_limit: int) -> CaptureSpans | None:
         """Returns the captures in a string; None if it is not a member."""
         if not self.groups:
             raise LanguageError(
@@ -57,4 +57,4 @@ class Captured:
             if last is None or last[0] <= start:
                 spans[number] = (start, end - stop)
                 latest[str(self.groups[number].name)] = number
-        return Found(spans, latest)
+        return CaptureSpans(spans, latest)

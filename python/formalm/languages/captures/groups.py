@@ -10,7 +10,7 @@ from formalm import _core
 from formalm.automata.encoding import shown_text
 from formalm.errors import ArgumentError
 
-__all__ = ["STEP_LIMIT", "Captures", "Found", "Group", "captures_at", "found_by"]
+__all__ = ["STEP_LIMIT", "CaptureSpans", "Captures", "Group", "captures_at", "found_by"]
 
 STEP_LIMIT = 100_000_000
 """Steps that :meth:`Language.captures` may take unless told otherwise: about a second."""
@@ -107,7 +107,7 @@ class Captures:
         return f"<Captures of {self.text!r}: {self.groups()!r}>"
 
 
-class Found(NamedTuple):
+class CaptureSpans(NamedTuple):
     """Captures as byte spans, before they are converted to the caller's string type.
 
     Attributes
@@ -125,7 +125,7 @@ class Found(NamedTuple):
 
 def found_by(
     grouping: _core.Grouping, groups: Sequence[Group], data: bytes, step_limit: int
-) -> Found | None:
+) -> CaptureSpans | None:
     """Returns the captures of a regular language; None if ``data`` is not a member."""
     captured = grouping.captured(data, step_limit)
     if captured is None:
@@ -136,10 +136,12 @@ def found_by(
         for group in groups
         if group.name is not None and asked[group.number - 1]
     }
-    return Found(spans, latest)
+    return CaptureSpans(spans, latest)
 
 
-def captures_at(text: str | bytes, data: bytes, groups: Sequence[Group], found: Found) -> Captures:
+def captures_at(
+    text: str | bytes, data: bytes, groups: Sequence[Group], found: CaptureSpans
+) -> Captures:
     """Returns captures for a string whose UTF-8 bytes are ``data``."""
     spans = found.spans
     if isinstance(text, str) and len(text) != len(data):

@@ -10,18 +10,18 @@ from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.captures.groups import (
     STEP_LIMIT,
     Captures,
-    Found,
+    CaptureSpans,
     Group,
     captures_at,
     found_by,
 )
-from formalm.languages.membership import Members
-from formalm.languages.operators import Combining
+from formalm.languages.membership import MembershipMixin
+from formalm.languages.operators import OperatorsMixin
 
-__all__ = ["Capturing"]
+__all__ = ["CapturesMixin"]
 
 
-class Capturing(Members, Combining):
+class CapturesMixin(MembershipMixin, OperatorsMixin):
     """The methods of :class:`~formalm.Language` that split members into groups."""
 
     __slots__ = ("_grouping",)
@@ -91,7 +91,7 @@ class Capturing(Members, Combining):
         found = self.captured_in(data, step_limit)
         return None if found is None else captures_at(text, data, self.groups, found)
 
-    def captured_in(self, data: bytes, step_limit: int) -> Found | None:
+    def captured_in(self, data: bytes, step_limit: int) -> CaptureSpans | None:
         """Returns the captures in a string; None if it is not a member."""
         if not self.is_regular:
             raise LanguageError(

@@ -8,20 +8,20 @@ from dataclasses import replace
 from formalm.errors import LanguageError, LimitError
 from formalm.languages.typescript.types import (
     NEVER,
-    Array,
-    Fixed,
-    Object,
+    ArrayType,
+    IntersectionType,
+    LiteralType,
+    ObjectType,
+    PrimitiveType,
     Property,
-    Reference,
     Shape,
-    Simple,
-    Together,
-    Tuple,
+    TupleType,
+    TypeReference,
     kind_of,
     union,
 )
 
-__all__ = ["MAX_OPTIONS", "meet", "meet_later"]
+__all__ = ["MAX_OPTIONS", "defer_intersection", "intersect"]
 
 #: Options of a union; those of an intersection are the pairs of both sides.
 MAX_OPTIONS = 10_000
@@ -30,21 +30,21 @@ Options = Callable[[Shape], list[Shape]]
 Resolve = Callable[[Shape], Shape]
 
 
-def meet_later(*shapes: Shape) -> Shape:
+def defer_intersection(*shapes: Shape) -> Shape:
     """Returns a lazy intersection, because all parts may refer to themselves."""
     parts = tuple(dict.fromkeys(part for shape in shapes for part in _joined(shape)))
-    return parts[0] if len(parts) == 1 else Reference("&", parts)
+    return parts[0] if len(parts) == 1 else TypeReference("&", parts)
 
 
 def _joined(shape: Shape) -> tuple[Shape, ...]:
     """Returns the flattened parts of an intersection, so that self-references terminate."""
     match shape:
-        case Reference("&", parts):
+        case TypeReference("&", parts):
             return parts
     return (shape,)
 
 
-def meet(left: Shape, right: Shape, options: Options, resolve: Resolve) -> Shape:
+def intersect(left: Shape, right: Shape, options: Options, resolve: Resolve) -> Shape:
     """Returns the intersection of two types.
 
     Parameters
@@ -66,10 +66,10 @@ def meet(left: Shape, right: Shape, options: Options, resolve: Resolve) -> Shape
     lefts, rights = options(left), options(right)
     if len(lefts) * len(rights) > MAX_OPTIONS:
         raise LimitError("options of an intersection", len(lefts) * len(rights), MAX_OPTIONS)
-    return union([_meet(resolve(a), resolve(b)) for a in lefts for b in rights])
+    return union([_intersect(resolve(a), resolve(b)) for a in lefts for b in rights])
 
 
-def _meet(left: Shape, right: Shape) -> Shape:
+def _intersect(left: Shape, right: Shape) -> Shape:
     """Returns the intersection of two types that are not unions."""
     if left == right:
         return left
@@ -84,39 +84,39 @@ def _meet(left: Shape, right: Shape) -> Shape:
     if one != other:
         return NEVER
     match left, right:
-        case Object(), Object():
-            return _meet_objects(left, right)
-        case Array(a), Array(b):
-            return Array(meet_later(a, b))
-        case (Tuple(), _) | (_, Tuple()):
+        case ObjectType(), ObjectType():
+            return _intersect_objects(left, right)
+        case ArrayType(a), ArrayType(b):
+            return ArrayType(defer_intersection(a, b))
+        case (TupleType(), _) | (_, TupleType()):
             raise LanguageError("an intersection of tuples is not supported")
-    return _meet_scalars(left, right)
+    return _intersect_scalars(left, right)
 
 
-def _meet_scalars(left: Shape, right: Shape) -> Shape:
+def _intersect_scalars(left: Shape, right: Shape) -> Shape:
     match left, right:
-        case Fixed(), Fixed():
+        case LiteralType(), LiteralType():
             return NEVER
-        case (Fixed(_, value) as fixed, Simple("integer")) | (
-            Simple("integer"),
-            Fixed(_, value) as fixed,
+        case (LiteralType(_, value) as literal_type, PrimitiveType("integer")) | (
+            PrimitiveType("integer"),
+            LiteralType(_, value) as literal_type,
         ):
-            return fixed if value == int(value) else NEVER
-        case (Simple("integer" | "string"), Simple()) | (_, Simple("string")):
+            return literal_type if value == int(value) else NEVER
+        case (PrimitiveType("integer" | "string"), PrimitiveType()) | (_, PrimitiveType("string")):
             return left
-        case (Simple(), _) | (_, Simple("integer")):
+        case (PrimitiveType(), _) | (_, PrimitiveType("integer")):
             return right
-        case _, Simple():
+        case _, PrimitiveType():
             return left
     parts = [each for side in (left, right) for each in _parts(side)]
-    return Together(tuple(dict.fromkeys(parts)))
+    return IntersectionType(tuple(dict.fromkeys(parts)))
 
 
 def _parts(shape: Shape) -> tuple[Shape, ...]:
-    return shape.parts if isinstance(shape, Together) else (shape,)
+    return shape.parts if isinstance(shape, IntersectionType) else (shape,)
 
 
-def _meet_objects(left: Object, right: Object) -> Object:
+def _intersect_objects(left: ObjectType, right: ObjectType) -> ObjectType:
     """Returns the properties of both objects; those of the same name are intersected."""
     found: dict[str, Property] = {each.name: each for each in left.properties}
     for each in right.properties:
@@ -126,11 +126,11 @@ def _meet_objects(left: Object, right: Object) -> Object:
         else:
             found[each.name] = replace(
                 known,
-                shape=meet_later(known.shape, each.shape),
+                shape=defer_intersection(known.shape, each.shape),
                 optional=known.optional and each.optional,
                 comment=known.comment or each.comment,
             )
     signatures = dict(left.signatures)
     for key, value in right.signatures:
-        signatures[key] = meet_later(signatures[key], value) if key in signatures else value
-    return Object(tuple(found.values()), tuple(signatures.items()))
+        signatures[key] = defer_intersection(signatures[key], value) if key in signatures else value
+    return ObjectType(tuple(found.values()), tuple(signatures.items()))

@@ -10,9 +10,9 @@ from formalm.languages.json_schema import JsonSchema
 from formalm.languages.typescript import syntax_tree
 from formalm.languages.typescript.lexer import refuse
 from formalm.languages.typescript.parse_declarations import read_module
-from formalm.languages.typescript.resolve import Evaluation
-from formalm.languages.typescript.to_json_schema import Lowering
-from formalm.languages.typescript.types import Reference
+from formalm.languages.typescript.resolve import TypeResolver
+from formalm.languages.typescript.to_json_schema import SchemaBuilder
+from formalm.languages.typescript.types import TypeReference
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -133,12 +133,12 @@ def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
         message = "a text has a lone surrogate, which no text has"
         raise LanguageError(message, source=text, span=span) from None
     module = read_module(text)
-    types = Evaluation(module)
+    types = TypeResolver(module)
     wanted = _root(module, root)
     plain = [name for name, one in module.declared.items() if not one.parameters]
-    Lowering(types, closed).check([Reference(name) for name in plain])
+    SchemaBuilder(types, closed).check([TypeReference(name) for name in plain])
     try:
-        return with_whole_numbers(Lowering(types, closed).schema(types.shape(wanted, {})))
+        return with_whole_numbers(SchemaBuilder(types, closed).schema(types.shape(wanted, {})))
     except LanguageError as error:
         if error.span is not None:
             raise
@@ -151,7 +151,7 @@ def _root(module: syntax_tree.Module, root: str | None) -> syntax_tree.Node:
         if root not in module.declared:
             raise ArgumentError(f"root must be declared in the text, got {root!r}")
         declared = module.declared[root]
-        return syntax_tree.Named(declared.span, root)
+        return syntax_tree.NamedNode(declared.span, root)
     if module.type is not None:
         return module.type
     if not module.declared:
@@ -168,4 +168,4 @@ def _root(module: syntax_tree.Module, root: str | None) -> syntax_tree.Node:
             f"text declares several types: {', '.join(free or module.declared)}",
             hint="name it with root=, write 'export default' before it, or its name at the end",
         )
-    return syntax_tree.Named(module.declared[free[0]].span, free[0])
+    return syntax_tree.NamedNode(module.declared[free[0]].span, free[0])

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from formalm.errors import LanguageError, LimitError
 
-__all__ = ["Word", "refuse", "words"]
+__all__ = ["Token", "refuse", "tokenize"]
 
 WORD = re.compile(
     r"""(?P<blank>[ \t\r\n\v\f\u00a0\u2028\u2029\ufeff]+)
@@ -32,7 +32,7 @@ LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "v": "\v", "f": "\f", "0"
 
 
 @dataclass(frozen=True)
-class Word:
+class Token:
     """A token of the text.
 
     Attributes
@@ -73,7 +73,7 @@ def refuse(
     )
 
 
-def words(source: str, start: int = 0, end: int | None = None) -> list[Word]:
+def tokenize(source: str, start: int = 0, end: int | None = None) -> list[Token]:
     """Returns the tokens of a part of a text, followed by one of kind ``"end"``.
 
     Raises
@@ -82,13 +82,13 @@ def words(source: str, start: int = 0, end: int | None = None) -> list[Word]:
         For characters that begin no token, and unterminated strings and comments.
     """
     stop = len(source) if end is None else end
-    found: list[Word] = []
+    found: list[Token] = []
     at, after_line, comment = start, False, None
     while at < stop:
         if source[at] == "`":
-            word = _template(source, at, stop, after_line)
-            found.append(word)
-            at, after_line, comment = word.span[1], False, None
+            token = _template(source, at, stop, after_line)
+            found.append(token)
+            at, after_line, comment = token.span[1], False, None
             continue
         match = WORD.match(source, at, stop)
         if match is None:
@@ -102,9 +102,9 @@ def words(source: str, start: int = 0, end: int | None = None) -> list[Word]:
             continue
         if kind == "string":
             text = unescaped(source, span[0] + 1, span[1] - 1)
-        found.append(Word(kind, text, span, after_line, comment))
+        found.append(Token(kind, text, span, after_line, comment))
         after_line, comment = False, None
-    return [*found, Word("end", "", (stop, stop), True, comment)]
+    return [*found, Token("end", "", (stop, stop), True, comment)]
 
 
 def _refuse_character(source: str, at: int) -> NoReturn:
@@ -115,7 +115,7 @@ def _refuse_character(source: str, at: int) -> NoReturn:
     refuse(source, (at, at + 1), f"{source[at]!r} begins nothing in a TypeScript type")
 
 
-def _template(source: str, start: int, stop: int, after_line: bool, depth: int = 0) -> Word:
+def _template(source: str, start: int, stop: int, after_line: bool, depth: int = 0) -> Token:
     """Reads a template literal, whose types are left to the parser."""
     if depth > MAX_TEMPLATES:
         raise LimitError("levels of nested templates", depth, MAX_TEMPLATES)
@@ -133,7 +133,7 @@ def _template(source: str, start: int, stop: int, after_line: bool, depth: int =
         refuse(source, (start, start + 1), "a template literal without an end")
     parts.append(unescaped(source, begun, at))
     span = (start, at + 1)
-    return Word("template", source[start : at + 1], span, after_line, None, tuple(parts))
+    return Token("template", source[start : at + 1], span, after_line, None, tuple(parts))
 
 
 def _closing(source: str, start: int, stop: int, outer: int) -> int:

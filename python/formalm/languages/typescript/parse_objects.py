@@ -6,110 +6,118 @@ from collections.abc import Callable
 
 from formalm.languages.typescript import syntax_tree
 from formalm.languages.typescript.lexer import refuse
-from formalm.languages.typescript.token_cursor import Cursor
+from formalm.languages.typescript.token_cursor import TokenCursor
 
 __all__ = ["read_object"]
 
-ReadType = Callable[[Cursor], syntax_tree.Node]
+ReadType = Callable[[TokenCursor], syntax_tree.Node]
 
 
-def read_object(cursor: Cursor, read_type: ReadType) -> syntax_tree.ObjectOf | syntax_tree.Mapped:
+def read_object(
+    cursor: TokenCursor, read_type: ReadType
+) -> syntax_tree.ObjectNode | syntax_tree.MappedNode:
     """Parses ``{…}``."""
     start = cursor.expect("{", "at the beginning of an object type").span[0]
     if _is_mapped(cursor):
         return _mapped(cursor, start, read_type)
-    members: dict[str, syntax_tree.Member] = {}
+    members: dict[str, syntax_tree.PropertyNode] = {}
     signatures = []
-    while not cursor.sees("}"):
+    while not cursor.is_next("}"):
         found = _part(cursor, read_type)
-        if isinstance(found, syntax_tree.Signature):
+        if isinstance(found, syntax_tree.IndexSignature):
             signatures.append(found)
         elif found.name in members:
             refuse(cursor.source, found.span, f"the member {found.name!r} is declared twice")
         else:
             members[found.name] = found
-        if cursor.took(";") or cursor.took(",") or cursor.look().after_line:
+        if cursor.accept(";") or cursor.accept(",") or cursor.peek().after_line:
             continue
-        if not cursor.sees("}"):
+        if not cursor.is_next("}"):
             cursor.expected("',', ';', a new line or '}' behind a member")
-    cursor.take()
-    return syntax_tree.ObjectOf(cursor.since(start), tuple(members.values()), tuple(signatures))
+    cursor.advance()
+    return syntax_tree.ObjectNode(
+        cursor.span_since(start), tuple(members.values()), tuple(signatures)
+    )
 
 
-def _is_mapped(cursor: Cursor) -> bool:
+def _is_mapped(cursor: TokenCursor) -> bool:
     ahead = 0
-    if cursor.sees("+", "-") and cursor.sees("readonly", ahead=1):
+    if cursor.is_next("+", "-") and cursor.is_next("readonly", ahead=1):
         return True
-    if cursor.sees("readonly"):
+    if cursor.is_next("readonly"):
         ahead = 1
-    return cursor.sees("[", ahead=ahead) and cursor.sees("in", ahead=ahead + 2)
+    return cursor.is_next("[", ahead=ahead) and cursor.is_next("in", ahead=ahead + 2)
 
 
-def _mapped(cursor: Cursor, start: int, read_type: ReadType) -> syntax_tree.Mapped:
-    if cursor.sees("+", "-"):
-        cursor.take()
-    cursor.took("readonly")
-    cursor.take()
+def _mapped(cursor: TokenCursor, start: int, read_type: ReadType) -> syntax_tree.MappedNode:
+    if cursor.is_next("+", "-"):
+        cursor.advance()
+    cursor.accept("readonly")
+    cursor.advance()
     name = cursor.name("a type parameter").text
     cursor.expect("in", "behind the parameter of a mapped type")
     keys = read_type(cursor)
-    if cursor.sees("as"):
-        cursor.unsupported(cursor.look(), "renaming keys in a mapped type")
+    if cursor.is_next("as"):
+        cursor.unsupported(cursor.peek(), "renaming keys in a mapped type")
     cursor.expect("]", "behind the keys of a mapped type")
-    sign = cursor.take() if cursor.sees("+", "-") else None
+    sign = cursor.advance() if cursor.is_next("+", "-") else None
     optional = None
-    if sign is not None or cursor.sees("?"):
+    if sign is not None or cursor.is_next("?"):
         cursor.expect("?", "behind its sign")
         optional = sign is None or sign.text == "+"
     cursor.expect(":", "behind the keys of a mapped type")
     found = read_type(cursor)
-    if not cursor.took(";"):
-        cursor.took(",")
+    if not cursor.accept(";"):
+        cursor.accept(",")
     cursor.expect("}", "behind a mapped type")
-    return syntax_tree.Mapped(cursor.since(start), name, keys, found, optional)
+    return syntax_tree.MappedNode(cursor.span_since(start), name, keys, found, optional)
 
 
-def _part(cursor: Cursor, read_type: ReadType) -> syntax_tree.Member | syntax_tree.Signature:
-    comment = cursor.look().comment
-    start = cursor.look().span[0]
-    if cursor.sees("readonly") and not cursor.sees(":", "?", "(", "<", ",", ";", "}", ahead=1):
-        cursor.take()
-    if cursor.sees("["):
+def _part(
+    cursor: TokenCursor, read_type: ReadType
+) -> syntax_tree.PropertyNode | syntax_tree.IndexSignature:
+    comment = cursor.peek().comment
+    start = cursor.peek().span[0]
+    if cursor.is_next("readonly") and not cursor.is_next(
+        ":", "?", "(", "<", ",", ";", "}", ahead=1
+    ):
+        cursor.advance()
+    if cursor.is_next("["):
         return _signature(cursor, start, read_type)
     name = _member_name(cursor)
-    optional = cursor.took("?") is not None
-    if cursor.sees("(", "<"):
-        cursor.unsupported(cursor.look(), "a method", "JSON has no functions")
+    optional = cursor.accept("?") is not None
+    if cursor.is_next("(", "<"):
+        cursor.unsupported(cursor.peek(), "a method", "JSON has no functions")
     cursor.expect(":", f"and a type behind the member {name!r}")
     found = read_type(cursor)
-    return syntax_tree.Member(cursor.since(start), name, found, optional, comment)
+    return syntax_tree.PropertyNode(cursor.span_since(start), name, found, optional, comment)
 
 
-def _member_name(cursor: Cursor) -> str:
-    word = cursor.look()
-    if cursor.sees("(", "<") or (cursor.sees("new") and cursor.sees("(", "<", ahead=1)):
-        cursor.unsupported(word, "a call signature", "JSON has no functions")
-    if cursor.sees("get", "set") and cursor.look(1).kind == "name":
-        cursor.unsupported(word, "an accessor")
-    if word.kind not in ("name", "string", "number"):
+def _member_name(cursor: TokenCursor) -> str:
+    token = cursor.peek()
+    if cursor.is_next("(", "<") or (cursor.is_next("new") and cursor.is_next("(", "<", ahead=1)):
+        cursor.unsupported(token, "a call signature", "JSON has no functions")
+    if cursor.is_next("get", "set") and cursor.peek(1).kind == "name":
+        cursor.unsupported(token, "an accessor")
+    if token.kind not in ("name", "string", "number"):
         cursor.expected("the name of a member")
-    cursor.take()
-    if word.kind == "number" and not (
-        word.text.isdigit() and str(int(word.text)) == word.text and len(word.text) < 16
+    cursor.advance()
+    if token.kind == "number" and not (
+        token.text.isdigit() and str(int(token.text)) == token.text and len(token.text) < 16
     ):
-        refuse(cursor.source, word.span, "numbers as names are whole", hint="write it in quotes")
-    return word.text
+        refuse(cursor.source, token.span, "numbers as names are whole", hint="write it in quotes")
+    return token.text
 
 
-def _signature(cursor: Cursor, start: int, read_type: ReadType) -> syntax_tree.Signature:
-    cursor.take()
-    if not (cursor.look().kind == "name" and cursor.sees(":", ahead=1)):
-        cursor.unsupported(cursor.look(), "a computed name")
-    cursor.take()
-    cursor.take()
+def _signature(cursor: TokenCursor, start: int, read_type: ReadType) -> syntax_tree.IndexSignature:
+    cursor.advance()
+    if not (cursor.peek().kind == "name" and cursor.is_next(":", ahead=1)):
+        cursor.unsupported(cursor.peek(), "a computed name")
+    cursor.advance()
+    cursor.advance()
     key = read_type(cursor)
     cursor.expect("]", "behind the key of an index signature")
-    if cursor.sees("?"):
-        refuse(cursor.source, cursor.look().span, "an index signature cannot be optional")
+    if cursor.is_next("?"):
+        refuse(cursor.source, cursor.peek().span, "an index signature cannot be optional")
     cursor.expect(":", "behind an index signature")
-    return syntax_tree.Signature(cursor.since(start), key, read_type(cursor))
+    return syntax_tree.IndexSignature(cursor.span_since(start), key, read_type(cursor))

@@ -7,28 +7,28 @@ from typing import NoReturn
 
 from formalm.errors import LanguageError, LimitError
 from formalm.languages.typescript import syntax_tree
-from formalm.languages.typescript.intersections import MAX_OPTIONS, meet, meet_later
+from formalm.languages.typescript.intersections import MAX_OPTIONS, defer_intersection, intersect
 from formalm.languages.typescript.lexer import refuse
 from formalm.languages.typescript.resolve_objects import mapped_shape, object_shape, tuple_shape
 from formalm.languages.typescript.template_literals import template_shape
 from formalm.languages.typescript.types import (
     ABSENT,
     NEVER,
-    Array,
-    Fixed,
-    Object,
-    Reference,
+    ArrayType,
+    LiteralType,
+    ObjectType,
+    PrimitiveType,
     Shape,
-    Simple,
-    Tuple,
-    Union,
+    TupleType,
+    TypeReference,
+    UnionType,
     depth_of,
-    fixed,
+    literal_type,
     union,
 )
-from formalm.languages.typescript.utility_types import OPERATIONS, apply
+from formalm.languages.typescript.utility_types import OPERATIONS, apply_utility_type
 
-__all__ = ["Evaluation"]
+__all__ = ["TypeResolver"]
 
 #: Declarations with their arguments; types that grow with each use have no end of them.
 MAX_REFERENCES = 5_000
@@ -52,7 +52,7 @@ NO_JSON = {
 Names = dict[str, Shape]
 
 
-class Evaluation:
+class TypeResolver:
     """Evaluates the types of a text.
 
     Parameters
@@ -64,8 +64,8 @@ class Evaluation:
     def __init__(self, module: syntax_tree.Module) -> None:
         self.source = module.source
         self._declared = module.declared
-        self._resolved: dict[Reference, Shape | None] = {}
-        self._places: dict[Reference, tuple[int, int]] = {}
+        self._resolved: dict[TypeReference, Shape | None] = {}
+        self._places: dict[TypeReference, tuple[int, int]] = {}
         self._stack: list[tuple[int, int]] = []
 
     def shape(self, node: syntax_tree.Node, names: Names) -> Shape:
@@ -79,7 +79,7 @@ class Evaluation:
             For types that grow without end.
         """
         found = self._meaning(node, names)
-        if isinstance(found, Reference):
+        if isinstance(found, TypeReference):
             self._places.setdefault(found, node.span)
             if depth_of(found, MAX_ARGUMENTS) > MAX_ARGUMENTS:
                 raise LimitError(
@@ -89,46 +89,46 @@ class Evaluation:
 
     def _meaning(self, node: syntax_tree.Node, names: Names) -> Shape:
         match node:
-            case syntax_tree.Named():
+            case syntax_tree.NamedNode():
                 return self._named(node, names)
-            case syntax_tree.Fixed(_, value):
-                return fixed(value)
-            case syntax_tree.Template():
+            case syntax_tree.LiteralNode(_, value):
+                return literal_type(value)
+            case syntax_tree.TemplateNode():
                 return template_shape(node, names, self)
-            case syntax_tree.ArrayOf(_, item):
-                return Array(self.shape(item, names))
-            case syntax_tree.TupleOf():
+            case syntax_tree.ArrayNode(_, item):
+                return ArrayType(self.shape(item, names))
+            case syntax_tree.TupleNode():
                 return tuple_shape(node, names, self)
-            case syntax_tree.ObjectOf():
+            case syntax_tree.ObjectNode():
                 return object_shape(node, names, self)
-            case syntax_tree.Mapped():
+            case syntax_tree.MappedNode():
                 return mapped_shape(node, names, self)
-            case syntax_tree.EnumOf(_, values):
-                return union([fixed(value) for _, value in values])
+            case syntax_tree.EnumNode(_, values):
+                return union([literal_type(value) for _, value in values])
         return self._combined(node, names)
 
     def _combined(self, node: syntax_tree.Node, names: Names) -> Shape:
         match node:
-            case syntax_tree.Union(_, options):
+            case syntax_tree.UnionNode(_, options):
                 return union([self.shape(option, names) for option in options])
-            case syntax_tree.Intersection(_, parts):
-                return meet_later(*[self.shape(part, names) for part in parts])
-            case syntax_tree.KeysOf(_, of):
-                return Reference("keyof", (self.shape(of, names),))
-            case syntax_tree.Indexed(_, of, key):
-                return Reference("[]", (self.shape(of, names), self.shape(key, names)))
+            case syntax_tree.IntersectionNode(_, parts):
+                return defer_intersection(*[self.shape(part, names) for part in parts])
+            case syntax_tree.KeyofNode(_, of):
+                return TypeReference("keyof", (self.shape(of, names),))
+            case syntax_tree.IndexedAccess(_, of, key):
+                return TypeReference("[]", (self.shape(of, names), self.shape(key, names)))
         raise AssertionError(node)
 
-    def is_declared(self, reference: Reference) -> bool:
+    def is_declared(self, reference: TypeReference) -> bool:
         """Returns whether a reference is to a declaration of the text, not to an operation."""
         return reference.name in self._declared
 
-    def comment(self, reference: Reference) -> str | None:
+    def comment(self, reference: TypeReference) -> str | None:
         """Returns the documentation of a declaration."""
         one = self._declared.get(reference.name)
         return None if one is None else one.comment
 
-    def _named(self, node: syntax_tree.Named, names: Names) -> Shape:
+    def _named(self, node: syntax_tree.NamedNode, names: Names) -> Shape:
         name, given = node.name, node.arguments
         if name in names:
             if given:
@@ -137,37 +137,37 @@ class Evaluation:
         arguments = [self.shape(argument, names) for argument in given]
         declared = self._declared.get(name)
         if declared is not None:
-            return Reference(name, self._with_defaults(node, declared, arguments))
+            return TypeReference(name, self._with_defaults(node, declared, arguments))
         if name in OPERATIONS or name in ("Array", "ReadonlyArray"):
             expected = OPERATIONS.get(name, 1)
             if len(arguments) != expected:
                 refuse(self.source, node.span, f"{name} takes {expected} type arguments")
             if name in OPERATIONS:
-                return Reference(name, tuple(arguments))
-            return Array(arguments[0])
+                return TypeReference(name, tuple(arguments))
+            return ArrayType(arguments[0])
         if given:
             self._unknown(node)
         if name in ("true", "false"):
-            return Fixed("boolean", name == "true")
+            return LiteralType("boolean", name == "true")
         if name == "void":
             return ABSENT
         if name in SIMPLE:
-            return Simple(name)
+            return PrimitiveType(name)
         enum, _, member = name.rpartition(".")
         owner = self._declared.get(enum)
-        if owner is not None and isinstance(owner.type, syntax_tree.EnumOf):
+        if owner is not None and isinstance(owner.type, syntax_tree.EnumNode):
             values = dict(owner.type.values)
             if member in values:
-                return fixed(values[member])
+                return literal_type(values[member])
         self._unknown(node)
 
-    def _unknown(self, node: syntax_tree.Named) -> NoReturn:
+    def _unknown(self, node: syntax_tree.NamedNode) -> NoReturn:
         if node.name in NO_JSON:
             refuse(self.source, node.span, f"{node.name} has no JSON", hint=NO_JSON[node.name])
         refuse(self.source, node.span, f"{node.name} is not declared")
 
     def _with_defaults(
-        self, node: syntax_tree.Named, declared: syntax_tree.Declared, arguments: list[Shape]
+        self, node: syntax_tree.NamedNode, declared: syntax_tree.Declaration, arguments: list[Shape]
     ) -> tuple[Shape, ...]:
         wanted = declared.parameters
         if len(arguments) > len(wanted):
@@ -185,7 +185,7 @@ class Evaluation:
 
     def resolve(self, shape: Shape) -> Shape:
         """Resolves a reference to a shape that is not a reference; other shapes are unchanged."""
-        while isinstance(shape, Reference):
+        while isinstance(shape, TypeReference):
             if shape not in self._resolved:
                 self._resolved[shape] = None
                 self._resolved[shape] = self._entered(shape)
@@ -197,7 +197,7 @@ class Evaluation:
                 shape = found
         return shape
 
-    def _entered(self, reference: Reference) -> Shape:
+    def _entered(self, reference: TypeReference) -> Shape:
         """Resolves a reference; locates errors at its declaration if they have no place."""
         if len(self._stack) >= MAX_WAITING:
             raise LimitError("types that wait for each other", MAX_WAITING + 1, MAX_WAITING)
@@ -212,7 +212,7 @@ class Evaluation:
         finally:
             self._stack.pop()
 
-    def refuse_in(self, reference: Reference, error: LanguageError) -> None:
+    def refuse_in(self, reference: TypeReference, error: LanguageError) -> None:
         """Raises an error again, located at a declaration if it has no place."""
         declared = self._declared.get(reference.name)
         span = self._places.get(reference) if declared is None else declared.span
@@ -221,14 +221,14 @@ class Evaluation:
         title = "" if declared is None else f"in {declared.name}: "
         refuse(self.source, span, title + error.message, hint=error.hint)
 
-    def _resolve(self, reference: Reference) -> Shape:
+    def _resolve(self, reference: TypeReference) -> Shape:
         declared = self._declared.get(reference.name)
         if declared is None:
             if reference.name != "&":
-                return self.resolve(apply(reference, self))
+                return self.resolve(apply_utility_type(reference, self))
             found, *others = self._merged(reference.arguments)
             for other in others:
-                found = meet(found, other, self.options, self.resolve)
+                found = intersect(found, other, self.options, self.resolve)
             return self.resolve(found)
         names = dict(
             zip([name for name, _ in declared.parameters], reference.arguments, strict=True)
@@ -236,9 +236,9 @@ class Evaluation:
         found = self.shape(declared.type, names)
         for base in reversed(declared.extends):
             inherited = self.resolve(self._named(base, names))
-            if not isinstance(inherited, Object):
+            if not isinstance(inherited, ObjectType):
                 refuse(self.source, base.span, "an interface extends object types only")
-            found = meet(inherited, found, self.options, self.resolve)
+            found = intersect(inherited, found, self.options, self.resolve)
         return self.resolve(found)
 
     def _merged(self, shapes: tuple[Shape, ...]) -> list[Shape]:
@@ -247,12 +247,12 @@ class Evaluation:
         It halves the list: one by one, thousands of parts would be copied at each step.
         """
         merged: list[Shape] = []
-        for is_object, run in groupby(shapes, lambda shape: isinstance(shape, Object)):
+        for is_object, run in groupby(shapes, lambda shape: isinstance(shape, ObjectType)):
             parts = list(run)
             while is_object and len(parts) > 1:
                 pairs = zip(parts[::2], parts[1::2], strict=False)
                 odd = parts[len(parts) - len(parts) % 2 :]
-                parts = [meet(a, b, self.options, self.resolve) for a, b in pairs] + odd
+                parts = [intersect(a, b, self.options, self.resolve) for a, b in pairs] + odd
             merged += parts
         return merged
 
@@ -266,10 +266,12 @@ class Evaluation:
                 continue
             seen.add(one)
             inner = self.resolve(one)
-            if isinstance(inner, Union):
+            if isinstance(inner, UnionType):
                 pending += reversed(inner.options)
             elif inner != NEVER:
-                found[one if isinstance(inner, Object | Array | Tuple) else inner] = None
+                found[one if isinstance(inner, ObjectType | ArrayType | TupleType) else inner] = (
+                    None
+                )
             if len(found) > MAX_OPTIONS:
                 raise LimitError("options of a union", len(found), MAX_OPTIONS)
         return list(found)

@@ -7,24 +7,24 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 
 __all__ = [
-    "ArrayOf",
-    "Declared",
-    "EnumOf",
-    "Fixed",
-    "Indexed",
-    "Intersection",
-    "Item",
-    "KeysOf",
-    "Mapped",
-    "Member",
+    "ArrayNode",
+    "Declaration",
+    "EnumNode",
+    "IndexSignature",
+    "IndexedAccess",
+    "IntersectionNode",
+    "KeyofNode",
+    "LiteralNode",
+    "MappedNode",
     "Module",
-    "Named",
+    "NamedNode",
     "Node",
-    "ObjectOf",
-    "Signature",
-    "Template",
-    "TupleOf",
-    "Union",
+    "ObjectNode",
+    "PropertyNode",
+    "TemplateNode",
+    "TupleItem",
+    "TupleNode",
+    "UnionNode",
     "Value",
     "names_in",
 ]
@@ -41,7 +41,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Named(Node):
+class NamedNode(Node):
     """``A``, ``A.B`` or ``A<B, C>``."""
 
     name: str
@@ -49,28 +49,28 @@ class Named(Node):
 
 
 @dataclass(frozen=True)
-class Fixed(Node):
+class LiteralNode(Node):
     """A literal type."""
 
     value: Value
 
 
 @dataclass(frozen=True)
-class Template(Node):
+class TemplateNode(Node):
     """A template literal."""
 
     parts: tuple[str | Node, ...]
 
 
 @dataclass(frozen=True)
-class ArrayOf(Node):
+class ArrayNode(Node):
     """``T[]``, ``[]T`` or ``Array<T>``."""
 
     item: Node
 
 
 @dataclass(frozen=True)
-class Item:
+class TupleItem:
     """An item of a tuple."""
 
     type: Node
@@ -79,14 +79,14 @@ class Item:
 
 
 @dataclass(frozen=True)
-class TupleOf(Node):
+class TupleNode(Node):
     """``[A, B?, ...C[]]``."""
 
-    items: tuple[Item, ...]
+    items: tuple[TupleItem, ...]
 
 
 @dataclass(frozen=True)
-class Member(Node):
+class PropertyNode(Node):
     """A property of an object type."""
 
     name: str
@@ -96,7 +96,7 @@ class Member(Node):
 
 
 @dataclass(frozen=True)
-class Signature(Node):
+class IndexSignature(Node):
     """``[name: key]: type``."""
 
     key: Node
@@ -104,15 +104,15 @@ class Signature(Node):
 
 
 @dataclass(frozen=True)
-class ObjectOf(Node):
+class ObjectNode(Node):
     """``{…}``: properties and index signatures."""
 
-    members: tuple[Member, ...]
-    signatures: tuple[Signature, ...] = ()
+    members: tuple[PropertyNode, ...]
+    signatures: tuple[IndexSignature, ...] = ()
 
 
 @dataclass(frozen=True)
-class Mapped(Node):
+class MappedNode(Node):
     """``{[name in keys]: type}``; ``optional`` is True for ``?``, False for ``-?``."""
 
     name: str
@@ -122,28 +122,28 @@ class Mapped(Node):
 
 
 @dataclass(frozen=True)
-class Union(Node):
+class UnionNode(Node):
     """``A | B``."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class Intersection(Node):
+class IntersectionNode(Node):
     """``A & B``."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class KeysOf(Node):
+class KeyofNode(Node):
     """``keyof T``."""
 
     of: Node
 
 
 @dataclass(frozen=True)
-class Indexed(Node):
+class IndexedAccess(Node):
     """``T[K]``."""
 
     of: Node
@@ -151,14 +151,14 @@ class Indexed(Node):
 
 
 @dataclass(frozen=True)
-class EnumOf(Node):
+class EnumNode(Node):
     """The members of an enum, by name."""
 
     values: tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True)
-class Declared(Node):
+class Declaration(Node):
     """An interface, a type alias or an enum.
 
     Attributes
@@ -176,7 +176,7 @@ class Declared(Node):
     name: str
     type: Node
     parameters: tuple[tuple[str, Node | None], ...] = ()
-    extends: tuple[Named, ...] = ()
+    extends: tuple[NamedNode, ...] = ()
     comment: str | None = None
 
 
@@ -185,7 +185,7 @@ class Module:
     """A whole text: its declarations by name, and the type it stands for, if stated."""
 
     source: str
-    declared: dict[str, Declared]
+    declared: dict[str, Declaration]
     type: Node | None
 
 
@@ -194,9 +194,9 @@ def names_in(part: object) -> Iterator[str]:
     pending: list[object] = [part]
     while pending:
         one = pending.pop()
-        if isinstance(one, Named):
+        if isinstance(one, NamedNode):
             yield one.name.partition(".")[0]
         if isinstance(one, tuple):
             pending += one
-        elif isinstance(one, Node | Item):
+        elif isinstance(one, Node | TupleItem):
             pending += [getattr(one, each.name) for each in fields(one)]

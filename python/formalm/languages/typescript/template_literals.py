@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from formalm.languages.typescript import syntax_tree
 from formalm.languages.typescript.lexer import refuse
-from formalm.languages.typescript.types import Fixed, Shape, Simple, Spelled
+from formalm.languages.typescript.types import LiteralType, PatternType, PrimitiveType, Shape
 
 if TYPE_CHECKING:
-    from formalm.languages.typescript.resolve import Evaluation, Names
+    from formalm.languages.typescript.resolve import Names, TypeResolver
 
 __all__ = ["template_shape"]
 
 
-def template_shape(node: syntax_tree.Template, names: Names, types: Evaluation) -> Shape:
+def template_shape(node: syntax_tree.TemplateNode, names: Names, types: TypeResolver) -> Shape:
     """Returns the strings of a template."""
     pieces = []
     for part in node.parts:
         if isinstance(part, str):
             pieces.append(_quoted(part))
             continue
-        if isinstance(part, syntax_tree.Named) and part.name == "bigint":
+        if isinstance(part, syntax_tree.NamedNode) and part.name == "bigint":
             pieces.append("(?:0|-?[1-9][0-9]*)")
             continue
         spelled = [_spelling(one) for one in types.options(types.shape(part, names))]
@@ -31,25 +31,25 @@ def template_shape(node: syntax_tree.Template, names: Names, types: Evaluation) 
             hint = "string, boolean, bigint, and literals are"
             refuse(types.source, part.span, message, hint=hint)
         pieces.append(f"(?:{'|'.join(map(str, spelled))})")
-    return Spelled("".join(pieces))
+    return PatternType("".join(pieces))
 
 
 def _spelling(shape: Shape) -> str | None:
     """Returns the pattern of a type inside a template literal; None if it is not supported."""
     match shape:
-        case Fixed("boolean", flag):
+        case LiteralType("boolean", flag):
             return "true" if flag else "false"
-        case Fixed("string", text):
+        case LiteralType("string", text):
             return _quoted(str(text))
-        case Fixed("number", int() as number):
+        case LiteralType("number", int() as number):
             return str(number)
-        case Simple("string"):
+        case PrimitiveType("string"):
             return r"[\s\S]*"
-        case Simple("boolean"):
+        case PrimitiveType("boolean"):
             return "true|false"
-        case Simple("null"):
+        case PrimitiveType("null"):
             return "null"
-        case Spelled(pattern):
+        case PatternType(pattern):
             return pattern
     return None
 

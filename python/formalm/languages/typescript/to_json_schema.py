@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from formalm.errors import LanguageError, LimitError
-from formalm.languages.typescript.resolve import Evaluation
+from formalm.languages.typescript.resolve import TypeResolver
 from formalm.languages.typescript.types import (
     ABSENT,
-    Array,
-    Fixed,
-    Object,
+    ArrayType,
+    IntersectionType,
+    LiteralType,
+    ObjectType,
+    PatternType,
+    PrimitiveType,
     Property,
-    Reference,
     Shape,
-    Simple,
-    Spelled,
-    Together,
-    Tuple,
-    Union,
+    TupleType,
+    TypeReference,
+    UnionType,
 )
 from formalm.languages.typescript.utility_types import bind
 
-__all__ = ["Lowering"]
+__all__ = ["SchemaBuilder"]
 
 Schema = dict[str, Any]
 
@@ -40,7 +40,7 @@ SIMPLE: dict[str, Schema] = {
 }
 
 
-class Lowering:
+class SchemaBuilder:
     """Creates the schema of a type; named types become definitions.
 
     Parameters
@@ -51,12 +51,12 @@ class Lowering:
         Whether objects have only declared properties.
     """
 
-    def __init__(self, types: Evaluation, closed: bool) -> None:
+    def __init__(self, types: TypeResolver, closed: bool) -> None:
         self._types = types
         self._closed = closed
-        self._names: dict[Reference, str] = {}
-        self._pending: list[Reference] = []
-        self._inlined: set[Reference] = set()
+        self._names: dict[TypeReference, str] = {}
+        self._pending: list[TypeReference] = []
+        self._inlined: set[TypeReference] = set()
         self._level = 0
 
     def schema(self, shape: Shape) -> Schema:
@@ -73,7 +73,7 @@ class Lowering:
         definitions = self._definitions()
         return {**body, "$defs": definitions} if definitions else body
 
-    def check(self, references: Sequence[Reference]) -> None:
+    def check(self, references: Sequence[TypeReference]) -> None:
         """Checks types that may be unused: errors in them are errors too."""
         for reference in references:
             # An alias may well be undefined, for a member to be left out.
@@ -93,24 +93,24 @@ class Lowering:
 
     def _outlined(self, shape: Shape) -> Schema:
         """Returns a type written out, with its documentation, even if it has a name."""
-        comment = self._types.comment(shape) if isinstance(shape, Reference) else None
+        comment = self._types.comment(shape) if isinstance(shape, TypeReference) else None
         body = self._written(self._types.resolve(shape))
         return _described(body, comment)
 
     def _schema(self, shape: Shape) -> Schema:
         found = self._types.resolve(shape)
-        nested = isinstance(found, Object | Array | Tuple | Union)
-        if isinstance(shape, Reference) and nested and not self._is_inline(shape):
+        nested = isinstance(found, ObjectType | ArrayType | TupleType | UnionType)
+        if isinstance(shape, TypeReference) and nested and not self._is_inline(shape):
             return {"$ref": f"#/$defs/{self._name(shape)}"}
         return self._written(found)
 
-    def _is_inline(self, reference: Reference) -> bool:
+    def _is_inline(self, reference: TypeReference) -> bool:
         """Returns whether to write a type out here: at its first use, if it is anonymous."""
         first = reference not in self._inlined
         self._inlined.add(reference)
         return first and not self._types.is_declared(reference)
 
-    def _name(self, reference: Reference) -> str:
+    def _name(self, reference: TypeReference) -> str:
         if reference not in self._names:
             wanted = re.sub(r"\W+", "_", _title(reference)).strip("_")[:60] or "type"
             name, count = wanted, 2
@@ -126,23 +126,23 @@ class Lowering:
             raise LimitError("levels of a schema", self._level, MAX_LEVELS)
         try:
             match shape:
-                case Object():
+                case ObjectType():
                     return self._object(shape)
-                case Array(item):
+                case ArrayType(item):
                     return {"type": "array", "items": self._schema(_present(item, self._types))}
-                case Tuple():
+                case TupleType():
                     return self._tuple(shape)
-                case Union():
+                case UnionType():
                     return self._union(self._types.options(shape))
-                case Fixed(_, value):
+                case LiteralType(_, value):
                     return {"const": value}
-                case Spelled(pattern):
+                case PatternType(pattern):
                     return {"type": "string", "pattern": f"^(?:{pattern})$"}
-                case Together(parts):
+                case IntersectionType(parts):
                     return {"allOf": [self._written(part) for part in parts]}
-                case Simple("undefined"):
+                case PrimitiveType("undefined"):
                     _refuse_absence()
-                case Simple(name):
+                case PrimitiveType(name):
                     return dict(SIMPLE[name])
         finally:
             self._level -= 1
@@ -151,19 +151,21 @@ class Lowering:
     def _union(self, options: Sequence[Shape]) -> Schema:
         if ABSENT in options:
             _refuse_absence()
-        if Simple("any") in options or Simple("unknown") in options:
+        if PrimitiveType("any") in options or PrimitiveType("unknown") in options:
             return {}
-        if Simple("boolean") in options:
+        if PrimitiveType("boolean") in options:
             options = [one for one in options if getattr(one, "kind", "") != "boolean"]
         for kind in ("string", "number"):
-            if Simple(kind) in options:
+            if PrimitiveType(kind) in options:
                 options = [one for one in options if getattr(one, "kind", "") != kind]
-        values = [one.value for one in options if isinstance(one, Fixed)]
-        names = [one.name for one in options if isinstance(one, Simple) and one.name != "object"]
+        values = [one.value for one in options if isinstance(one, LiteralType)]
+        names = [
+            one.name for one in options if isinstance(one, PrimitiveType) and one.name != "object"
+        ]
         others = [
             one
             for one in options
-            if not isinstance(one, Fixed) and getattr(one, "name", "object") not in names
+            if not isinstance(one, LiteralType) and getattr(one, "name", "object") not in names
         ]
         parts: list[Schema] = []
         if values:
@@ -175,7 +177,7 @@ class Lowering:
             return dict(SIMPLE["never"])
         return parts[0] if len(parts) == 1 else {"anyOf": parts}
 
-    def _object(self, shape: Object) -> Schema:
+    def _object(self, shape: ObjectType) -> Schema:
         properties: Schema = {}
         required = []
         for one in shape.properties:
@@ -197,7 +199,7 @@ class Lowering:
         rest: Schema | bool = not self._closed
         for key, value in shape.signatures:
             schema = self._schema(_present_or_none(value, self._types))
-            if isinstance(key, Spelled):
+            if isinstance(key, PatternType):
                 patterns[f"^(?:{key.pattern})$"] = schema
             else:
                 rest = schema
@@ -219,7 +221,7 @@ class Lowering:
             found = self._union(present)
         return _described(found, one.comment)
 
-    def _tuple(self, shape: Tuple) -> Schema:
+    def _tuple(self, shape: TupleType) -> Schema:
         found: Schema = {"type": "array"}
         items = [
             self._schema(_present_or_none(one, self._types) if optional else one)
@@ -242,15 +244,15 @@ def _described(schema: Schema, comment: str | None) -> Schema:
 
 def _title(shape: Shape) -> str:
     match shape:
-        case Reference("&", parts):
+        case TypeReference("&", parts):
             return "_and_".join(map(_title, parts))
-        case Reference(name, arguments):
+        case TypeReference(name, arguments):
             return "_".join([name, *map(_title, arguments)])
-        case Simple(name):
+        case PrimitiveType(name):
             return name
-        case Fixed(_, value):
+        case LiteralType(_, value):
             return str(value)
-    return type(shape).__name__
+    return type(shape).__name__.removesuffix("Type")
 
 
 def _refuse_absence() -> NoReturn:
@@ -259,16 +261,16 @@ def _refuse_absence() -> NoReturn:
     )
 
 
-def _present(shape: Shape, types: Evaluation) -> Shape:
+def _present(shape: Shape, types: TypeResolver) -> Shape:
     """Refuses ``undefined``, which JSON would write as null."""
     if ABSENT in types.options(shape):
         _refuse_absence()
     return shape
 
 
-def _present_or_none(shape: Shape, types: Evaluation) -> Shape:
+def _present_or_none(shape: Shape, types: TypeResolver) -> Shape:
     """Removes ``undefined`` from a type that may be left out."""
     options = types.options(shape)
     if ABSENT not in options:
         return shape
-    return Union(tuple(one for one in options if one != ABSENT))
+    return UnionType(tuple(one for one in options if one != ABSENT))

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from formalm.errors import LimitError
-from formalm.languages.typescript.lexer import Word, refuse, words
+from formalm.languages.typescript.lexer import Token, refuse, tokenize
 
-__all__ = ["MAX_DEPTH", "Cursor"]
+__all__ = ["MAX_DEPTH", "TokenCursor"]
 
 #: Types within types. The parser recurses, and Python's stack is not ours to exhaust.
 MAX_DEPTH = 50
 
 
-class Cursor:
+class TokenCursor:
     """A cursor over the tokens of a text.
 
     Parameters
@@ -31,55 +31,55 @@ class Cursor:
     def __init__(self, source: str, start: int = 0, end: int | None = None, depth: int = 0) -> None:
         self.source = source
         self.depth = depth
-        self._words = words(source, start, end)
+        self._tokens = tokenize(source, start, end)
         self._at = 0
 
-    def look(self, ahead: int = 0) -> Word:
+    def peek(self, ahead: int = 0) -> Token:
         """Returns the next token, or a later one; at the end, the end token."""
-        return self._words[min(self._at + ahead, len(self._words) - 1)]
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
-    def sees(self, *texts: str, ahead: int = 0) -> bool:
+    def is_next(self, *texts: str, ahead: int = 0) -> bool:
         """Returns whether the next token is one of these names or signs."""
-        word = self.look(ahead)
-        return word.kind in ("name", "punctuation") and word.text in texts
+        token = self.peek(ahead)
+        return token.kind in ("name", "punctuation") and token.text in texts
 
-    def take(self) -> Word:
+    def advance(self) -> Token:
         """Consumes and returns the next token."""
-        word = self.look()
-        self._at = min(self._at + 1, len(self._words) - 1)
-        return word
+        token = self.peek()
+        self._at = min(self._at + 1, len(self._tokens) - 1)
+        return token
 
-    def took(self, text: str) -> Word | None:
+    def accept(self, text: str) -> Token | None:
         """Consumes and returns the next token if it is this name or sign."""
-        return self.take() if self.sees(text) else None
+        return self.advance() if self.is_next(text) else None
 
-    def expect(self, text: str, why: str) -> Word:
+    def expect(self, text: str, why: str) -> Token:
         """Consumes the next token, which must be this name or sign."""
-        if not self.sees(text):
+        if not self.is_next(text):
             self.expected(f"{text!r} {why}")
-        return self.take()
+        return self.advance()
 
-    def name(self, what: str) -> Word:
+    def name(self, what: str) -> Token:
         """Consumes the next token, which must be a name."""
-        if self.look().kind != "name":
+        if self.peek().kind != "name":
             self.expected(f"the name of {what}")
-        return self.take()
+        return self.advance()
 
     def expected(self, what: str) -> NoReturn:
         """Raises an error about the next token."""
-        word = self.look()
-        refuse(self.source, word.span, f"expected {what}, not {word}")
+        token = self.peek()
+        refuse(self.source, token.span, f"expected {what}, not {token}")
 
-    def unsupported(self, word: Word, what: str, hint: str | None = None) -> NoReturn:
+    def unsupported(self, token: Token, what: str, hint: str | None = None) -> NoReturn:
         """Raises an error about an unsupported construct."""
-        refuse(self.source, word.span, f"{what} is not supported", hint=hint)
+        refuse(self.source, token.span, f"{what} is not supported", hint=hint)
 
-    def since(self, start: int) -> tuple[int, int]:
+    def span_since(self, start: int) -> tuple[int, int]:
         """Returns the span from a position to the last token consumed."""
-        return start, self._words[max(0, self._at - 1)].span[1]
+        return start, self._tokens[max(0, self._at - 1)].span[1]
 
     @contextmanager
-    def deeper(self) -> Iterator[None]:
+    def nested(self) -> Iterator[None]:
         """Enters a level of nesting.
 
         Raises

@@ -8,20 +8,20 @@ from decimal import Decimal
 __all__ = [
     "ABSENT",
     "NEVER",
-    "Array",
-    "Fixed",
-    "Object",
+    "ArrayType",
+    "IntersectionType",
+    "LiteralType",
+    "ObjectType",
+    "PatternType",
+    "PrimitiveType",
     "Property",
-    "Reference",
     "Shape",
-    "Simple",
-    "Spelled",
-    "Together",
-    "Tuple",
-    "Union",
+    "TupleType",
+    "TypeReference",
+    "UnionType",
     "depth_of",
-    "fixed",
     "kind_of",
+    "literal_type",
     "union",
 ]
 
@@ -32,7 +32,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Simple(Shape):
+class PrimitiveType(Shape):
     """A primitive type.
 
     ``string number integer boolean null unknown any object``; ``undefined``, which JSON lacks;
@@ -42,12 +42,12 @@ class Simple(Shape):
     name: str
 
 
-ABSENT = Simple("undefined")
-NEVER = Simple("never")
+ABSENT = PrimitiveType("undefined")
+NEVER = PrimitiveType("never")
 
 
 @dataclass(frozen=True)
-class Fixed(Shape):
+class LiteralType(Shape):
     """A literal type. The kind distinguishes ``true`` from ``1``, which are equal in Python."""
 
     kind: str
@@ -55,21 +55,21 @@ class Fixed(Shape):
 
 
 @dataclass(frozen=True)
-class Spelled(Shape):
+class PatternType(Shape):
     """The strings that an ECMAScript pattern matches as a whole."""
 
     pattern: str
 
 
 @dataclass(frozen=True)
-class Array(Shape):
+class ArrayType(Shape):
     """An array of any length."""
 
     item: Shape
 
 
 @dataclass(frozen=True)
-class Tuple(Shape):
+class TupleType(Shape):
     """Items in order, each optional or not, and the rest type."""
 
     items: tuple[tuple[Shape, bool], ...]
@@ -87,7 +87,7 @@ class Property:
 
 
 @dataclass(frozen=True)
-class Object(Shape):
+class ObjectType(Shape):
     """Properties, and index signatures as pairs of key and value."""
 
     properties: tuple[Property, ...]
@@ -95,21 +95,21 @@ class Object(Shape):
 
 
 @dataclass(frozen=True)
-class Union(Shape):
+class UnionType(Shape):
     """The union of its options."""
 
     options: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
-class Together(Shape):
+class IntersectionType(Shape):
     """An intersection that the schema expresses."""
 
     parts: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
-class Reference(Shape):
+class TypeReference(Shape):
     """A declaration or an operation with its arguments, evaluated lazily."""
 
     name: str
@@ -121,7 +121,7 @@ def union(options: list[Shape]) -> Shape:
     unique = list(dict.fromkeys(option for option in options if option != NEVER))
     if len(unique) == 1:
         return unique[0]
-    return Union(tuple(unique)) if unique else NEVER
+    return UnionType(tuple(unique)) if unique else NEVER
 
 
 def kind_of(shape: Shape) -> str:
@@ -131,17 +131,17 @@ def kind_of(shape: Shape) -> str:
     is an object or an array.
     """
     match shape:
-        case Simple("integer"):
+        case PrimitiveType("integer"):
             return "number"
-        case Simple("object"):
+        case PrimitiveType("object"):
             return "object?"
-        case Simple(name):
+        case PrimitiveType(name):
             return name
-        case Fixed(kind, _):
+        case LiteralType(kind, _):
             return kind
-        case Spelled() | Together():
+        case PatternType() | IntersectionType():
             return "string"
-        case Object():
+        case ObjectType():
             return "object"
         case _:
             return "array"
@@ -158,19 +158,19 @@ def depth_of(shape: Shape, limit: int) -> int:
 
 def _inner(shape: Shape) -> tuple[Shape, ...]:
     match shape:
-        case Reference(_, parts) | Union(parts):
+        case TypeReference(_, parts) | UnionType(parts):
             return parts
-        case Array(item):
+        case ArrayType(item):
             return (item,)
-        case Tuple(items, rest):
+        case TupleType(items, rest):
             return (*(item for item, _ in items), *(() if rest is None else (rest,)))
-        case Object(properties, signatures):
+        case ObjectType(properties, signatures):
             return (*(one.shape for one in properties), *(one for _, one in signatures))
     return ()
 
 
-def fixed(value: str | int | Decimal | bool) -> Fixed:
+def literal_type(value: str | int | Decimal | bool) -> LiteralType:
     """Returns the literal type of a value."""
     if isinstance(value, bool):
-        return Fixed("boolean", value)
-    return Fixed("string" if isinstance(value, str) else "number", value)
+        return LiteralType("boolean", value)
+    return LiteralType("string" if isinstance(value, str) else "number", value)

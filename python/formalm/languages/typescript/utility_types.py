@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from formalm.languages.typescript.intersections import meet_later
+from formalm.languages.typescript.intersections import defer_intersection
 from formalm.languages.typescript.types import (
     ABSENT,
-    Array,
-    Fixed,
-    Object,
+    ArrayType,
+    LiteralType,
+    ObjectType,
+    PatternType,
+    PrimitiveType,
     Property,
-    Reference,
     Shape,
-    Simple,
-    Spelled,
-    Tuple,
+    TupleType,
+    TypeReference,
     kind_of,
     union,
 )
 
 if TYPE_CHECKING:
-    from formalm.languages.typescript.resolve import Evaluation
+    from formalm.languages.typescript.resolve import TypeResolver
 
-__all__ = ["OPERATIONS", "apply"]
+__all__ = ["OPERATIONS", "apply_utility_type"]
 
 #: How many arguments each takes.
 OPERATIONS = {
@@ -40,7 +40,7 @@ OPERATIONS = {
 }
 
 
-def apply(reference: Reference, types: Evaluation) -> Shape:
+def apply_utility_type(reference: TypeReference, types: TypeResolver) -> Shape:
     """Applies an operation to its arguments."""
     first, *rest = reference.arguments
     match reference.name:
@@ -59,17 +59,17 @@ def apply(reference: Reference, types: Evaluation) -> Shape:
     return _member(first, rest[0], types)
 
 
-EMPTY = (ABSENT, Simple("null"))
+EMPTY = (ABSENT, PrimitiveType("null"))
 
 
-def _modified(name: str, of: Shape, types: Evaluation) -> Shape:
+def _modified(name: str, of: Shape, types: TypeResolver) -> Shape:
     """Returns an object with all properties optional, or all required."""
     found = types.resolve(of)
     if name == "Readonly":
         return found
-    if isinstance(found, Array | Tuple):
+    if isinstance(found, ArrayType | TupleType):
         types.refuse(f"{name} of arrays is not supported")
-    if not isinstance(found, Object):
+    if not isinstance(found, ObjectType):
         return of
     properties = found.properties
     if name == "Partial":
@@ -90,12 +90,12 @@ def _modified(name: str, of: Shape, types: Evaluation) -> Shape:
     return replace(found, properties=tuple(required))
 
 
-def _record(keys: Shape, value: Shape, types: Evaluation) -> Shape:
+def _record(keys: Shape, value: Shape, types: TypeResolver) -> Shape:
     properties, signatures = [], []
     for key in types.options(keys):
-        if isinstance(key, Fixed) and key.kind != "boolean":
+        if isinstance(key, LiteralType) and key.kind != "boolean":
             properties.append(Property(str(key.value), value, False))
-        elif isinstance(key, Simple | Spelled) and kind_of(key) == "string":
+        elif isinstance(key, PrimitiveType | PatternType) and kind_of(key) == "string":
             signatures.append((key, value))
         elif kind_of(key) == "number":
             types.refuse(
@@ -104,26 +104,26 @@ def _record(keys: Shape, value: Shape, types: Evaluation) -> Shape:
             )
         else:
             types.refuse("the keys of a Record are strings")
-    return Object(tuple(properties), tuple(signatures))
+    return ObjectType(tuple(properties), tuple(signatures))
 
 
-def _names(keys: Shape, types: Evaluation) -> list[str]:
+def _names(keys: Shape, types: TypeResolver) -> list[str]:
     found = []
     for key in types.options(keys):
-        if not isinstance(key, Fixed) or key.kind == "boolean":
+        if not isinstance(key, LiteralType) or key.kind == "boolean":
             types.refuse("the names of members are strings here")
         found.append(str(key.value))
     return found
 
 
-def _object(of: Shape, what: str, types: Evaluation) -> Object:
+def _object(of: Shape, what: str, types: TypeResolver) -> ObjectType:
     found = types.resolve(of)
-    if not isinstance(found, Object):
+    if not isinstance(found, ObjectType):
         types.refuse(f"{what} is for one object type")
     return found
 
 
-def _picked(name: str, of: Shape, names: list[str], types: Evaluation) -> Shape:
+def _picked(name: str, of: Shape, names: list[str], types: TypeResolver) -> Shape:
     found = _object(of, name, types)
     if found.signatures:
         types.refuse(f"{name} of an object with an index signature is not supported")
@@ -132,30 +132,30 @@ def _picked(name: str, of: Shape, names: list[str], types: Evaluation) -> Shape:
         if name == "Pick" and each not in known:
             types.refuse(f"there is no member {each!r} to pick")
     kept = [one for one in found.properties if (one.name in names) == (name == "Pick")]
-    return Object(tuple(kept))
+    return ObjectType(tuple(kept))
 
 
-def _filtered(name: str, of: Shape, by: Shape, types: Evaluation) -> Shape:
+def _filtered(name: str, of: Shape, by: Shape, types: TypeResolver) -> Shape:
     options, others = types.options(of), types.options(by)
     for one in (*options, *others):
-        if not isinstance(one, Fixed) and one not in EMPTY:
+        if not isinstance(one, LiteralType) and one not in EMPTY:
             types.refuse(f"{name} is for literals, null and undefined only")
     return union([one for one in options if (one in others) == (name == "Extract")])
 
 
-def _keys(of: Shape, types: Evaluation) -> Shape:
+def _keys(of: Shape, types: TypeResolver) -> Shape:
     found = _object(of, "keyof", types)
     if found.signatures:
         types.refuse("keyof an object with an index signature is not supported")
-    return union([Fixed("string", one.name) for one in found.properties])
+    return union([LiteralType("string", one.name) for one in found.properties])
 
 
-def _member(of: Shape, key: Shape, types: Evaluation) -> Shape:
+def _member(of: Shape, key: Shape, types: TypeResolver) -> Shape:
     """Returns the type of a property by name; the union for several names."""
     found = types.resolve(of)
-    if isinstance(found, Array) and types.options(key) == [Simple("number")]:
+    if isinstance(found, ArrayType) and types.options(key) == [PrimitiveType("number")]:
         return found.item
-    if not isinstance(found, Object) or found.signatures:
+    if not isinstance(found, ObjectType) or found.signatures:
         types.refuse(
             "the type of a member is for object types without index signatures, and T[number] for"
             " arrays"
@@ -173,6 +173,6 @@ def _member(of: Shape, key: Shape, types: Evaluation) -> Shape:
 def bind(member: Property, signatures: tuple[tuple[Shape, Shape], ...]) -> Property:
     """Returns a property intersected with the index signatures of its object."""
     for key, value in signatures:
-        if key == Simple("string"):
-            member = replace(member, shape=meet_later(member.shape, value))
+        if key == PrimitiveType("string"):
+            member = replace(member, shape=defer_intersection(member.shape, value))
     return member

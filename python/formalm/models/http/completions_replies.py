@@ -19,7 +19,7 @@ from formalm.errors import ModelError
 from formalm.models.http.json_documents import shown
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Names", "next_tokens", "sequence_logprobs"]
+__all__ = ["TokenNames", "next_tokens", "sequence_logprobs"]
 
 NAMED = "token_id:"
 ID_DIGITS = 10
@@ -28,7 +28,7 @@ SAME_LOGPROB = 1e-2
 """Maximum difference between two values of one token. Servers round, sometimes to bfloat16."""
 
 
-class Names:
+class TokenNames:
     """Maps a server's name of a token to its id.
 
     ``by_text`` says whether a string without an id may identify a token.
@@ -88,7 +88,7 @@ class Names:
         return token_id
 
 
-def next_tokens(choice: object, names: Names) -> tuple[dict[int, float], bool]:
+def next_tokens(choice: object, names: TokenNames) -> tuple[dict[int, float], bool]:
     """Returns a choice's log-probabilities at its first position, and whether any were skipped."""
     logprobs = _mapping(_mapping(choice, "a choice").get("logprobs"), "logprobs")
     content = logprobs.get("content")

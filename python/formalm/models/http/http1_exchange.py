@@ -29,7 +29,15 @@ from ipaddress import ip_address
 
 from formalm._core import __version__
 
-__all__ = ["Address", "Deadline", "Failed", "Malformed", "Reply", "TooLarge", "exchange"]
+__all__ = [
+    "Address",
+    "Deadline",
+    "ExchangeFailed",
+    "MalformedReply",
+    "Reply",
+    "TooLarge",
+    "exchange",
+]
 
 HEAD_BYTES = 256 << 10
 """Most bytes of everything that is no body: status lines, headers, chunk sizes, trailers. Servers
@@ -46,11 +54,11 @@ LENGTH = re.compile(r"[0-9]{1,18}")
 CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 
-class Failed(Exception):  # noqa: N818
+class ExchangeFailed(Exception):  # noqa: N818
     """The exchange failed: unknown host, refused or dropped connection. A retry may succeed."""
 
 
-class Malformed(Exception):  # noqa: N818
+class MalformedReply(Exception):  # noqa: N818
     """The reply is not HTTP/1.1."""
 
 
@@ -131,9 +139,9 @@ def exchange(
     ------
     TimeoutError
         If the deadline passed.
-    Failed
+    ExchangeFailed
         If there is no connection, or it ended before the reply did.
-    Malformed, TooLarge
+    MalformedReply, TooLarge
         If the reply is not HTTP/1.1, or longer than allowed.
     """
     try:
@@ -144,7 +152,7 @@ def exchange(
         raise TimeoutError from None
     except (OSError, UnicodeError) as error:
         # An SSLError's text names at most the host. UnicodeError: a host that IDNA rejects.
-        raise Failed(f"{type(error).__name__}: {error}") from None
+        raise ExchangeFailed(f"{type(error).__name__}: {error}") from None
 
 
 def _connected(address: Address, deadline: Deadline) -> socket.socket:
@@ -225,7 +233,7 @@ def _tunnel(connection: socket.socket, address: Address, deadline: Deadline) -> 
     _send(connection, f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n".encode(), deadline)
     reply = _reply(_Reader(connection, deadline), "CONNECT", None)
     if not 200 <= reply.status < 300:
-        raise Failed(f"the proxy answered with status {reply.status}")
+        raise ExchangeFailed(f"the proxy answered with status {reply.status}")
 
 
 def _request(
@@ -273,12 +281,12 @@ class _Reader:
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)
             if searched > LINE_BYTES:
-                raise Malformed(f"a line of more than {LINE_BYTES:,} bytes in its head")
+                raise MalformedReply(f"a line of more than {LINE_BYTES:,} bytes in its head")
             if not self._receive():
-                raise Failed("the connection ended within the reply's head")
+                raise ExchangeFailed("the connection ended within the reply's head")
         self._head_left -= end + 1
         if self._head_left < 0 or end > LINE_BYTES:
-            raise Malformed(f"more than {HEAD_BYTES:,} bytes around its body")
+            raise MalformedReply(f"more than {HEAD_BYTES:,} bytes around its body")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line.removesuffix(b"\r")
@@ -307,13 +315,13 @@ def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
     status, headers = _head(reader)
     while 100 <= status < 200:  # 103 Early Hints, or an unrequested 100
         if status == 101:
-            raise Malformed("it switches to a protocol that was not asked for")
+            raise MalformedReply("it switches to a protocol that was not asked for")
         status, headers = _head(reader)
     if max_bytes is None or method in ("HEAD", "CONNECT") or status in (204, 304):
         return Reply(status, headers, b"")
     if "transfer-encoding" in headers:
         if headers["transfer-encoding"].strip().lower() != "chunked":
-            raise Malformed("its Transfer-Encoding is not chunked")
+            raise MalformedReply("its Transfer-Encoding is not chunked")
         return Reply(status, headers, _chunks(reader, max_bytes))
     if "content-length" not in headers:
         return Reply(status, headers, _counted(reader, None, max_bytes))
@@ -321,7 +329,7 @@ def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
     lengths = {each.strip(" \t") for each in headers["content-length"].split(",")}
     length = lengths.pop()
     if lengths or not LENGTH.fullmatch(length):
-        raise Malformed("its Content-Length is no number of bytes")
+        raise MalformedReply("its Content-Length is no number of bytes")
     return Reply(status, headers, _counted(reader, int(length), max_bytes))
 
 
@@ -330,12 +338,12 @@ def _head(reader: _Reader) -> tuple[int, dict[str, str]]:
     line = reader.line()
     found = STATUS_LINE.fullmatch(line)
     if found is None:
-        raise Malformed(f"it begins with {line[:60]!r}, which is no status line of HTTP/1.1")
+        raise MalformedReply(f"it begins with {line[:60]!r}, which is no status line of HTTP/1.1")
     headers: dict[str, str] = {}
     while line := reader.line():
         name, colon, value = line.partition(b":")
         if not colon or not HEADER_NAME.fullmatch(name):
-            raise Malformed(f"{line[:60]!r} is no header")
+            raise MalformedReply(f"{line[:60]!r} is no header")
         key, text = name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     return int(found[1]), headers
@@ -352,7 +360,7 @@ def _counted(reader: _Reader, length: int | None, max_bytes: int) -> bytes:
         if not part:
             if length is None:
                 break
-            raise Failed(f"the reply ended {length - size:,} bytes before its end")
+            raise ExchangeFailed(f"the reply ended {length - size:,} bytes before its end")
         parts.append(part)
         size += len(part)
         if size > max_bytes:
@@ -367,7 +375,7 @@ def _chunks(reader: _Reader, max_bytes: int) -> bytes:
         line = reader.line()
         found = CHUNK_SIZE.fullmatch(line)
         if found is None:
-            raise Malformed(f"{line[:60]!r} is no size of a chunk")
+            raise MalformedReply(f"{line[:60]!r} is no size of a chunk")
         size = int(found[1], 16)
         if not size:
             break
@@ -377,11 +385,11 @@ def _chunks(reader: _Reader, max_bytes: int) -> bytes:
         while size:
             part = reader.some(size)
             if not part:
-                raise Failed("the reply ended within a chunk")
+                raise ExchangeFailed("the reply ended within a chunk")
             body += part
             size -= len(part)
         if reader.line():
-            raise Malformed("a chunk is longer than its size says")
+            raise MalformedReply("a chunk is longer than its size says")
     while reader.line():
         pass
     return bytes(body)

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from formalm.errors import FormalmError, ModelError
 from formalm.models.transformers.kv_cache import is_recurrent
-from formalm.models.transformers.kv_pool import Slots
-from formalm.models.transformers.length_limits import NARROW, Windows, windows_of
+from formalm.models.transformers.kv_pool import PoolSlots
+from formalm.models.transformers.length_limits import NARROW, AttentionWindows, windows_of
 from formalm.models.transformers.model_metadata import text_config
 from formalm.models.transformers.prefix_state import cache_of
 
 if TYPE_CHECKING:
-    from formalm.models.transformers.forward_pass import Network
+    from formalm.models.transformers.forward_pass import ForwardPass
     from formalm.models.transformers.model import TransformersModel
 
 __all__ = ["compare"]
@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 Rows = npt.NDArray[np.floating[Any]]
 
 
-def compare(model: TransformersModel, network: Network) -> None:
+def compare(model: TransformersModel, network: ForwardPass) -> None:
     """Sets a model's ``is_…`` attributes and ``notes`` according to its behavior.
 
     Raises
@@ -61,7 +61,7 @@ def compare(model: TransformersModel, network: Network) -> None:
     model.notes = (*model.notes, *notes)
 
 
-def _number(model: TransformersModel, network: Network) -> list[str]:
+def _number(model: TransformersModel, network: ForwardPass) -> list[str]:
     """Determines whether the model counts positions from 0; if not, leaves positions to the
     model.
     """
@@ -88,7 +88,9 @@ def _number(model: TransformersModel, network: Network) -> list[str]:
     return [] if network.is_numbered else ["it numbers its positions in its own way"]
 
 
-def _compare(model: TransformersModel, network: Network, windows: Windows) -> list[str]:
+def _compare(
+    model: TransformersModel, network: ForwardPass, windows: AttentionWindows
+) -> list[str]:
     """Compares batches and steps with prefixes evaluated alone; returns what was wrong."""
     limit = model.context_length
     lengths = {*LENGTHS, *windows.lengths} if limit is None or limit > LENGTHS[0] else {1, limit}
@@ -116,7 +118,7 @@ def _compare(model: TransformersModel, network: Network, windows: Windows) -> li
 
 
 def _check_causal(
-    model: TransformersModel, network: Network, prefixes: list[list[int]], alone: Rows
+    model: TransformersModel, network: ForwardPass, prefixes: list[list[int]], alone: Rows
 ) -> None:
     if len(prefixes) == 1:
         return
@@ -171,7 +173,7 @@ def _many(
 
 def _mix(model: TransformersModel, prefixes: list[list[int]], alone: Rows) -> None:
     """Sets ``is_mixed``: whether prefixes of different lengths can be continued in one pass."""
-    model.is_mixed = isinstance(model.start(prefixes[0]).kept, Slots)
+    model.is_mixed = isinstance(model.start(prefixes[0]).kept, PoolSlots)
     if model.is_mixed:
         wrong = _difference(model, lambda: _mixed(model, prefixes), alone)
         model.is_mixed = wrong is None

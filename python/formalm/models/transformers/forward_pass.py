@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.errors import ModelError
 
-__all__ = ["CACHES", "Floats", "Network"]
+__all__ = ["CACHES", "Floats", "ForwardPass"]
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -23,7 +23,7 @@ CACHES = ("cache", "past_key_values", "cache_params")
 PLACES = 8
 
 
-class Network:
+class ForwardPass:
     """The forward passes of a ``transformers`` model.
 
     Gradients are off by ``no_grad``, not by ``inference_mode``: some models fill buffers during a

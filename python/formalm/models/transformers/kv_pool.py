@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from formalm.models.transformers.kv_cache import fork
 
-__all__ = ["Pool", "Slots", "can_pool"]
+__all__ = ["KvPool", "PoolSlots", "can_pool"]
 
 KEEPING = {"DynamicLayer", "DummyLayer"}
 FIRST = 256
@@ -44,7 +44,7 @@ def can_pool(cache: Any, length: int) -> bool:
     )
 
 
-class Slots:
+class PoolSlots:
     """The slots of one prefix's tokens; dropping it frees those that no longer prefix uses.
 
     Attributes
@@ -57,7 +57,7 @@ class Slots:
 
     __slots__ = ("__weakref__", "_before", "_own", "places", "pool")
 
-    def __init__(self, pool: Pool, before: Slots | None, own: list[int]) -> None:
+    def __init__(self, pool: KvPool, before: PoolSlots | None, own: list[int]) -> None:
         self.pool = pool
         self._before = before  # which keeps the slots of the shorter prefix from being freed
         self._own = own
@@ -76,10 +76,10 @@ class Slots:
         self.pool.release(self._own)
 
 
-class Pool:
+class KvPool:
     """Keys and values of tokens, by layer.
 
-    It lives as long as one of its :class:`Slots`.
+    It lives as long as one of its :class:`PoolSlots`.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Pool:
         """
         self._released.append(places)
 
-    def keep(self, cache: Any, before: Sequence[Slots | None], count: int) -> list[Slots]:
+    def keep(self, cache: Any, before: Sequence[PoolSlots | None], count: int) -> list[PoolSlots]:
         """Stores the last ``count`` tokens of each row of a cache, which continue ``before``;
         returns their slots.
         """
@@ -142,9 +142,9 @@ class Pool:
                 rows = given[:, :, -count:].transpose(1, 2).flatten(0, 1)
                 kept.index_copy_(0, places, rows)
         own = [taken[row * count : (row + 1) * count] for row in range(len(before))]
-        return [Slots(self, *pair) for pair in zip(before, own, strict=True)]
+        return [PoolSlots(self, *pair) for pair in zip(before, own, strict=True)]
 
-    def gather(self, slots: Sequence[Slots]) -> Any:
+    def gather(self, slots: Sequence[PoolSlots]) -> Any:
         """Returns a cache with a row for each prefix, shorter ones padded on the left."""
         import torch
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from formalm.models.transformers.model_metadata import rope_parameters, text_config
 
-__all__ = ["NARROW", "Windows", "switches_of", "windows_of"]
+__all__ = ["NARROW", "AttentionWindows", "switches_of", "windows_of"]
 
 # Windows that the library's masks and caches read from the configuration at every forward pass.
 FORWARD = ("sliding_window", "attention_chunk_size")
@@ -29,7 +29,7 @@ WORK = {"cpu": 1e10}
 WORK_ELSEWHERE = 2e12
 
 
-class Windows:
+class AttentionWindows:
     """The attention windows of a model: within reach of a comparison, narrowed for it, or neither.
 
     Attributes
@@ -85,7 +85,7 @@ class Windows:
                 setattr(config, name, length)
 
 
-def windows_of(model: Any, context_length: int | None) -> Windows:
+def windows_of(model: Any, context_length: int | None) -> AttentionWindows:
     """Returns the windows that an input can exceed, and which of them a comparison can reach."""
     config = text_config(model)
     lengths = {name: _length(config, name) for name in (*FORWARD, *BUILT)}
@@ -96,7 +96,7 @@ def windows_of(model: Any, context_length: int | None) -> Windows:
     }
     size = max(1, sum(weights.numel() for weights in model.parameters()))
     reach = int(min(LONGEST, WORK.get(model.device.type, WORK_ELSEWHERE) / size)) - 4
-    return Windows(model, found, switches_of(model), reach)
+    return AttentionWindows(model, found, switches_of(model), reach)
 
 
 def switches_of(model: Any) -> tuple[int, ...]:

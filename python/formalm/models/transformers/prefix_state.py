@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.models.transformers import kv_cache as caches
-from formalm.models.transformers.kv_pool import Slots
+from formalm.models.transformers.kv_pool import PoolSlots
 
-__all__ = ["Block", "Row", "TransformersState", "cache_of"]
+__all__ = ["CacheBlock", "CacheRow", "TransformersState", "cache_of"]
 
-Thinned = deque["weakref.ref[Block]"]
+Thinned = deque["weakref.ref[CacheBlock]"]
 
 
-class Block:
+class CacheBlock:
     """The cache of one forward pass, and the rows that states still use."""
 
     def __init__(self, name: str, cache: Any, size: int, thinned: Thinned) -> None:
@@ -53,12 +53,12 @@ class Block:
                     self.places[row] = place
 
 
-class Row:
+class CacheRow:
     """One row of a block, for as long as a state uses it."""
 
     __slots__ = ("block", "row")
 
-    def __init__(self, block: Block, row: int) -> None:
+    def __init__(self, block: CacheBlock, row: int) -> None:
         self.block = block
         self.row = row
 
@@ -91,7 +91,7 @@ class TransformersState:
         model: Any,
         token_ids: tuple[int, ...],
         logprobs: npt.NDArray[np.floating[Any]],
-        kept: Slots | Row | None,
+        kept: PoolSlots | CacheRow | None,
     ) -> None:
         self.model = model
         self.token_ids = token_ids
@@ -118,6 +118,6 @@ class TransformersState:
 
 def cache_of(state: TransformersState) -> Any:
     """Returns a cache with the layers of the model's caches; None if the model caches nothing."""
-    if isinstance(state.kept, Slots):
+    if isinstance(state.kept, PoolSlots):
         return state.kept.pool.cache
     return None if state.kept is None else state.kept.block.cache
