@@ -44,14 +44,14 @@ class Rows:
         """The names of the columns."""
         return tuple(self.rows[0])
 
-    def labelled(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+    def labeled(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yields each row with its label."""
         for number, row in enumerate(self.rows, 1):
             yield (str(number) if self.label is None else row[self.label]), row
 
     def row(self, label: str) -> Mapping[str, str]:
         """Returns the row with a label."""
-        return dict(self.labelled())[label]
+        return dict(self.labeled())[label]
 
 
 def listed_rows(found: list[Any], label: str | None) -> tuple[Mapping[str, str], ...]:

@@ -77,7 +77,7 @@ def _answer(part: TomlSection, query: Question, parts: Parts, of: str) -> str:
     slot = parts.slots[of]
     if slot.pattern is not None and query.rows is not None:
         language = Regex(resolved(slot, {}, {}).group if slot.without is None else slot.group)
-        for label, row in parts.rows[query.rows].labelled():
+        for label, row in parts.rows[query.rows].labeled():
             if not language.matches(row[answer]):
                 text = f"has {row[answer]!r:.60} in the row {label!r:.60}"
                 part.refuse(f"{part.where}.answer {text}, which the slot cannot have", "answer")

@@ -204,7 +204,7 @@ def _check_asked(part: TomlSection, question: Question, parts: Parts) -> None:
     label: str | None = None
     row: Mapping[str, str] = {}
     if question.rows is not None:
-        label, row = next(parts.rows[question.rows].labelled())
+        label, row = next(parts.rows[question.rows].labeled())
     for name in question.templates:
         template = parts.templates[name]
         item = part.built(

@@ -206,5 +206,5 @@ def _is_among_first(run: Run, number: int, count: int | None) -> bool:
         return False
     if item.question.rows is None:
         return True
-    rows = suite.rows[item.question.rows].labelled()
+    rows = suite.rows[item.question.rows].labeled()
     return item.label in [label for label, _ in islice(rows, count)]

@@ -154,7 +154,7 @@ def _tokenizer(
     """Returns the encoder, or the reason why there is none."""
     model, pre = metadata[GGML + "model"], metadata.get(GGML + "pre")
     if model not in BYTE_LEVEL:
-        return None, f"a GGUF file of type {model!r} does not say how text is normalised"
+        return None, f"a GGUF file of type {model!r} does not say how text is normalized"
     if pre not in KNOWN_PRE:
         return None, f"which pre-tokenizer the file means by {pre!r} is not certain"
     merges = metadata.get(GGML + "merges")

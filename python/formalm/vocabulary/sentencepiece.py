@@ -102,7 +102,7 @@ def _notes(model: SentencePieceModel) -> list[str]:
         ),
         "encoding puts a space in front of a text": model.dummy_prefix,
         "encoding drops spaces at both ends of a text and repeated ones": model.trims_spaces,
-        "encoding normalises characters": model.normalizes,
+        "encoding normalizes characters": model.normalizes,
     }
     return [note for note, holds in notes.items() if holds]
 
