@@ -8,7 +8,7 @@ import pytest
 from tokenizers import AddedToken, pre_tokenizers
 
 from formalm import Vocabulary, VocabularyError
-from tests.canonical.cases import trained
+from tests.canonical.small_tokenizers import trained
 
 LETTERS = ["a", "1", "'", " ", "the", "é", "😀", "\n"]
 

@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from formalm import Constraint, Regex, Vocabulary, VocabularyError
-from tests.canonical.cases import PIECES, by_bytes, tokenizations, trained
+from tests.canonical.small_tokenizers import PIECES, by_bytes, tokenizations, trained
 
 LETTERS = "abc"
 LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 
 from formalm import Vocabulary
 from formalm.vocabulary.tokenizations import Tokenizations
-from tests.canonical.cases import PIECES, trained, with_fallback
-from tests.canonical.real import Case, needs_files
+from tests.canonical.small_tokenizers import PIECES, trained, with_fallback
+from tests.canonical.tokenizer_files import Case, needs_files
 
 TEXTS = [
     "The quick brown fox doesn't jump over 12345 lazy dogs.\n\n    return [1, 2]\n",

@@ -8,8 +8,8 @@ import pytest
 
 from formalm import Constraint, Regex
 from formalm.matcher import Matcher
-from tests.canonical.real import Case, needs_files
-from tests.canonical.texts import KINDS, at_least
+from tests.canonical.real_texts import KINDS, at_least
+from tests.canonical.tokenizer_files import Case, needs_files
 
 pytestmark = needs_files
 LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]

@@ -20,7 +20,7 @@ from formalm import (
     VocabularyError,
 )
 from formalm.automata.encoding import shown_text
-from tests.canonical.cases import PIECES, trained
+from tests.canonical.small_tokenizers import PIECES, trained
 
 CALL, DONE = SpecialToken("<|call|>"), SpecialToken("<|done|>")
 WORD = Regex("(the| The|\\n|1| ){0,3}")

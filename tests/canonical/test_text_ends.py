@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from formalm import Constraint, Regex, Vocabulary
-from tests.canonical.cases import PIECES, trained
-from tests.canonical.real import Case, needs_files
+from tests.canonical.small_tokenizers import PIECES, trained
+from tests.canonical.tokenizer_files import Case, needs_files
 
 
 @needs_files

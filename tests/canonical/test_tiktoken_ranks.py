@@ -13,7 +13,7 @@ import pytest
 import tiktoken
 
 from formalm import ArgumentError, Vocabulary, VocabularyError
-from tests.canonical.cases import LANGUAGES
+from tests.canonical.small_tokenizers import LANGUAGES
 from tests.parity.canonical_checks import adversarial, check, check_texts
 from tests.parity.test_vocabulary_loaders import byte_level
 

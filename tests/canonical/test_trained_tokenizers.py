@@ -12,7 +12,7 @@ from tokenizers import Regex as Pattern
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from formalm import Constraint, LanguageError, Regex, TokenError, Vocabulary, VocabularyError
-from tests.canonical.cases import (
+from tests.canonical.small_tokenizers import (
     LANGUAGES,
     PIECES,
     check_language,

@@ -24,7 +24,7 @@ from formalm.reports import (
 )
 from formalm.reports.page import document
 from formalm.suites import Run, Suite, run_suite
-from tests.suites.texts import MODEL, TINY, VOCABULARY
+from tests.suites.small_suites import MODEL, TINY, VOCABULARY
 
 OTHER = TableModel.random(VOCABULARY, seed=12, order=2)
 NASTY = TINY.replace('title = "Which letters follow?"', 'title = "<script>x</script> & \\"q\\""')

@@ -6,7 +6,7 @@ import pytest
 
 from formalm import ArgumentError, LimitError, Query, Regex, StringLiteral, SuiteError
 from formalm.suites import Suite
-from tests.suites.texts import TINY
+from tests.suites.small_suites import TINY
 
 
 def test_a_suite_is_read() -> None:

@@ -19,7 +19,7 @@ from formalm.suites import (
     run_suite,
 )
 from formalm.suites.free_text import begins_with
-from tests.suites.texts import MODEL, VOCABULARY
+from tests.suites.small_suites import MODEL, VOCABULARY
 
 HEAD = 'format = "formalm-suite"\nversion = 1\nname = "tiny.facts"\ntitle = "?"\n'
 FACTS = (

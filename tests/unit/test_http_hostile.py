@@ -18,9 +18,9 @@ from formalm.models import Session
 from formalm.models.http import HttpModel, http1_exchange, transport
 from formalm.models.http.http1_exchange import Deadline, Reply
 from formalm.suites.url_requests import Server
-from tests.support.hostile import Script, drip, hostile_server, read_request, reply
+from tests.support.completions_server import Served, serving
+from tests.support.hostile_server import Script, drip, hostile_server, read_request, reply
 from tests.support.processes import needs_limits, run_python
-from tests.unit.served import Served, serving
 
 VOCABULARY = Vocabulary.from_tokens(
     [b"a", b"b", b"ab", b"yes", b"no", None], end_token_ids=[5], encode=lambda t: [0] * len(t)
@@ -380,7 +380,7 @@ def test_replies_of_many_small_values_take_bounded_memory(parts: str) -> None:
         import sys, threading
         from formalm import ArgumentError, ModelError, Vocabulary
         from formalm.models.http import HttpModel
-        from tests.support.hostile import hostile_server, read_request
+        from tests.support.hostile_server import hostile_server, read_request
 
         def script(connection, over):
             read_request(connection)

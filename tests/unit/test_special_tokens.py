@@ -29,7 +29,7 @@ from formalm import (
 )
 from formalm.automata.encoding import shown_text
 from formalm.languages import from_data, to_data, until
-from tests.unit.special_tokens import CALL, CASES, DONE, ID, TOKENS, VOCABULARY
+from tests.support.special_tokens import CALL, CASES, DONE, ID, TOKENS, VOCABULARY
 
 
 def read(language: Language, *tokens: int | bytes) -> list[int]:
