@@ -149,7 +149,7 @@ class Automaton(AutomatonBase):
         numbering = self._numbering(unit, memory_limit_bytes)
         if data is None or not self.core.accepts(data):
             raise ArgumentError(f"{text!r} is not a member, so it has no rank")
-        # A member that is not UTF-8 has a length in bytes only; the core refuses the other.
+        # A member that is not UTF-8 has only a length in bytes; the core refuses characters.
         length = len(data.decode(errors="replace")) if numbering.characters else len(data)
         return numbering.rank(data, length)
 

@@ -23,13 +23,13 @@ __all__ = [
     "text_bytes",
 ]
 
-#: What lengths count.
+#: Units of length.
 Unit = Literal["characters", "bytes"]
 
-#: How two languages are compared.
+#: Relations of two languages.
 Relation = Literal["equivalence", "inclusion"]
 
-#: The byte on both sides of the name of a special token.
+#: The byte before and after the name of a special token.
 SPECIAL = b"\xfe"
 
 JOINERS = "\u200c\u200d"
@@ -61,7 +61,7 @@ def shown_bytes(data: bytes) -> bytes:
     if SPECIAL not in data:
         return data
     pieces = data.split(SPECIAL)
-    # Names stand between a first and a second byte; one that has none is left as it is.
+    # A name lies between two such bytes; an unpaired byte is left unchanged.
     odd = len(pieces) % 2 == 0
     shown = b"".join(pieces[: -1 if odd else len(pieces)])
     return shown + SPECIAL + pieces[-1] if odd else shown
@@ -107,7 +107,7 @@ def _escape(character: str) -> str:
 def checked_integer(name: str, value: object, least: int = 0) -> int:
     """Returns ``value`` as an integer of at least ``least`` that the core can represent."""
     try:
-        # A truth value is an index too, but hardly meant as one.
+        # A bool is an index too, but hardly meant as one.
         number = index(value) if not isinstance(value, bool) else None  # type: ignore[arg-type]
     except TypeError:
         number = None
@@ -128,7 +128,7 @@ def checked_seconds(name: str, value: object) -> float | None:
         raise ArgumentError(
             f"{name} must be a positive number of seconds or None, got {value!r}", hint=hint
         )
-    # No deadline is nearer than the clock can tell.
+    # A deadline cannot be shorter than the resolution of the clock.
     return max(float(value), 1e-9)  # type: ignore[arg-type]
 
 

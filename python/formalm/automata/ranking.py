@@ -111,7 +111,7 @@ class MemberRanking:
         if seed is not None and (type(seed) is not int or seed < 0):
             raise ArgumentError(f"seed must be a non-negative integer or None, got {seed!r}")
         span = Span.of(exact, most, self.names)
-        # All of a finite language have numbers that need no lengths.
+        # The members of a finite language have indexes without a length bound.
         characters = self.characters and span.kind != "any"
         asked = (span.kind, span.length, characters, self.memory_limit_bytes)
         total = self._finite(self.core.span_total(*asked))

@@ -5,10 +5,10 @@ from typing import Any
 
 from formalm.languages import Choice, Grammar, Indentation, Regex
 
-#: Those whose lexemes are read in any way: what looks like several is told by the rules.
+#: Grammars with lexing="any", because their rules resolve ambiguous lexemes.
 ANY = {"csv", "email", "iso_date", "url"}
 
-#: Words that are no names in Python 3.11.
+#: Keywords of Python 3.11, which are not names.
 KEYWORDS = (
     "False None True and as assert async await break class continue def del elif else except "
     "finally for from global if import in is lambda nonlocal not or pass raise return try while "

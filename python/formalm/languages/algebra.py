@@ -42,13 +42,13 @@ class Mixed(Language):
     def __init__(self, *arguments: Hashable) -> None:
         for part in arguments:
             if isinstance(part, Parser):
-                part.expression()  # It has none, and says so by its name.
+                part.expression()  # it has no operands, and its name says so
         super().__init__(*arguments)
 
     @property
     def is_regular(self) -> bool:
         """True if all parts are regular."""
-        # Remembered: parts are a graph, and asking them again would walk it as a tree.
+        # Cached: parts form a graph, which would otherwise be traversed as a tree.
         try:
             return self._regular
         except AttributeError:
@@ -84,7 +84,7 @@ class Combination(Mixed):
     """The union, intersection, difference, concatenation or complement of languages."""
 
     # A chain `a | b | c | …` is one level with many operands. Copying them at each operator would
-    # take n² steps, so that a longer chain refers to the shorter one until it is asked for them.
+    # take n² steps, so a longer chain refers to the shorter one until its operands are needed.
     __slots__ = ("_chain", "_flat", "_flat_parts", "_operator", "_size")
 
     _chain: tuple[tuple[Language, ...], Combination, tuple[Language, ...]] | None
@@ -232,10 +232,10 @@ def combine(operator: str, *operands: object) -> Language:
     languages = [as_language(operand) for operand in operands]
     if operator not in "|&+":
         return Combination(operator, *languages)
-    # Not of its subclasses, which know more of their texts than what they are made of.
+    # Not for subclasses, which know more about their members than their operands do.
     chains = [one for one in languages if _is_chain(one, operator)]
     if chains:
-        # The longest one is referred to, and the operands of the others are listed.
+        # Refer to the longest chain, and list the operands of the others.
         longest = max(chains, key=lambda chain: chain._size)
         at = next(index for index, one in enumerate(languages) if one is longest)
         longer = longest._extended(
@@ -247,7 +247,7 @@ def combine(operator: str, *operands: object) -> Language:
 
 
 def _is_chain(language: Language, operator: str) -> TypeGuard[Combination]:
-    # Not of its subclasses, which know more of their texts than what they are made of.
+    # Not for subclasses, which know more about their members than their operands do.
     return type(language) is Combination and language.operator == operator
 
 
@@ -275,7 +275,7 @@ def as_language(value: object) -> Language:
     >>> as_language(["yes", "no"])
     Choice(['yes', 'no'])
     """
-    # What `isinstance` asks of an abstract class takes longer than all the rest.
+    # `isinstance` with an abstract class takes longer than all the rest.
     if Language in type(value).__mro__:
         return hashable(value)  # type: ignore[arg-type]
     if isinstance(value, type) and issubclass(value, Language):

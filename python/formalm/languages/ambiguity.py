@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ambiguity", "Conflict", "ambiguity_of"]
 
-#: Steps to look at the trees of one example, and bytes of one.
+#: Maximum steps for the trees of one example, and maximum bytes of an example.
 STEPS = 200_000
 BYTES = 400
 
@@ -140,7 +140,7 @@ class Examples:
         self.names = trees.terminals()
         self._texts = trees.terminal_texts()
         ignored = [self._texts[at] or b"" for at in trees.ignored()]
-        # What is ignored keeps lexemes apart, a blank best of all.
+        # Ignored text separates lexemes, preferably a space.
         self._between = b" " if b" " in ignored else min(ignored, key=len, default=b"")
 
     def text(self, terminals: list[int]) -> bytes | None:
@@ -155,7 +155,7 @@ class Examples:
     ) -> tuple[bytes | None, int | None]:
         """Returns a string with this prefix and several trees, if a short search finds one."""
         for terminal in after[:4]:
-            # Behind the way to the place itself, and within itself once more.
+            # After the path to the place itself, and nested in itself once more.
             for way in (before, [*before[:-1], *before]):
                 start = self.text([*way, *([] if terminal is None else [terminal])])
                 if start is None or len(start) > BYTES:

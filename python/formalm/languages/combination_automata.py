@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["combined"]
 
-#: Machines in one expression.
+#: Maximum number of machines in one expression.
 LETTERS = 2_000
 
-#: Most states of a minimal automaton that filters another language.
+#: Maximum number of states of a minimal automaton that filters another language.
 FILTER_STATES = 200
 
 
@@ -111,7 +111,7 @@ class GlushkovBuilder:
             return nothing
         if language.part.machine(state_limit=self._state_limit) is None:
             return nothing if language.minimum == 0 else None
-        # Copies of the part; the last one begins anew if there is no end to them.
+        # Copies of the part; the last one loops if there is no maximum.
         count = max(language.minimum, 1) if language.maximum is None else language.maximum
         parts: list[PositionSets | None] = []
         for number in range(count):
@@ -148,7 +148,7 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
         refuse("the difference from {0} is not supported", others)
     regular = [part for part in operands if part.is_regular]
     if language.operator == "-":
-        # Not their complements, which have texts only: members may be other bytes.
+        # Not their complements, which contain only UTF-8: members may be other bytes.
         every = Choice([bytes([byte]) for byte in range(256)]).star()
         regular = [every - part for part in regular]
     beside = reduce(lambda left, right: left & right, regular)

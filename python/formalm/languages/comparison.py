@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["difference", "written_out"]
 
-# States of the lazy machine are looked at before they are known to be live.
+# The lazy machine visits states before they are known to be live.
 _LAZY_STATES_PER_STATE = 4
 _LAZY_STATES = 250_000
 

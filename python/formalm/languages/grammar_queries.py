@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Expected", "GrammarQueries"]
 
-# A notebook's colors may differ from the system's: take the page's, and an accent for both.
+# A notebook's theme may differ from the system's: inherit colors, with an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
 
 

@@ -68,7 +68,7 @@ class RailroadBuilder:
     def _row(self, nodes: Sequence[Any]) -> Part:
         parts: list[Part] = []
         for at, node in enumerate(nodes):
-            # What is repeated with something in between: x (sep x)*, or (x sep)* x.
+            # Repetition with a separator: x (sep x)*, or (x sep)* x.
             behind = _between(nodes[at - 1], node, 1) if at else None
             before = _between(node, nodes[at - 1], 0) if at else None
             between = before if behind is None else behind

@@ -14,17 +14,17 @@ __all__ = ["with_whole_numbers"]
 Schema = dict[str, Any]
 
 URI = "urn:formalm:whole-number"
-#: Draft 4 has no 1.0 among its integers. What it is called by has another keyword there than in
-#: the draft around it, so it has both.
+#: In draft 4, 1.0 is not an integer. Its identifier keyword differs from that of the draft around
+#: it, so the schema has both.
 WHOLE = {
     "$id": URI,
     "id": URI,
     "$schema": "http://json-schema.org/draft-04/schema#",
     "type": "integer",
 }
-#: Keywords whose values are schemas by name, and those whose values are no schemas.
+#: Keywords whose values are schemas by name, and those whose values are not schemas.
 NAMED = {"properties", "patternProperties", "$defs", "dependentSchemas"}
-#: Documents within texts are schemas of their own, and are done already.
+#: Documents inside strings are schemas of their own, and are already rewritten.
 VALUES = {"default", "const", "enum", "examples", "example", "x-formalm-text"}
 
 

@@ -87,9 +87,9 @@ class JsonSchema(SchemaQuestions, Language):
 
     Notes
     -----
-    With ``uniqueItems``, the values of the items are counted up to 256, which is always enough. If
-    they cannot be counted and are not known to be infinitely many, an allowed prefix may be a dead
-    end. Such a schema is refused unless ``approximate``.
+    With ``uniqueItems``, the values of an item are counted up to 256. If an array may need more
+    distinct items than that, or if the values can be neither counted nor shown to be infinitely
+    many, an allowed prefix may be a dead end. Such a schema is refused unless ``approximate``.
 
     Examples
     --------

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Language", "text_bytes"]
 
-# What the core allows as well. Refused where it is written, before anything has to recurse.
+# The same limit as in the core. Refused at construction, before anything recurses.
 MAX_DEPTH = 200
 
-#: Types of arguments that are no languages, and can be hashed when that is asked for.
+#: Types of arguments that are not languages, and are hashed only on demand.
 ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
 PLAIN = ATOMS | {tuple}
 
@@ -57,7 +57,7 @@ class Language(CapturesMixin, ABC):
     __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_hash", "_parts")
 
     def __init__(self, *arguments: Hashable) -> None:
-        # Asking whether a plain value is a language would take longer than all the rest.
+        # Checking whether a plain value is a language would take longer than all the rest.
         others = [part for part in arguments if type(part) not in PLAIN]
         self._parts: tuple[Language, ...] = ()
         self._depth = 1
@@ -68,7 +68,7 @@ class Language(CapturesMixin, ABC):
                 hint = "sums and unions of many languages are no nesting: a | b | c is one level"
                 raise LimitError("levels of nesting", self._depth, MAX_DEPTH, hint=hint)
         self._arguments = arguments
-        # Kept, because parts may be shared: each would be hashed anew for every use.
+        # Cached, because parts may be shared: each would be hashed again for every use.
         self._hash = hash((type(self).__name__, arguments)) if others else None
         self._automata: dict[int | None, _core.Automaton] = {}
         self._expression: _core.Expression | None = None

@@ -10,13 +10,13 @@ from formalm.languages.lark_imports import refers_to_files, resolved_text
 
 __all__ = ["Lexing", "description"]
 
-#: How a text is cut into lexemes.
+#: The rules by which an input is divided into lexemes.
 Lexing = Literal["any", "longest", "first"]
 
-#: Readings that are those of Lark's lexers.
+#: The lexing that corresponds to each of Lark's lexers.
 READINGS: dict[str, Lexing] = {"contextual": "first", "dynamic_complete": "any"}
 
-#: Options under which texts or terminals are not what the grammar's text says.
+#: Options under which inputs or terminals differ from the grammar's text.
 REFUSED = {
     "lexer_callbacks": "code changes its lexemes",
     "edit_terminals": "code changes its terminals",

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["COUNT_STEPS", "STEP_LIMIT", "Lexeme", "Tree", "counted", "parsed"]
 
-#: Most steps of one parse.
+#: Maximum number of steps of one parse.
 STEP_LIMIT = 20_000_000
 
-#: Most steps of counting trees, and the greatest length.
+#: Maximum number of steps of counting trees, and maximum length.
 COUNT_STEPS = 100_000_000
 MOST_LENGTH = 100_000
 
-#: What the core writes of a tree: name, rule, children, span, kept, ways.
+#: The core's form of a tree: name, rule, children, span, kept, ways.
 Branch: TypeAlias = "tuple[str | None, str | None, int, tuple[int, int], bool, int | None]"
 
-#: A part of a tree behind its children: how many these are, and what else a :class:`Tree` has.
+#: A node of a tree in postorder: number of children, and the other fields of a :class:`Tree`.
 Part: TypeAlias = "Lexeme | tuple[int, tuple[str, str, tuple[int, int], bool, int | None]] | None"
 
 

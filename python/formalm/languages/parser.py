@@ -69,7 +69,7 @@ class Parser(Language):
     (True, False, False)
     """
 
-    # Parts of a Language that a value without arguments has; a subclass need not call __init__.
+    # Attributes of a Language without arguments, because a subclass need not call __init__.
     _arguments = ()
     _parts = ()
     _depth = 1
@@ -201,7 +201,7 @@ class Parser(Language):
             hint="let the parser itself check the other language",
         )
 
-    # A parser is an object with a state, not a value made of arguments.
+    # A parser is an object with state, not a value defined by arguments.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
     __reduce__ = object.__reduce__  # type: ignore[assignment]
@@ -212,7 +212,7 @@ class Parser(Language):
 
 Machines = dict[int | None, _core.Automaton]
 
-# Beside the objects, so that copies and pickles of them have nothing of it.
+# Stored outside the objects, so that their copies and pickles do not contain it.
 _USED: dict[int, tuple[weakref.ref[Parser], Machines]] = {}
 
 

@@ -36,7 +36,7 @@ class PartialJson:
         self._root: object = None
         self._open: list[list[object] | dict[str, object]] = []
         self._names: list[str | None] = []
-        # What is being read: a string with its opening quote, or a number or word.
+        # The value being read: a string with its opening quote, or a number or word.
         self._begun = ""
         self._escaped = False
 

@@ -79,7 +79,7 @@ def _object(names: dict[str, Branch], is_closed: bool) -> Schema:
 def _list(places: dict[int, Branch], is_closed: bool) -> Schema:
     """Returns the schema of a list with values at some indexes, counted from either end."""
     if min(places) < 0:
-        # Counted from the end, the list has just as many items as are asked for.
+        # With indexes from the end, the list has exactly the items that are looked up.
         length = max(-min(places), max(places) + 1)
         placed = {key % length: one for key, one in places.items()}
         if len(placed) < len(places):
@@ -133,7 +133,7 @@ def object_of(
     if any(isinstance(key, int) for key in root.parts):
         raise ArgumentError("an alias that begins with a number is no place of an object")
     made = _object({str(key): one for key, one in root.parts.items()}, is_closed=False)
-    # What is within it has no other parts than those that are asked for.
+    # It contains only the parts that are looked up.
     made["properties"] = {
         str(name): one.schema(is_closed=is_closed) for name, one in root.parts.items()
     }

@@ -33,7 +33,7 @@ __all__ = ["described"]
 
 Schema = dict[str, Any]
 
-#: Formats that say nothing of a text, or nothing that a pattern beside them does not say.
+#: Formats without effect, or whose effect a pattern in the same schema expresses.
 SILENT_FORMATS = {"binary", "path", "password", *(f"uuid{version}" for version in range(1, 9))}
 
 #: Base64 by the class that decodes it.
@@ -42,7 +42,7 @@ BASE64 = {
     Base64UrlEncoder: texts.BASE64URL,
 }
 
-#: Texts of types whose schema has a format that JSON Schema does not know.
+#: Patterns for types whose schema has a format that JSON Schema does not define.
 _ANY = [texts.network(4), texts.network(6)]
 FORMATS = {
     "ipv4": f"^(?:{texts.address(4)})$",
@@ -57,7 +57,7 @@ FORMATS = {
     "fraction": numbers.FRACTION,
 }
 
-#: Formats whose texts are told by code.
+#: Formats that Pydantic validates by code.
 CODE = {
     "ipv6network": "bits behind the prefix of a network are zero, which is not in the schema",
     "ipvanynetwork": "bits behind the prefix of a network are zero, which is not in the schema",
@@ -69,10 +69,10 @@ CODE = {
     "json-string": "which texts are JSON is not in the schema",
 }
 
-#: Functions of a configuration or of another person's code are named; these are in the schema.
+#: Validators of Pydantic that the schema expresses; all other functions are noted by name.
 KNOWN_CODE = ("pydantic._internal", "pydantic.networks", "pydantic_core")
 
-#: What describes a schema, and asserts nothing.
+#: Keywords that are annotations.
 DESCRIBING = {
     "title",
     "description",
@@ -88,7 +88,7 @@ DESCRIBING = {
     "contentMediaType",
 }
 
-#: Counts of a text up to which combinations of flags are listed.
+#: Maximum number of flags of which all combinations are listed.
 FLAGS = 8
 
 
@@ -121,7 +121,7 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
                 f"{type_!r:.80} needs a package: {first}", hint="install it with pip"
             ) from error
         except RecursionError:
-            # Showing the type would end the same way.
+            # Printing the type would fail in the same way.
             calls = sys.getrecursionlimit()
             hint = "types are nested too deeply: let a class refer to itself, or nest less"
             raise LimitError("calls", calls + 1, calls, hint) from None
@@ -154,8 +154,8 @@ def _arguments(function: Any) -> Any:
     return TypedDict(name, members)  # type: ignore[operator]
 
 
-#: Hosts that releases of Pydantic tell apart, and whether ours are like that: of a character of
-#: Unicode 15.1, of one of 16, and of no character beyond ASCII.
+#: Hosts on which releases of Pydantic differ, and whether ours accepts them: with a character of
+#: Unicode 15.1, with one of Unicode 16, and without characters beyond ASCII.
 HOSTS = {"xn--8g0n": True, "xn--d4f": False, "xn--ab-": False}
 
 
@@ -426,7 +426,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                 tags.append({"required": [name]})
         if tags:
             found["allOf"] = [{"anyOf": tags}] if len(tags) > 1 else tags
-        # Choices exclude each other by their tags; that need not be found out again.
+        # Tags make the options exclusive, so oneOf need not check that again.
         found["anyOf"] = found.pop("oneOf")
         found.pop("discriminator", None)
         return found
@@ -464,7 +464,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                 if config.extra == "forbid":
                     self.remark(f"the field {name} is written, and not read", "fewer")
                     continue
-                # It is ignored under whatever name it is written.
+                # It is ignored, whatever its name.
                 written = dict.fromkeys((name, field.get("serialization_alias", name)))
                 paths = [[one] for one in written]
 
@@ -557,9 +557,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             self.remark(f"the validator {name} is code, which the schema does not have", effect)
 
 
-#: Types of items that no set takes, or not all of them.
+#: Types of items of which none, or not all, are hashable.
 UNHASHABLE = {"list", "set", "dict", "model", "dataclass", "typed-dict", "definition-ref", "deque"}
-#: Types of items of which each text is a value of its own.
+#: Types of items whose JSON texts are in one-to-one correspondence with values.
 PLAIN_ITEMS = {"str", "int", "bool", "none", "literal", "enum", "date", "any"}
 
 

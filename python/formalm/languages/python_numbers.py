@@ -20,7 +20,7 @@ __all__ = [
 
 Schema = dict[str, Any]
 
-#: The range of doubles, which is what Pydantic reads numbers as.
+#: The range of doubles, as which Pydantic reads numbers.
 FINITE = {
     "minimum": Decimal("-1.7976931348623157e308"),
     "maximum": Decimal("1.7976931348623157e308"),
@@ -94,7 +94,7 @@ def decimal(schema: Any) -> tuple[Schema, str | None]:
     if step is not None:
         step = Decimal(str(step))
         parts.append({"multipleOf": step})
-        # The remainder of larger ones has more digits than Python's decimals have by default.
+        # The remainder of larger ones has more digits than the default precision of decimals.
         most = step * Decimal(10) ** 15
         parts.append({"exclusiveMinimum": -most, "exclusiveMaximum": most})
         _, factor, exponent = step.normalize().as_tuple()
@@ -151,7 +151,7 @@ def _counted(digits: int | None, places: int | None) -> str:
     if digits is None:
         plain = rf"[0-9]+(?:\.[0-9]{{0,{places}}}0*)?"
     elif places is None:
-        # So many digits in all: of a fraction without a whole part its zeros count too.
+        # Total number of digits: in a fraction without an integer part, zeros count too.
         choices = [rf"0(?:\.[0-9]{{0,{digits}}}0*)?"]
         for whole in range(1, digits + 1):
             tail = rf"(?:\.[0-9]{{0,{digits - whole}}}0*)?"
@@ -161,7 +161,7 @@ def _counted(digits: int | None, places: int | None) -> str:
         whole = max(digits - places, 0)
         first = f"(?:0|[1-9][0-9]{{0,{whole - 1}}})" if whole else "0"
         plain = rf"{first}(?:\.[0-9]{{0,{min(places, digits)}}}0*)?"
-    # A zero before the point counts where there is nothing behind it.
+    # A zero before the point counts if no digits follow.
     zero = f"-?{nothing}$|" if has_zero else r"-?0(?:\.0+|E-[0-9]+)$|"
     return f"{zero}-?(?!{nothing}$)(?:{plain})$|{_counted_scientific(digits, places)}"
 
@@ -214,7 +214,7 @@ def _magnitude(size: Decimal, *, above: bool, may_equal: bool) -> str:
     digits = "".join(map(str, size.as_tuple().digits)).rstrip("0") or "0"
     whole, fraction = _split(digits, exponent)
     choices = []
-    # Plain: a longer whole part, a larger digit, or the same and more behind it.
+    # Plain notation: a longer integer part, a larger digit, or the same digits and more.
     if whole != "0":
         choices.append(rf"[1-9][0-9]{{{len(whole)},}}(?![0-9E])(?:\.[0-9]+)?$")
     else:
@@ -229,7 +229,7 @@ def _magnitude(size: Decimal, *, above: bool, may_equal: bool) -> str:
     equal = rf"\.{fraction}[0-9]*$" if fraction else r"(?:\.[0-9]+)?$"
     beyond = rf"\.{fraction}[0-9]*[1-9][0-9]*$"
     choices.append(f"{whole}{equal if accepts_equal else beyond}")
-    # With an exponent: a larger one, or the same and larger digits.
+    # With an exponent: a larger exponent, or the same exponent and larger digits.
     choices.append(rf"[1-9](?:\.[0-9]+)?E{_exponents_above(exponent)}$")
     same = "E[+-]0$" if exponent == 0 else f"E{'-' if exponent < 0 else '[+]'}{abs(exponent)}$"
     first, rest = digits[0], digits[1:]

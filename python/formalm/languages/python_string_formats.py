@@ -24,22 +24,22 @@ __all__ = [
 
 Schema = dict[str, Any]
 
-#: The keyword for what a text consists of, part by part.
+#: The keyword for the parts of which a string consists.
 PARTS = "x-formalm-text"
 
-#: The keyword for a pattern of another dialect than JSON Schema's.
+#: The keyword for a pattern in a dialect other than JSON Schema's.
 PATTERN = "x-formalm-pattern"
 
 UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-V[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
 ASCII = r"^[\x00-\x7f]*$"
 BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 BASE64URL = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
-#: The same where bits that stand for nothing have to be zero.
+#: The same with the unused bits required to be zero.
 BASE64_ZERO = (
     "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]==|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]=)?$"
 )
 HEX = "^(?:[0-9a-fA-F]{2})*$"
-#: A text that has nothing to strip, by Unicode's white space.
+#: A string without Unicode whitespace at its ends.
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 STRIPPED = rf"^(?:[^{_SPACE}](?:[\s\S]*[^{_SPACE}])?)?$"
 
@@ -47,8 +47,8 @@ _REAL = r"(?:[0-9]{1,40}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,3})?|inf|nan)"
 #: Complex numbers, as ``complex`` reads them.
 COMPLEX = rf"^(?:-?{_REAL}|(?:-?{_REAL}[+-])?{_REAL}j|-{_REAL}j)$"
 
-# Characters of the parts of URLs that are written as they are. Those of hosts are what the URL
-# standard does not forbid; parts behind the host take whatever is encoded, and more.
+# Characters that URLs contain unencoded. Hosts contain all that the URL standard does not
+# forbid; the parts after the host contain everything encoded, and more.
 _USER = r"[!$%&'()*+,\-.0-9A-Z_a-z~]"
 _PATH = r"[!$-;=@-_a-z|~]"
 _QUERY = r"[!$-;=?-~]"
@@ -116,7 +116,7 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
         places = f"{one}(?:,{one})*" if is_multiple else one
         choices.append(f"{start}://{places}{_REST}")
         if fills_host and not is_multiple:
-            # Whatever a host can be filled into; the name itself does not matter.
+            # Tests whether a host can be filled in; the name itself does not matter.
             choices.append(f"{start}://{_REST}")
         elif not needs_host and not fills_host and not has_options:
             rest = rf"//{_REST}|/(?!/){_PATH}*(?:\?{_QUERY}*)?(?:#{_FRAGMENT}*)?"
@@ -128,7 +128,7 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
     if schema.get("max_length") is not None:
         found["maxLength"] = schema["max_length"]
     pattern = "|".join(choices)
-    # What encoded labels of hosts stand for is more than a pattern says.
+    # A pattern cannot express which encoded labels are valid.
     if has_domains:
         return {**found, PARTS: [{"url": [pattern, is_multiple]}]}
     return {**found, "pattern": f"^(?:{pattern})$"}
@@ -209,7 +209,7 @@ def searched(pattern: Any, engine: str) -> Schema:
 #: Flags of Python's patterns by their letters.
 FLAGS = {"i": re.I, "m": re.M, "s": re.S, "x": re.X, "a": re.A}
 
-#: What means the same in every dialect: characters, classes of ASCII, groups, repetitions.
+#: Syntax with the same meaning in every dialect: ASCII characters, classes, groups, repetition.
 _PLAIN = re.compile(
     r"""\^?(?:
         [A-Za-z0-9_<>=!@"'%,;:/~`&-] | [ ]
@@ -219,5 +219,5 @@ _PLAIN = re.compile(
     )*\Z""",
     re.VERBOSE,
 )
-#: Signs of repetition behind one another, which not all dialects take.
+#: Consecutive quantifiers, which not all dialects accept.
 _DOUBLED = re.compile(r"(?<!\\)[*+?}](?:[*+{]|\?[*+?{])")

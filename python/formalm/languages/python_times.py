@@ -21,7 +21,7 @@ _DAY = (
     r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
     r"|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
 )
-#: The year 0 is in the format, and not in Python.
+#: The format has the year 0, and Python does not.
 DATE = "(?!0000)" + _DAY
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 ZONE = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
@@ -29,7 +29,7 @@ ZONE = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 #: Names of bounds: whether a value lies above, and whether it may be the bound.
 BOUNDS = {"ge": (True, True), "gt": (True, False), "le": (False, True), "lt": (False, False)}
 
-#: What Python can hold: days, and the years of 365 days that Pydantic counts in them.
+#: The range of Python: days, and the years of 365 days that Pydantic counts in them.
 _YEARS, _DAYS = 2739726, 9
 _TIME = r"(?:[0-9]{1,5}H)?(?:[0-9]{1,5}M)?(?:[0-9]{1,5}(?:\.[0-9]{1,6})?S)?"
 _SPELLED = (
@@ -82,7 +82,7 @@ def point(schema: Any, *, has_date: bool) -> Schema:
     choices: list[Schema] = []
     if zone.endswith("?"):
         choices.append({"pattern": f"^{day}{CLOCK}$", "allOf": written})
-    # That bounds contradict each other is found out here: a search takes long.
+    # Detect contradictory bounds here, because a search would take long.
     if _least(moments) <= _most(moments):
         choices.append({"allOf": compared})
     return {**found, "anyOf": choices} if choices else {"not": {}}
@@ -145,7 +145,7 @@ def _written(bound: str, name: str) -> str:
     whole = whole.replace("T", " ")
     above, may_equal = BOUNDS[name]
     fraction = fraction.rstrip("0")
-    # Above, or the same with a larger fraction; what lies below is what does not.
+    # Above: larger, or equal with a larger fraction. Below is the complement.
     larger = "|".join(_larger(whole))
     same = "".join("[Tt ]" if one == " " else one for one in whole)
     digits = [
@@ -250,7 +250,7 @@ def seconds(schema: Any) -> Schema:
         if schema.get(name) is not None:
             bound = schema[name] + (0 if may_equal else 1 if above else -1) * step
             least, most = (max(least, bound), most) if above else (least, min(most, bound))
-    # A double has no microseconds that far.
+    # Doubles of this size do not resolve microseconds.
     found["minimum"] = max(-86_399_999_999_999.0, least.total_seconds())
     found["maximum"] = min(86_399_999_999_999.0, most.total_seconds())
     return found

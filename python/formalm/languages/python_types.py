@@ -93,7 +93,7 @@ class PythonType(JsonSchema):
             ) from None
         check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
-        # Pydantic writes large and small numbers with exponents, whatever is asked of them.
+        # Pydantic writes large and small numbers with exponents, whatever their constraints.
         has_sets = '"uniqueItems": true' in json.dumps(schema, default=str)
         written: JsonOptions = {"number_format": "plain" if has_sets else "any"}
         written.update(options)
@@ -172,7 +172,7 @@ def check_levels(type_: object) -> None:
         level += 1
         if level > MOST_LEVELS:
             raise LimitError("levels of nesting", level, MOST_LEVELS, DEEP_HINT)
-        # Each part once: a level of many alternatives repeats what it has in common.
+        # Visit each part once, because many alternatives share parts.
         below = {id(arg): arg for part in parts for arg in typing.get_args(part)}
         parts = list(below.values())
 

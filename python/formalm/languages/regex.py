@@ -12,11 +12,11 @@ from formalm.languages.language import Language
 
 __all__ = ["Regex"]
 
-#: What patterns may be written in.
+#: The dialects of patterns.
 Dialect = Literal["python", "python-3.11", "python-3.14", "ecma", "rust"]
 DIALECTS = get_args(Dialect)
 
-#: Escapes that Python 3.14 changed: `\B` matches the empty text, and there is `\z`.
+#: Escapes that Python 3.14 changed: `\B` matches the empty string, and `\z` is new.
 CHANGED = re.compile(r"(?<!\\)(?:\\\\)*\\[Bz]")
 
 _FLAGS = {

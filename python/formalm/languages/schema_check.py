@@ -15,7 +15,7 @@ from formalm.languages.summary import Overview, overview
 
 __all__ = ["SchemaCheck", "check_schema"]
 
-#: What a schema is read under, to ask about its parts.
+#: The URI under which a schema is loaded to query its parts.
 PARENT = "urn:formalm:checked"
 
 

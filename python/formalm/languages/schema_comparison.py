@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "SchemaQuestions"]
 
-#: Strings, which keep their blanks, and blanks between what is none.
+#: Strings, whose whitespace is kept, and whitespace outside strings.
 _GAPS = re.compile(rb'("(?:[^"\\]|\\.)*")|[ \t\n\r]+', re.DOTALL)
 
 
@@ -105,7 +105,7 @@ class SchemaQuestions:
         if not is_inclusion(relation):
             sides.append((other, this))
         found = [_only_left(left, right) for left, right in sides]
-        # A refutation decides, whatever else is not known.
+        # A refutation decides, whatever else is unknown.
         refuted = [one for one in found if one.holds is False]
         unknown = [one for one in found if one.holds is None]
         return (refuted or unknown or found)[0]

@@ -27,13 +27,13 @@ __all__ = [
 
 Path = tuple[str | int, ...]
 
-#: Keywords that say something by themselves.
+#: Keywords that assert something by themselves.
 PLAIN = frozenset(
     """type enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength pattern format required minProperties maxProperties minItems maxItems uniqueItems
     minContains maxContains dependentRequired""".split()
 )
-#: Keywords with a schema, some of which are more than what the schema says.
+#: Applicators, some of which assert more than their subschemas.
 ONE = frozenset(
     """additionalProperties propertyNames items additionalItems contains not if then else
     unevaluatedProperties unevaluatedItems""".split()
@@ -43,10 +43,10 @@ NAMED = frozenset(
     """properties patternProperties $defs definitions dependentSchemas dependencies""".split()
 )
 JOINING = frozenset(["contains", "not", "if", "anyOf", "oneOf", "$ref", "$dynamicRef"])
-#: Schemas that are only referred to, and those that go with a condition.
+#: Schemas that are only referenced, and those that depend on a condition.
 REFERRED = frozenset(["$defs", "definitions", "then", "else"])
 
-#: Bytes of schemas that one question may read, and that the hint of an error may.
+#: Maximum bytes of schemas that one query, and the hint of an error, may read.
 MOST_BYTES, HINT_BYTES = 20_000_000, 1_000_000
 
 

@@ -11,7 +11,7 @@ from formalm.errors import ArgumentError, LanguageError, LimitError
 
 __all__ = ["resource_texts", "schema_text"]
 
-#: Dictionaries and lists within each other; the reader of texts has the same limit.
+#: Maximum nesting of dictionaries and lists, as in the JSON reader.
 MAX_NESTING = 500
 
 
@@ -64,7 +64,7 @@ def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
 def _text(schema: object) -> str:
     """Returns the text of a value without recursion, which Python limits."""
     parts: list[str] = []
-    #: Containers that are open: what is left of each, and how it ends.
+    #: Open containers: the remaining items of each, and its closing bracket.
     above: list[tuple[Iterator[tuple[str, object]], str]] = []
     path: list[int] = []
     left: Iterator[tuple[str, object]] = iter((("", schema),))

@@ -13,7 +13,7 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["SpecialToken", "special_tokens_of", "spelled"]
 
 
-#: The texts of a language of all bytes, which meets special tokens and takes none for one.
+#: The members of the language of single bytes, which never match a special token.
 EVERY_BYTE = tuple(bytes([byte]) for byte in range(256))
 
 

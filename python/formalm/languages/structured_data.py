@@ -16,7 +16,7 @@ from formalm.languages.typescript import TypeScript
 __all__ = ["READERS", "WRITERS"]
 
 
-#: Types of options that may be of others than their default.
+#: Types of options that may differ from the type of their default.
 KINDS: dict[str, type | tuple[type, ...]] = {
     "max_whitespace": int,
     "indent": (int, str),

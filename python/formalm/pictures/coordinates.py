@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 CELL = 7.3  # width of a character of the labels
-LABEL_LIFT = 5.0  # from an edge up to the foot of its label
+LABEL_LIFT = 5.0  # from an edge to the bottom of its label
 LABEL_HEIGHT = 13.0
-LOOP_HEIGHT = 40.0  # from a state's middle to the top of its loop
+LOOP_HEIGHT = 40.0  # from a state's center to the top of its loop
 BETWEEN = 9.0  # least distance between two nodes of a layer
 
 
@@ -124,7 +124,7 @@ def _keep_clear(
             for one, other in itertools.pairwise(layer)
         ]
         for index, node in enumerate(layer):
-            # Both neighbors may lean into a gap, so each has a third of it.
+            # Both neighbors may extend into a gap, so each gets a third of it.
             room = min([1e9, *gaps[max(0, index - 1) : index + 1]]) / 3
             steepest = max(0.0, room) / max(half, 1.0)
             places.slope[node] = max(-steepest, min(steepest, places.slope[node]))

@@ -46,6 +46,6 @@ def dot(diagram: Diagram) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A label is read for escapes and for HTML entities, so both are spelled out.
+    # Graphviz interprets escapes and HTML entities in labels, so both are escaped.
     plain = visible(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'

@@ -10,7 +10,7 @@ from formalm.pictures.svg import EDGE_LIMIT, STATE_LIMIT, svg
 
 __all__ = ["html"]
 
-# A notebook's colors may differ from the system's: take the page's, and an accent for both.
+# A notebook's theme may differ from the system's: inherit colors, with an accent for both.
 STYLE = "color:inherit;--accent:#2f81f7;max-width:none"
 
 
@@ -63,7 +63,7 @@ def _members(diagram: Diagram) -> str:
     useful = _reached({diagram.start}, after) & _reached(set(diagram.accepting), before)
     if not useful:
         return "none"
-    # Taking away states without a predecessor, again and again, leaves the cycles.
+    # Repeatedly removing states without a predecessor leaves the cycles.
     waiting = {state: len(before[state] & useful) for state in useful}
     ready = [state for state, count in waiting.items() if not count]
     left = len(useful)

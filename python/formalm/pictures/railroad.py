@@ -13,11 +13,11 @@ __all__ = ["PART_LIMIT", "railroad"]
 
 PART_LIMIT = 3_000
 MARGIN = 14.0
-LEAD = 18.0  # track in front of a rule and behind it
+LEAD = 18.0  # track before and after a rule
 HEADING = 26.0
 BETWEEN = 22.0
 
-# Every rule names the class, so that a picture inside a page leaves the page alone.
+# Every CSS rule names the class, so that a picture does not style the page around it.
 STYLE = """
 .formalm-railroad{color:#24292f;--accent:#0a66c2;color-scheme:light dark}
 @media(prefers-color-scheme:dark){.formalm-railroad{color:#d9e0e7;--accent:#6cb6ff}}

@@ -19,7 +19,7 @@ MARGIN = 14.0
 HEAD = 8.0  # length of an arrow's head
 START = 30.0  # length of the arrow into the start
 
-# Every rule names the class, so that a picture inside a page leaves the page alone.
+# Every CSS rule names the class, so that a picture does not style the page around it.
 STYLE = """
 .formalm-automaton{color:#24292f;--accent:#0a66c2;color-scheme:light dark}
 @media(prefers-color-scheme:dark){.formalm-automaton{color:#d9e0e7;--accent:#6cb6ff}}

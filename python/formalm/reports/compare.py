@@ -256,7 +256,7 @@ def _apart(first: Quantity, second: Quantity, one: Ends, other: Ends, tolerance:
         return "lower"
     proven = all(each.coverage in ("exact", "certified") for each in (first, second))
     low, high = min(first.low, second.low), max(first.high, second.high)
-    # Of two infinite ends the difference is none, but they are the same.
+    # The difference of two infinite bounds is NaN, but they are equal.
     return "equal" if proven and (low == high or high - low <= tolerance) else "open"
 
 
@@ -266,7 +266,7 @@ def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested 
         one, other = (_told(metric, run) for run in (first, second))
         both = [(one[key], other[key]) for key in one if key in other]
         return Tested("McNemar", largest_mcnemar(both), len(both)) if both else None
-    # Templates are what was drawn from many; values within one depend on each other.
+    # Templates are the sampling units; values within one template are dependent.
     by_value: dict[tuple[tuple[str, str], ...], list[Row]] = {}
     for row in rows:
         value = tuple(pair for pair in row.where.items() if pair[0] != "template")
@@ -285,7 +285,7 @@ def largest_mcnemar(pairs: Sequence[tuple[bool | None, bool | None]]) -> float:
     """Returns the largest p-value of McNemar's test over all completions of open answers (None)."""
     wins, losses = pairs.count((True, False)), pairs.count((False, True))
     if wins > losses:
-        # More losses than wins would speak for a difference again.
+        # More losses than wins would again be evidence for a difference.
         may_lose = sum(one is not True and other is not False for one, other in pairs) - losses
         losses = min(wins, losses + may_lose)
     elif losses > wins:

@@ -9,7 +9,7 @@ from formalm.reports.report_contents import Contents
 
 __all__ = ["to_junit"]
 
-# What XML 1.0 has no character for.
+# Characters that XML 1.0 excludes.
 REFUSED = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -16,7 +16,7 @@ from formalm.stats import Quantity
 
 __all__ = ["Dot", "curves", "intervals"]
 
-# Stand-ins for the colors of the page: light and dark have their own.
+# Placeholders for the colors of the page, which has light and dark themes.
 INK, GRID = "#010203", "#040506"
 SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
 MARKS = ("o", "s", "^", "D", "v", "P")
@@ -126,7 +126,7 @@ def _figure(height: float) -> Any:
         "grid.color": GRID,
     }
     with mpl.rc_context(settings), warnings.catch_warnings():
-        # Texts stay texts in the SVG, so the page's fonts show what matplotlib's lack.
+        # Keep text as text in the SVG, so the page's fonts show what matplotlib's lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(6.4, max(1.3, height)), layout="constrained")
         axes = figure.subplots()

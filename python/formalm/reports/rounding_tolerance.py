@@ -18,8 +18,8 @@ __all__ = ["Place", "allowed", "tied_bounds", "tolerance_of"]
 
 Place = tuple[tuple[str, str], ...]
 
-# How many log-probabilities a number has in it: a share is a ratio of two masses, a ratio of shares
-# has four. Of proportional numbers this is the change of their logarithm.
+# Number of log-probabilities in each metric: a share is a ratio of two masses, a ratio of shares
+# has four. For proportional numbers this bounds the change of their logarithm.
 PROPORTIONAL = {"mass": 1, "best": 1, "attempts": 1, "share": 2}
 ABSOLUTE = {
     "logprob": 1.0,
@@ -101,7 +101,7 @@ def _ranks(
     log_tolerance: float,
 ) -> tuple[float, float]:
     """Returns the least and the largest rank of a string if close ones change places."""
-    # Both of the two that are compared may be off, each by the tolerance.
+    # Both numbers may be off by the tolerance.
     apart = 2 * log_tolerance
     if wanted in texts:
         own = logprobs[texts.index(wanted)]

@@ -61,7 +61,7 @@ class ItemLocks:
             If the file system does not support locks. Otherwise two processes would answer the same
             item, or one would mistake the failure for another's lock and wait forever.
         """
-        # Two items can share a place; then one waits for the other, and nothing worse.
+        # Two items may share a byte; then one waits for the other.
         place = int(key[:12], 16) % PLACES
         try:
             mine = _lock(self._file, place)
@@ -74,7 +74,7 @@ class ItemLocks:
             yield mine
         finally:
             if mine:
-                # The lock ends with the process anyway; an answer that is kept must not be lost.
+                # The lock ends with the process anyway; a stored answer must not be lost.
                 with suppress(OSError):
                     _unlock(self._file, place)
 

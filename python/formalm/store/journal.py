@@ -48,7 +48,7 @@ BEGIN SELECT RAISE(ABORT, 'entries are only added'); END;
 """
 
 
-# Connections of a parent, kept open for as long as the process lives.
+# Connections inherited from a parent, kept open while the process lives.
 _INHERITED: list[sqlite3.Connection] = []
 
 
@@ -223,7 +223,7 @@ class Journal:
         columns = self._file.execute("SELECT name FROM pragma_table_info('entries')").fetchall()
         self._has_digests = ("digest",) in columns
         digest = "digest" if self._has_digests else "NULL"
-        # The types are read too: SQLite keeps what a hand puts into a column, whatever its type.
+        # Check the types too: SQLite stores a value of any type in a column.
         self._select = (
             "SELECT number, key, answer, seconds, finished,"  # noqa: S608 - no input in it
             f" {digest} FROM entries"

@@ -111,11 +111,11 @@ def _listed(
     found = search(model, item.query, **{**options, "progress": heard})
     hits = [json.loads(row) for row in split_lines(Records(found).to_jsonl())]
     for hit in hits:
-        # Whoever reads an answer has no vocabulary to spell the tokens with.
+        # A reader of the answer has no vocabulary to decode the tokens.
         hit["tokens"] = [model.vocabulary.decode_text([one]) for one in hit["token_ids"]]
         if judge is not None:
             hit["valid"] = judge(judged_text(item, hit["text"]))
-    # What no text can have more of that was not found; told before the last batch, so still true.
+    # Upper bound for strings not found; from before the last batch, so still valid.
     bound = None if found.status == "exhausted" or not bounds else bounds[-1]
     return {"ask": "search", "hits": hits, "bound": bound, **_end(found)}
 

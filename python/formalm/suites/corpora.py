@@ -75,7 +75,7 @@ class Bloom:
         return bool(np.all(self.bits[places >> 3] >> (places & 7) & 1))
 
     def _places(self, text: str) -> npt.NDArray[np.int64]:
-        # Two halves of one digest make all places (Kirsch and Mitzenmacher, 2006).
+        # Two halves of one digest generate all hashes (Kirsch and Mitzenmacher, 2006).
         digest = blake2b(text.encode(), digest_size=16).digest()
         first, step = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little") | 1
         size = 8 * len(self.bits)
@@ -152,7 +152,7 @@ class CorpusIndex:
         ranks = np.frombuffer(data, np.uint8).astype(np.int64)
         size, step = len(ranks), 1
         order = np.argsort(ranks, kind="stable")
-        # Prefixes twice as long in each round, by the ranks of their halves (Manber and Myers).
+        # Prefix doubling: sort by the ranks of both halves (Manber and Myers).
         while size > 1:
             second = np.full(size, -1)
             if step < size:

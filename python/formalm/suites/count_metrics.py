@@ -22,7 +22,7 @@ HALF = math.log(0.5)
 
 def _accuracies(_: Suite, metric: Metric, answered: Answered) -> Found:
     """Yields the share of rows whose first hit is right; a search cut by a limit leaves it open."""
-    # Fillings of one row depend on each other, so each filling has a share of its own.
+    # Fillings of one row are dependent, so each filling has a share of its own.
     by_filling: dict[tuple[tuple[str, str], ...], list[bool | None]] = {}
     for item, answer in answered:
         filling = tuple(pair for pair in item.where.items() if pair[0] != "row")

@@ -120,7 +120,7 @@ def exposure(text: str, logprob: float, answer: dict[str, Any], together: int) -
             return Quantity("exposure", bits, bits, bits, 1.0, "exact", f"rank {rank:,}")
     listed = len(answer["hits"])
     left = max(0.0, 1.0 - math.fsum(math.exp(one) for _, one in answer["hits"]))
-    # Rounding of the model's sums: a text as probable may seem a little less so.
+    # Rounding may make an equally probable string seem slightly less probable.
     behind = left * math.exp(min(700.0, ROUNDING - logprob)) if logprob > -math.inf else math.inf
     proven = (
         most - math.log2(min(members, listed + max(1.0, behind))),

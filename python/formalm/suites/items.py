@@ -141,7 +141,7 @@ def item_of(
     opened = [filled[name] for name in names]
     schemas = tuple(slot.schema for slot in opened if slot.schema is not None)
     patterns = tuple(slot.group for slot in opened if slot.schema is None) if schemas else ()
-    # A schema has no form as data; the other fields are read before a language that fits them.
+    # Parse the other fields first, with a placeholder for the language.
     data["language"] = {"kind": "literal", "text": start} if schemas else to_data(language)
     query = read_query(data)
     if schemas:

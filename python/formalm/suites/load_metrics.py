@@ -164,7 +164,7 @@ def _read_pair(
 
 def least_p_value(units: int, tests: int, correction: str) -> float:
     """Returns the least adjusted p-value that two-sided sign flips of some units can reach."""
-    # By Benjamini and Hochberg all tests can be as small at once, and are then not adjusted.
+    # Benjamini-Hochberg does not adjust if all tests are equally small.
     factor = tests if correction == "holm" else 1
     return min(1.0, factor * 2.0 ** (1 - units))
 

@@ -38,6 +38,6 @@ def replaced(
                 hint=f"there is {', '.join(suite.rows) or 'none'}",
             )
         new_rows[name] = replace(new_rows[name], file=str(Path(file).resolve()))
-    # Written with the files' names and read again: what is refused in a file is refused here.
+    # Written with the files' names and read again, so that all checks of a file apply.
     text = replace(suite, slots=new_slots, rows=new_rows).to_toml()
     return type(suite).from_toml(text, folder=Path.cwd())

@@ -105,7 +105,7 @@ class Run:
             max_draws=max_draws,
             log_tolerance=log_tolerance_of(model),
         )
-        # The journal is there before the run is: a run without one has lost its answers.
+        # The journal is created first, so a run without one has lost its answers.
         manifest.write(Path(directory), before=lambda: Journal(Path(directory) / JOURNAL).close())
         return cls(directory)
 

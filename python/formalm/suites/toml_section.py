@@ -53,7 +53,7 @@ class TomlSection(DataReader):
     def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
         """Raises an error about the section, or about the value of one of its keys."""
         path = self.path if key is None else (*self.path, key)
-        # A key that should not be there is shown itself, everything else by its value.
+        # An unexpected key is located at the key, everything else at its value.
         surplus = key is not None and key in self.left
         self.source.refuse(message, path, key=surplus, hint=hint)
 

@@ -25,7 +25,7 @@ CORRECTIONS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
 }
 Verdict = Literal["pass", "fail", "inconclusive"]
 
-#: Metrics whose numbers take many answers: more of them can turn a failure round.
+#: Metrics that combine many answers, so that further answers can reverse a failure.
 TOGETHER = ("accuracy", "exposure")
 
 

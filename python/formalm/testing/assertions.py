@@ -131,7 +131,7 @@ def assert_rank(
                 by = found.truncated_by or "hits"
                 yield (ahead + 1, math.inf), f"not among {count:,} hits, stopped by {by}"
             return
-        # Others may be as probable, until all that is left is known to be less.
+        # Others may be equally probable, until everything left is known to be less so.
         while found.status == "running" and bounds[-1] >= here - TIE:
             hit = found.advance()
             if hit is not None and hit.logprob < here - TIE:

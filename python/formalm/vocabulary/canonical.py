@@ -20,14 +20,14 @@ from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenization
 
 __all__ = ["CanonicalTokens", "LeadingSpace", "NonCanonical", "load_encoder"]
 
-# How each kind of description is taken apart.
+# The analyzer for each kind of description.
 _READERS = {
     "tokenizer.json": _core.Encoder,
     "tiktoken": _core.Encoder.from_tiktoken,
     "sentencepiece": _core.Encoder.from_sentencepiece,
 }
 
-# What pre-tokenizers treat in ways of their own, to be strung together at random.
+# Strings that pre-tokenizers treat differently, to be concatenated at random.
 _SCRAPS = [
     *"a b A B é É ſ ß 1 23 4567 ² ⅷ १ ' 's 'S 'LL 're ’ . , ; :: // /* */ - _ ( ) [ ] { }".split(),
     *"\" ` < > | \\ 中 文字 あア ー 한국 Ж Ω ǅ ʰ 😀 ﷺ ！ « — … $ € № the The hello don't".split(),
@@ -202,12 +202,12 @@ def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
         If its kind is not supported exactly, or a check failed.
     """
     encoder = _READERS[tokenizer.kind](tokenizer.data, core)
-    # What was checked once is not checked again: the tokenizers package leaks what it caches.
+    # Verified once only: the tokenizers package leaks what it caches.
     checked = tokenizer.kind, sha256(tokenizer.data).digest(), core.fingerprint
     if checked in _checked:
         return encoder
     for text in _probes(encoder, core):
-        # The space that such a tokenizer puts in front is part of what its tokens spell.
+        # The space that such a tokenizer inserts is part of the bytes of its tokens.
         spelled = " " + text if encoder.prepends_space else text
         expected, found = tokenizer.encode(text), encoder.encode(spelled)
         if expected != found and not (found is None and _spell(core, expected) != spelled.encode()):

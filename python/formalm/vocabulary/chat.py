@@ -48,7 +48,7 @@ def encode_chat(
     inputs = Inputs(_messages(messages), _tools(tools), add_generation_prompt, arguments)
     text = checked_text(template.render(*inputs))
     control = _control(template, tokenizer, inputs.tools)
-    # Few of a thousand special tokens are in a text: looking for those alone is quick.
+    # Of a thousand special tokens, few occur in a text, and searching only for those is fast.
     pattern = _pattern([name for name in control if name in text])
     ids = tokenizer.encode_marked(text)
     if not any(pattern.search(each) for each in _strings(inputs)):
@@ -58,9 +58,9 @@ def encode_chat(
         raise _unsafe("a special token appears where neither template nor messages name it")
     if any(pattern.search(joined) for joined in _joined(inputs, pattern)):
         raise _unsafe("its name is put together from several parts")
-    # Some message names a special token. The rendered text is cut at the tokens that the template
-    # wrote, and the parts are encoded as text. That is exact if cutting this very text at *every*
-    # such name gives what the tokenizer gives, which is checked and not assumed.
+    # A message contains the name of a special token. Cut the rendered text at the tokens that the
+    # template wrote, and encode the parts as text. This is exact if cutting the text at *every*
+    # such name gives the tokenizer's own result, which is checked and not assumed.
     if _cut(tokenizer, control, pattern, text) != ids:
         raise _unsafe("this tokenizer reads the text around special tokens in ways of its own")
     marked = template.render(*_marked(inputs, pattern))

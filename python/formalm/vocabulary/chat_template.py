@@ -19,7 +19,7 @@ __all__ = ["ChatTemplate"]
 
 MAX_CHARACTERS = 1 << 24
 
-# Names that the renderer of transformers takes for itself; none of them is a template's variable.
+# Parameter names of the renderer of transformers, which cannot be variables of a template.
 RESERVED = "messages tools add_generation_prompt chat_template continue_final_message tokenize"
 
 

@@ -70,7 +70,7 @@ class JsonTokenizer:
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a text, without tokens that the tokenizer would add by itself."""
         if self._text is None:
-            # Else "<|endoftext|>" in a user's text would turn into the token that ends it.
+            # Otherwise "<|endoftext|>" in a user's text would become the end token.
             self._text = _library(self.data, special_is_text=True)
         return self._text.ids(text)
 
@@ -157,7 +157,7 @@ class _Library:
         return ids
 
 
-# Those in use, and the latest: a vocabulary that is loaded again finds it. Two threads make two at
+# Those in use, and the latest, for a vocabulary that is loaded again. Two threads create two at
 # worst, so there is no lock that a fork could find held.
 _libraries: WeakValueDictionary[tuple[bytes, bool], _Library] = WeakValueDictionary()
 _latest: deque[_Library] = deque(maxlen=2)

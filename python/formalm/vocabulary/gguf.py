@@ -45,8 +45,8 @@ BYTES_ONLY = {
     "trim_offsets": True,
     "use_regex": False,
 }
-# What the file calls its pre-tokenizer, where there is one tokenizer of that name and no other:
-# how text is cut, and whether a piece that is a token is taken without looking at merges.
+# Names of pre-tokenizers that identify exactly one tokenizer:
+# how text is split, and whether a piece that is a token is used without applying merges.
 KNOWN_PRE: dict[str, tuple[dict[str, Any], bool]] = {
     "gpt-2": ({**BYTES_ONLY, "use_regex": True}, False),
     "llama-bpe": (
@@ -86,7 +86,7 @@ def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
     tokenizer, cannot = _tokenizer(metadata, pieces, kinds)
     unused = [at for at, kind in enumerate(kinds) if kind == UNUSED]
     notes = [f"tokens marked unused, never allowed: {shown(unused)}"] if unused else []
-    # Printable ASCII stands for itself; other characters do only where the piece as a whole does.
+    # Printable ASCII stands for itself; other characters do so only if the whole piece does.
     raw = [
         at
         for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))

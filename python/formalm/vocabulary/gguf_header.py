@@ -23,7 +23,7 @@ MAX_KEY_BYTES = 1 << 16
 VERSIONS = (2, 3)
 
 STRING, ARRAY = 8, 9
-# Codes of the format and the numbers they stand for; 7 is a truth value in one byte.
+# Type codes of the format and their number types; 7 is a Boolean in one byte.
 NUMBERS = {
     0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "<u1",
     10: "<u8", 11: "<i8", 12: "<f8",

@@ -147,8 +147,8 @@ class _Text:
             if starts[at] >= last:
                 break
             here, shown = starts[at], self.before + at
-            # A border that stays may be between tokens that are no neighbors, but then another
-            # one is where text was merged first.
+            # A border that stays may be between tokens that are never adjacent, but then another
+            # border is where the first merge differs.
             gone = here > first and here not in kept
             if gone and (merge := self.encoder.crossing(ids[at - 1], ids[at])) is not None:
                 left, right = (self.core.token_bytes(part) for part in merge)

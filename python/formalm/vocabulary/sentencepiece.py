@@ -145,7 +145,7 @@ def _model(data: bytes) -> SentencePieceModel:
         if number == 1:
             pieces.append(_piece(value, len(pieces)))
         else:
-            # Of a message that is written twice the later fields win.
+            # If a message occurs twice, the later fields take precedence.
             message = {2: trainer, 3: normalizer, 5: denormalizer}[number]
             message.update({field: content for field, _, content in fields(value)})
     if not pieces or not any(kind == UNKNOWN for _, kind in pieces):

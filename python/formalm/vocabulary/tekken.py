@@ -19,7 +19,7 @@ from formalm.vocabulary.tiktoken import TiktokenTokenizer
 __all__ = ["read_tekken"]
 
 END_NAME = "</s>"
-# Files of the first versions leave their special tokens to the library; these are its first three.
+# Files of the first versions omit the special tokens; these are the library's first three.
 UNLISTED = {"<unk>": 0, "<s>": 1, END_NAME: 2}
 
 

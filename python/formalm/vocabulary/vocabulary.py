@@ -17,7 +17,7 @@ from formalm.vocabulary.parts import Parts, token_ids
 
 __all__ = ["Vocabulary"]
 
-#: Sets of special tokens whose vocabularies are kept.
+#: Maximum number of sets of special tokens whose vocabularies are cached.
 MOST_SPECIAL = 8
 
 

@@ -44,7 +44,7 @@ class GrammarCaptures:
         if not grammar.matches(data):
             return None
         spans: list[tuple[int, int] | None] = [None] * len(self.groups)
-        # Names that take no part are told as well, as those of patterns are.
+        # Names that did not participate are reported as well, as for patterns.
         latest = {str(group.name): group.number - 1 for group in reversed(self.groups)}
         tree = grammar.parse(data, whole=True, step_limit=step_limit)
         for one in tree.walk():

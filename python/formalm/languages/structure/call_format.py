@@ -10,7 +10,7 @@ from formalm.languages.structure.marks import Mark, checked_mark, joined, pieces
 
 __all__ = ["JOINING", "Call", "CallFormat", "in_names"]
 
-# Characters that no spelling of a name changes: those of identifiers, and what joins them.
+# Characters that every escaping leaves unchanged: those of identifiers, and separators.
 JOINING = "_-./"
 
 
@@ -70,7 +70,7 @@ class CallFormat:
             separator = checked_mark("a separator", self.separator)
             object.__setattr__(self, "separator", separator)
         texts = [one for one in pieces_of_mark(self.call) if isinstance(one, str)]
-        # No text has a null in it that stands for a special token here.
+        # A null byte stands for a special token here; no string contains one.
         call = "\0".join(texts)
         places = [call.find(field) for field in ("{name}", "{arguments}")]
         counts = [call.count(field) for field in ("{name}", "{arguments}")]

@@ -59,7 +59,7 @@ def until(mark: Mark, *others: Mark) -> Language:
         return (anything + StringLiteral(mark)) - Combination(
             "+", anything, Choice([mark, *_texts(others)]), something
         )
-    # Where it has a special token it can be nowhere else: only what is text in front matters.
+    # A mark with a special token cannot occur elsewhere, so only its leading text matters.
     pieces = pieces_of_mark(mark)
     first = pieces[0]
     if not isinstance(first, str):

@@ -26,7 +26,7 @@ __all__ = [
     "pieces_of_mark",
 ]
 
-#: A text, a special token, or several of them in a row.
+#: A string, a special token, or a sequence of them.
 Mark: TypeAlias = "str | SpecialToken | tuple[str | SpecialToken, ...]"
 
 
@@ -77,7 +77,7 @@ def find_mark(data: bytes, mark: bytes, at: int = 0) -> int:
     while found >= 0:
         if not data.count(SPECIAL, at, found) % 2:
             return found
-        # Within a special token, whose name is no text.
+        # Inside a special token, whose name is not text.
         at = data.index(SPECIAL, found) + 1
         found = data.find(mark, at)
     return -1

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["READ_BYTES", "Reader", "only_way", "pieces_of"]
 
-#: Most bytes that machines may read, all attempts at a text together.
+#: Maximum number of bytes that machines read, over all attempts at a text.
 READ_BYTES = 1_000_000
 
 Item = TypeVar("Item")
 State = tuple[int, Hashable]
 Step = tuple[State, Item]
-# Kind, where it begins and ends, and of sections which one it is. No text: there may be many ends.
+# Kind, start, end, and the number of a section. Without its text, as there may be many ends.
 Part = tuple[str, int, int, Section | None]
 
 
@@ -76,7 +76,7 @@ def only_way(
     LanguageError
         If there are several.
     """
-    # Of each state the first way to it, and whether there are others.
+    # The first path to each state, and the states with several.
     ways: dict[State, tuple[State, Item]] = {}
     others: set[State] = set()
     waiting = [(start[0], 0, start)]
@@ -142,7 +142,7 @@ class Steps:
         self._reader = reader
         self._data = reader.data
         self._triggers = [mark_bytes(trigger) for trigger in structure.triggers]
-        # One that is given twice is still one way to read a text.
+        # A duplicate section does not make a text ambiguous.
         self._sections_once = tuple(dict.fromkeys(structure.sections))
 
     def __call__(self, state: State) -> Iterator[Step[list[Part]]]:
@@ -181,7 +181,7 @@ class Steps:
         maximum = self._structure.maximum
         if maximum is not None and count >= maximum:
             return
-        # Where there is no end to them, only the least number matters.
+        # Without a maximum, only the minimum matters.
         count = min(count + 1, self._structure.minimum if maximum is None else maximum)
         for section in self._sections_once:
             if trigger is None or mark_bytes(section.trigger) != trigger:

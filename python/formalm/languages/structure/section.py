@@ -51,7 +51,7 @@ class Section:
         end = checked_mark("the end of a section", self.end, empty=True)
         object.__setattr__(self, "end", end)
         object.__setattr__(self, "language", as_language(self.language))
-        # A union would drop it without a word.
+        # A union would silently drop it.
         if self.language.is_empty():
             raise LanguageError(f"the language after {self.trigger!r} is empty")
 

@@ -16,7 +16,7 @@ from formalm.languages.structure.structure import Structure
 
 __all__ = ["ToolCalls"]
 
-#: Calls that may be counted where one of them is required: each of them may be it.
+#: Maximum number of calls with a required one, because each of them may be it.
 MOST_COUNTED = 32
 
 
@@ -79,7 +79,7 @@ class ToolCalls(Structure):
         minimum = minimum if required is None else max(minimum, 1)
         blocks = (minimum, maximum)
         if format.separator is not None:
-            # All calls stand in one section.
+            # All calls are in one section.
             blocks = (min(minimum, 1), 1 if maximum is None else min(maximum, 1))
         super().__init__(
             [_section(named, format, minimum, maximum, required)],

@@ -23,7 +23,7 @@ from formalm.languages.typescript.types import (
 
 __all__ = ["MAX_OPTIONS", "defer_intersection", "intersect"]
 
-#: Options of a union; those of an intersection are the pairs of both sides.
+#: Maximum options of a union; an intersection has the pairs of both sides.
 MAX_OPTIONS = 10_000
 
 Options = Callable[[Shape], list[Shape]]

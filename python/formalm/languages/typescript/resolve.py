@@ -30,7 +30,7 @@ from formalm.languages.typescript.utility_types import OPERATIONS, apply_utility
 
 __all__ = ["TypeResolver"]
 
-#: Declarations with their arguments; types that grow with each use have no end of them.
+#: Maximum number of declarations with arguments; types that grow with each use never end.
 MAX_REFERENCES = 5_000
 MAX_ARGUMENTS = 50
 MAX_WAITING = 50

@@ -28,7 +28,7 @@ __all__ = ["SchemaBuilder"]
 
 Schema = dict[str, Any]
 
-#: Levels of a schema that are no references.
+#: Maximum levels of a schema without references.
 MAX_LEVELS = 60
 
 SIMPLE: dict[str, Schema] = {
@@ -76,7 +76,7 @@ class SchemaBuilder:
     def check(self, references: Sequence[TypeReference]) -> None:
         """Checks types that may be unused: errors in them are errors too."""
         for reference in references:
-            # An alias may well be undefined, for a member to be left out.
+            # An alias may be undefined, so that a property can be left out.
             if self._types.options(reference) != [ABSENT]:
                 self._name(reference)
         self._definitions()

@@ -11,7 +11,7 @@ from formalm.languages.typescript.lexer import Token, refuse, tokenize
 
 __all__ = ["MAX_DEPTH", "TokenCursor"]
 
-#: Types within types. The parser recurses, and Python's stack is not ours to exhaust.
+#: Maximum nesting of types. The parser recurses, and Python's stack is not ours to exhaust.
 MAX_DEPTH = 50
 
 

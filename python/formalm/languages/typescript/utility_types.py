@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPERATIONS", "apply_utility_type"]
 
-#: How many arguments each takes.
+#: The number of arguments of each.
 OPERATIONS = {
     "Partial": 1,
     "Required": 1,
