@@ -13,7 +13,7 @@ import pydantic
 import pytest
 
 from formalm import Constraint, JsonSchema, PythonType, TypeScript, Vocabulary
-from tests.unit.python_types import TYPES
+from tests.support.python_types import TYPES
 
 TYPESCRIPT = [
     "string",

@@ -149,7 +149,7 @@ def _svg(figure: Any, title: str) -> str:
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = svg.replace(INK, "var(--ink)").replace(GRID, "var(--grid)")
-    for number, colour in enumerate(SERIES, 1):
-        svg = svg.replace(colour, f"var(--s{number})")
+    for number, color in enumerate(SERIES, 1):
+        svg = svg.replace(color, f"var(--s{number})")
     label = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)

@@ -10,10 +10,10 @@ from typing import Any
 
 from formalm.errors import LimitError
 from formalm.languages import to_data
-from formalm.query.files import FORMAT, VERSION, query_data, read_query
 from formalm.query.query import Query
+from formalm.query.serialization import FORMAT, VERSION, query_data, read_query
+from formalm.suites.fact_rows import Rows
 from formalm.suites.parts import Question
-from formalm.suites.rows import Rows
 from formalm.suites.slots import Slot, Template, language_of, resolved
 
 __all__ = ["Item", "item_of", "items_of"]
@@ -110,7 +110,7 @@ def items_of(
         item_of(question, templates[name], slots, values, label, row)
         for question in asked
         for name in question.templates
-        for label, row in _labelled(question, rows)
+        for label, row in _labeled(question, rows)
         for values in _combinations(question, slots)
     ]
 
@@ -160,12 +160,12 @@ def _up_to(name: str, template: Template, fixed: Mapping[str, str]) -> str:
     return text.rstrip()
 
 
-def _labelled(
+def _labeled(
     question: Question, rows: Mapping[str, Rows]
 ) -> Iterator[tuple[str | None, Mapping[str, str]]]:
     if question.rows is None:
         return iter([(None, NO_ROW)])
-    return iter(rows[question.rows].labelled())
+    return iter(rows[question.rows].labeled())
 
 
 def _combinations(question: Question, slots: Mapping[str, Slot]) -> Iterator[dict[str, str]]:

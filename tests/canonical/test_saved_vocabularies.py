@@ -1,0 +1,91 @@
+"""Canonical tokens of vocabularies that were saved and loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from formalm import ArgumentError, Constraint, Regex, Vocabulary, VocabularyError
+from formalm.vocabulary import canonical
+from tests.canonical.small_tokenizers import check_language, trained
+from tests.canonical.test_trained_tokenizers import PIECES, shuffled, with_fallback
+
+
+def added() -> Tokenizer:
+    tokenizer = trained(PIECES["gpt2"], ignore_merges=True)
+    tokenizer.add_tokens(["<|user|>", "the end"])
+    return tokenizer
+
+
+TOKENIZERS = {
+    "gpt2": lambda: trained(PIECES["gpt2"]),
+    "added": added,
+    "steps": lambda: trained(PIECES["steps"], ignore_merges=True),
+    "early": lambda: shuffled(0),
+    "fallback": with_fallback,
+    "words": lambda: with_fallback(scheme="always", split=True),
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_what_was_saved_is_loaded_and_not_made_again(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = TOKENIZERS[name]()
+    original = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    original.save(tmp_path / "saved", canonical=True)
+    monkeypatch.setattr(canonical, "load_encoder", None)
+    loaded = Vocabulary.load(tmp_path / "saved")
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "saved").read_bytes()
+    for pattern in (r"(the| the|he|é|t|\n){0,3}", r"( |a|<\|user\|>|the end| end){0,3}"):
+        check_language(tokenizer, loaded, pattern)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "saved").read_bytes()
+    encoder, other = original.encoder(), loaded.encoder()
+    assert encoder.early_count == other.early_count
+    for token_id in range(0, len(original), 7):
+        assert encoder.kind(token_id) == other.kind(token_id)
+        for after in (True, False):
+            assert encoder.forbidden(token_id, after) == other.forbidden(token_id, after)
+
+
+def test_only_what_was_made_is_saved(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
+    vocabulary.save(tmp_path / "before")
+    Constraint(Regex("the"), vocabulary, tokenization="canonical")
+    vocabulary.save(tmp_path / "after")
+    sizes = [(tmp_path / name).stat().st_size for name in ("before", "after")]
+    assert sizes[0] < sizes[1]
+    vocabulary.save(tmp_path / "bare", tokenizer=False)
+    with pytest.raises(VocabularyError, match="own file"):
+        Vocabulary.load(tmp_path / "bare").encoder()
+    with pytest.raises(ArgumentError, match="saved with their tokenizer"):
+        vocabulary.save(tmp_path / "bare", tokenizer=False, canonical=True)
+    plain = Vocabulary.from_tokens([b"a"])
+    with pytest.raises(VocabularyError, match="own file"):
+        plain.save(tmp_path / "plain", canonical=True)
+
+
+def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
+    path = tmp_path / "saved"
+    vocabulary.save(path, canonical=True)
+    data = path.read_bytes()
+    size = json.loads(data.partition(b"\n")[0])["canonical"]
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(VocabularyError, match="damaged"):
+        Vocabulary.load(path).encoder()
+    own, file = data[-size:], vocabulary._parts.tokenizer.data
+    other = Vocabulary.from_tokenizer_json(added().to_str())
+    for core, tokenizer in ((other.core, file), (vocabulary.core, b"another")):
+        with pytest.raises(VocabularyError, match="another tokenizer"):
+            type(vocabulary.encoder()).from_saved(own, core, tokenizer)
+    changed = own.replace(b"formalm encoder\n\x02", b"formalm encoder\n\x09")
+    with pytest.raises(VocabularyError, match="format"):
+        type(vocabulary.encoder()).from_saved(changed, vocabulary.core, file)
+    with pytest.raises(VocabularyError, match="is none"):
+        type(vocabulary.encoder()).from_saved(b"", vocabulary.core, file)
