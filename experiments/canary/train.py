@@ -32,7 +32,7 @@ class Progress:
 
 
 def build(sizes: dict[str, int], vocabulary: int, seed: int) -> Gpt2:
-    """Return a freshly initialised network."""
+    """Return a freshly initialized network."""
     torch.manual_seed(seed)
     return Gpt2(vocabulary, sizes["layers"], sizes["width"], sizes["heads"], sizes["context"])
 
@@ -65,7 +65,7 @@ class Training:
     sizes
         The network's sizes.
     vocabulary, seed
-        Tokens, and the seed of initialisation and row order.
+        Tokens, and the seed of initialization and row order.
     knobs
         The `[training]` table.
     volumes

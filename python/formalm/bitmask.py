@@ -26,7 +26,7 @@ __all__ = [
     "as_bitmask",
     "check_tensors",
     "fill_bitmasks",
-    "is_normalised",
+    "is_normalized",
     "is_torch_tensor",
     "masked_scores",
     "new_bitmask",
@@ -95,7 +95,7 @@ def check_tensors(token_ids: object, scores: object) -> None:
         )
 
 
-def is_normalised(scores: Any, tolerance: float = 1e-4) -> bool:
+def is_normalized(scores: Any, tolerance: float = 1e-4) -> bool:
     """Whether all rows of torch scores are log-probabilities."""
     return bool((scores.float().logsumexp(-1).abs() < tolerance).all())
 

@@ -1,4 +1,4 @@
-"""Two tokens are neighbours within a piece iff merging their text gives the two again."""
+"""Two tokens are neighbors within a piece iff merging their text gives the two again."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batches(draw: Callable[[], tuple[int, int]], count: int) -> Iterator[Pairs]:
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("how", ["uniform", "around_a_merge"])
-def test_neighbours_are_those_that_stay_two(
+def test_neighbors_are_those_that_stay_two(
     case: Case, how: str, count: int, record_property: Callable[[str, object], None]
 ) -> None:
     drawn, encoder = Drawn(case), case.vocabulary.encoder()

@@ -22,7 +22,7 @@ TEXTS = [
 
 
 def respelled(vocabulary: Vocabulary, ids: list[int], rng: random.Random) -> list[int]:
-    """The same bytes with a few tokens spelled otherwise, or joined with their neighbours."""
+    """The same bytes with a few tokens spelled otherwise, or joined with their neighbors."""
     start = rng.randrange(len(ids))
     end = min(len(ids), start + rng.choice([1, 1, 2, 3]))
     part = vocabulary.decode(ids[start:end])

@@ -155,7 +155,7 @@ def tiny(name: str, **changes: Any) -> Any:
     config = getattr(transformers, kind)(**{**options, **changes})
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     with torch.no_grad():
-        # As they are initialised, tiny models say nearly the same whatever they read.
+        # As they are initialized, tiny models say nearly the same whatever they read.
         for weights in model.parameters():
             weights.add_(torch.randn_like(weights) * 0.1)
     return model

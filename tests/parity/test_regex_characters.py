@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 
 def related(character: str) -> set[str]:
-    """Characters that folding might confuse with this one, and its neighbours."""
+    """Characters that folding might confuse with this one, and its neighbors."""
     found = {character, *"kKsSiIıİſ"}
     for _ in range(2):
         for one in list(found):

@@ -138,7 +138,7 @@ def test_draws_have_their_shares(event: str, target: str) -> None:
         assert estimate.low <= total <= estimate.high
 
 
-def test_unique_is_honoured_or_refused() -> None:
+def test_unique_is_honored_or_refused() -> None:
     language = Regex("ab?")
     for target in ("posterior", "local", "uniform"):
         with pytest.raises(ArgumentError, match="unique"):

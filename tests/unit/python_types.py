@@ -26,7 +26,7 @@ from pydantic import (
 from typing_extensions import NotRequired, TypedDict
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = "red"
     GREEN = "green"
 
@@ -70,7 +70,7 @@ class Person(BaseModel):
     born: datetime.date
     address: Optional[Address] = None  # noqa: UP045
     friends: list[Person] = []
-    colour: Colour = Colour.RED
+    color: Color = Color.RED
 
 
 class Open(BaseModel):
@@ -122,13 +122,13 @@ TYPES: list[tuple[Any, bool]] = [
     (frozenset[str], False),
     (dict[str, int], True),
     (dict[int, bool], True),
-    (dict[Colour, int], True),
+    (dict[Color, int], True),
     (dict[datetime.date, None], True),
     (Mapping[str, float], True),
     (Sequence[str], True),
     (collections.deque[int], True),
     (Literal["a", 1, True], True),
-    (Colour, True),
+    (Color, True),
     (Level, True),
     (int | str | None, True),
     (Optional[bool], True),  # noqa: UP045

@@ -91,7 +91,7 @@ def test_the_network_is_the_textbook_definition(network: Gpt2) -> None:
         np.testing.assert_allclose(row, slow_logprobs(make_weights(), ids), atol=1e-4)
 
 
-def test_rows_are_normalised_float64(network: Gpt2) -> None:
+def test_rows_are_normalized_float64(network: Gpt2) -> None:
     found = network.next_logprobs(SEQUENCES)
     assert found.shape == (5, 17)
     assert found.dtype == np.float64

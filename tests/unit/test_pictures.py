@@ -17,10 +17,10 @@ NASTY = "<&\"'>\\ \n\x00\x1b\ud800\u202e\ufffe日本"
 def drawn(states: int, edges: int, seed: int) -> Diagram:
     draw = random.Random(seed)
     pairs = {(draw.randrange(states), draw.randrange(states)) for _ in range(edges)}
-    labelled = tuple((a, draw.choice(["a", "0-9 a-z", NASTY, "x" * 40]), b) for a, b in pairs)
+    labeled = tuple((a, draw.choice(["a", "0-9 a-z", NASTY, "x" * 40]), b) for a, b in pairs)
     accepting = frozenset(draw.sample(range(states), (states + 1) // 2))
     start = draw.randrange(states)
-    return Diagram(start, accepting, labelled, states, len(labelled), "random")
+    return Diagram(start, accepting, labeled, states, len(labeled), "random")
 
 
 CASES = [

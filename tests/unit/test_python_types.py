@@ -30,13 +30,13 @@ from formalm import (
     generate,
 )
 from formalm.languages import as_language
-from tests.unit.python_types import Address, Animal, Cat, Colour, Open, Person, Point
+from tests.unit.python_types import Address, Animal, Cat, Color, Open, Person, Point
 
 #: A type, texts it has and texts it has not.
 CASES: list[tuple[Any, list[str], list[str]]] = [
     (int, ["1", "-20"], ["1.0", "1.5", '"1"', "true"]),
     (float, ["1", "1.5"], ['"1"', "null"]),
-    (Colour, ['"red"'], ['"RED"', '"blue"']),
+    (Color, ['"red"'], ['"RED"', '"blue"']),
     (Literal["a", 1], ['"a"', "1"], ["1.0", "true", '"b"']),
     (int | None, ["1", "null"], ["1.5", "1.0"]),
     (Literal[1, 2], ["1", "2"], ["1.0", "3"]),

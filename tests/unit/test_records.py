@@ -284,8 +284,8 @@ def test_records_of_no_numbers_and_unknown_fields_are_refused() -> None:
         wrong = json.dumps({**row, "seconds": 0}).replace('"seconds": 0', f'"seconds": {value}')
         with pytest.raises(ArgumentError, match="line 1 is no record"):
             Records.from_jsonl(wrong)
-    with pytest.raises(ArgumentError, match="'colour'"):
-        Records.from_jsonl(json.dumps({**row, "colour": 1}))
+    with pytest.raises(ArgumentError, match="'color'"):
+        Records.from_jsonl(json.dumps({**row, "color": 1}))
 
 
 @pytest.mark.parametrize("token_id", [-1, 6, 10**12])

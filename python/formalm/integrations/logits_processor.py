@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.bitmask import check_tensors, is_normalised, masked_scores
+from formalm.bitmask import check_tensors, is_normalized, masked_scores
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
 from formalm.drivers.finish import Finish
@@ -229,7 +229,7 @@ class ConstraintLogitsProcessor:
 
     def _check_no_beams(self, scores: Any, rows: int) -> None:
         """Refuse beams, which alone of all ways to generate show log-probabilities."""
-        if rows // (self.prompt.rows or 1) > 1 and is_normalised(scores):
+        if rows // (self.prompt.rows or 1) > 1 and is_normalized(scores):
             raise ArgumentError(
                 "with a seed or temperature=0 one token is left to choose from, so beams have none",
                 hint="leave both out for num_beams; when this is no beam search, another processor "

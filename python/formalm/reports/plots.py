@@ -1,4 +1,4 @@
-"""Plots with intervals, as SVG that takes its colours from the page it is in."""
+"""Plots with intervals, as SVG that takes its colors from the page it is in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formalm.stats import Quantity
 
 __all__ = ["Dot", "curves", "intervals"]
 
-# Stand-ins for the colours of the page: light and dark have their own.
+# Stand-ins for the colors of the page: light and dark have their own.
 INK, GRID = "#010203", "#040506"
 SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
 MARKS = ("o", "s", "^", "D", "v", "P")
@@ -36,7 +36,7 @@ class Dot:
 def intervals(dots: Sequence[Dot], title: str) -> str | None:
     """A dot and an interval for each number, one below the other; an SVG.
 
-    Series are told apart by colour and mark. None if there is nothing to draw: fewer than two
+    Series are told apart by color and mark. None if there is nothing to draw: fewer than two
     numbers, or none that is finite.
     """
     rows = list(dict.fromkeys(dot.row for dot in dots))
@@ -137,7 +137,7 @@ def _figure(height: float) -> Any:
 
 
 def _svg(figure: Any, title: str) -> str:
-    """The figure without a size of its own, its colours those of the page."""
+    """The figure without a size of its own, its colors those of the page."""
     import matplotlib as mpl
 
     written = io.StringIO()
@@ -149,7 +149,7 @@ def _svg(figure: Any, title: str) -> str:
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = svg.replace(INK, "var(--ink)").replace(GRID, "var(--grid)")
-    for number, colour in enumerate(SERIES, 1):
-        svg = svg.replace(colour, f"var(--s{number})")
+    for number, color in enumerate(SERIES, 1):
+        svg = svg.replace(color, f"var(--s{number})")
     label = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)

@@ -1,4 +1,4 @@
-"""The look of reports; series have colours that colour-blind people tell apart, and marks."""
+"""The look of reports; series have colors that color-blind people tell apart, and marks."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def sign_flips(
     resamples: int = 9_999,
     seed: int = 0,
 ) -> Significance:
-    """Test whether paired differences are centred within a margin, by turning their signs round.
+    """Test whether paired differences are centered within a margin, by turning their signs round.
 
     The differences are the sampling units: one for each template, prompt or model, each of them the
     mean of what belongs to it.
@@ -92,10 +92,10 @@ def sign_flips(
     Parameters
     ----------
     differences
-        One number for each unit. They are taken to be symmetric about their centre.
+        One number for each unit. They are taken to be symmetric about their center.
     margin
         What does not count as a difference. Exact probabilities make tiny differences significant;
-        a margin says what matters. With ``"two-sided"`` the hypothesis is that the centre is at
+        a margin says what matters. With ``"two-sided"`` the hypothesis is that the center is at
         most so far from 0, and rejected if either side of it is at half the level.
     alternative, resamples, seed
         As in :func:`permutation`.
@@ -131,7 +131,7 @@ def sign_flips(
 
 
 def _flipped(values: Floats, alternative: str, number: int, seed: int | None) -> Significance:
-    """The one-sided test that the centre is 0; the same signs for the same seed."""
+    """The one-sided test that the center is 0; the same signs for the same seed."""
     found = np.concatenate(
         [(signs * values).mean(axis=1) for signs in _signs(len(values), number, seed)]
     )
