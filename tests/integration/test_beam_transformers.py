@@ -87,7 +87,7 @@ def test_beams(seed: int, pattern: str, beams: int, count: int) -> None:
     assert compared >= min(count, sum(g.complete for g in found))
 
 
-def test_the_cases_have_whole_texts() -> None:
+def test_the_cases_contain_complete_members() -> None:
     """Else the comparison above would compare cut texts only."""
     counts = []
     for seed in range(4):

@@ -168,7 +168,7 @@ def is_safe(value: Any) -> bool:
 
 @LAWS
 @given(SCHEMAS, st.sampled_from(["schema", "any"]), st.integers(0, 10**6))
-def test_what_is_drawn_is_an_instance(schema: Any, order: str, seed: int) -> None:
+def test_random_members_are_instances(schema: Any, order: str, seed: int) -> None:
     language = compiled(schema, order)
     if language is None or language.is_empty():
         return

@@ -43,7 +43,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_masks_along_nested_texts_allow_what_can_be_read(name: str) -> None:
+def test_masks_in_nested_input_allow_exactly_the_readable_tokens(name: str) -> None:
     language, text = TEXTS[name]
     assert isinstance(language, Grammar)
     tokens = [bytes([byte]) for byte in range(256)] + [piece.encode() for piece in PIECES]
