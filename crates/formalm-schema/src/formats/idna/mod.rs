@@ -1,8 +1,7 @@
-//! Internationalized host names (RFC 5890 to 5893): ASCII labels, U-labels and A-labels.
+//! Host names: labels of ASCII, and those of other characters as RFC 5890 to 5893 have them.
 //!
-//! A custom recognizer reads U-labels (`u_labels.rs`). A-labels are decoded from Punycode and then
-//! read by the same recognizer (`a_labels.rs`). A-labels in the hosts of URLs follow UTS #46
-//! (`uts46.rs`).
+//! Labels of other characters are read by a recognizer (`letters.rs`), encoded ones are decoded and
+//! read by the same (`encoded.rs`). Encoded labels in the hosts of URLs follow UTS #46 (`uts46.rs`).
 
 mod a_labels;
 mod host_names;

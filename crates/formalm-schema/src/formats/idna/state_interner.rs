@@ -34,8 +34,7 @@ impl<T: Clone + Eq + Hash> StateInterner<T> {
         self.0.lock().0[id as usize].clone()
     }
 
-    /// Returns how often a process fork lost all states, as
-    /// [`losses`](formalm_automata::CharRecognizer::losses) does.
+    /// How often all places were lost, see [`Recognizer::losses`].
     pub(in crate::formats) fn losses(&self) -> u32 {
         self.0.losses()
     }
