@@ -1,4 +1,4 @@
-"""Two tokens are neighbors within a piece iff merging their text gives the two again."""
+"""Two tokens are adjacent in a pre-token iff merging their text gives the two again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where real pre-tokenizers cut text, exhaustively over short texts."""
+"""Boundaries of real pre-tokenizers, exhaustively over short strings."""
 
 from __future__ import annotations
 

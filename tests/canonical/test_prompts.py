@@ -1,4 +1,4 @@
-"""Texts that go on from a prompt in canonical tokens: what the tokenizer makes of both together."""
+"""Canonical continuations of a prompt: the tokenizer's encoding of both together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical tokens of schemas, whose names and items make a state of every text."""
+"""Canonical tokens of schemas whose names and items make a state of every input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special tokens among canonical ones: each text between them is as the tokenizer writes it."""
+"""Special tokens among canonical ones: each string between them is encoded separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our beam search beside the one of transformers, on the same model, inside the same language."""
+"""Our beam search against that of transformers, on the same model and language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks of schemas keep no more than the text comes to, whatever they look at ahead of it."""
+"""Masks of schemas keep no state that only a look-ahead visited."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Indentation beside Lark's Indenter and Python's own parser."""
+"""Indentation against Lark's Indenter and Python's own parser."""
 
 from __future__ import annotations
 

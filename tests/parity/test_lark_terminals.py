@@ -1,4 +1,4 @@
-"""Which terminal of several is read, beside Lark's contextual lexer."""
+"""The priority of terminals, against Lark's contextual lexer."""
 
 from __future__ import annotations
 

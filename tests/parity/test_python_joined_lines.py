@@ -1,4 +1,4 @@
-"""Lines of Python that a backslash joins, beside Python's own parser, over all short texts."""
+"""Python lines joined by a backslash, against Python's own parser, over all short strings."""
 
 from __future__ import annotations
 

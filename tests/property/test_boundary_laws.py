@@ -1,4 +1,4 @@
-"""Where what is given ends: between tokens, or within one that is written again."""
+"""The end of `given`: between tokens, or inside one that is healed."""
 
 import math
 from collections import Counter

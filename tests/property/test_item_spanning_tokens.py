@@ -1,4 +1,4 @@
-"""Masks where items must be distinct: tokens may have several whole items in them."""
+"""Masks of distinct items, with tokens that contain several whole items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks in strings that patterns read: by their own machines, kept beside the vocabulary."""
+"""Masks inside strings with patterns, cached with the vocabulary."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Blanks of schemas: exactly those that :func:`json.dumps` writes, or so many in each gap."""
+"""Whitespace of schemas: exactly that of :func:`json.dumps`, or up to a maximum in each gap."""
 
 from __future__ import annotations
 

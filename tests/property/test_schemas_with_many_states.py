@@ -1,4 +1,4 @@
-"""Masks where states are as many as texts are as defined: host names, patterns, distinct items."""
+"""Masks of schemas that make a state of every input: host names, patterns, distinct items."""
 
 import json
 import random

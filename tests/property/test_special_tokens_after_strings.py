@@ -1,4 +1,4 @@
-"""Bytes that no text has, beside texts of any characters."""
+"""Special tokens, whose bytes no valid UTF-8 contains, after strings of any characters."""
 
 from __future__ import annotations
 

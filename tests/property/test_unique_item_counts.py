@@ -1,4 +1,4 @@
-"""Items that must be distinct, of values that are few: by counting all arrays."""
+"""Distinct items over few values, by counting all arrays."""
 
 import json
 from itertools import combinations, product

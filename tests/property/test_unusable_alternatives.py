@@ -1,4 +1,4 @@
-"""Alternatives that the longest lexemes make unusable, beside all short members."""
+"""Alternatives that longest-match lexing makes unusable, against all short members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that must not say more than the answers: open answers, fillings, unfinished runs."""
+"""Reported numbers never claim more than the answers: open answers, slot values, aborted runs."""
 
 import sqlite3
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rows of facts, scores, free texts, oracles: against their definitions on models small enough."""
+"""Rows of facts, scores, free text and oracles, against their definitions on small models."""
 
 import json
 import math

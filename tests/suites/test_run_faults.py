@@ -1,4 +1,4 @@
-"""What goes wrong with a run from outside: damaged files, locks, room, missing packages, kills.
+"""External faults of a run: damaged files, locks, full disks, missing packages, kills.
 
 Everything is asked on the command line, in processes of their own, as users meet it: an error of a
 suite is exit code 2 and a message that names the file, never 1, which says that a demand failed.

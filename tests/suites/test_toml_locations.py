@@ -1,4 +1,4 @@
-"""Spans of TOML texts: what stands there, read by itself, is what the text says there."""
+"""Spans of TOML keys: the text at a span parses to the value of the key."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Where a decoding rule applies, and how exact it is."""
+"""The parts of a sequence that a decoding rule applies to, and its exactness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are read at once leave nothing behind that hinders others."""
+"""Input that is read in one run leaves no memory in use that others need."""
 
 from functools import partial
 from random import Random

@@ -1,4 +1,4 @@
-"""What is refused or noted in a grammar, with the advice that fits."""
+"""Refusals and notes about grammars, with their hints."""
 
 from __future__ import annotations
 

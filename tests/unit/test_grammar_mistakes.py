@@ -1,4 +1,4 @@
-"""Mistakes in grammars, what has no end in them, and marks around their text."""
+"""Mistakes in grammars, endless expansion, and byte order marks."""
 
 import re
 from time import thread_time

@@ -1,4 +1,4 @@
-"""What is easily read as something else in Lark, EBNF and GBNF."""
+"""Easily misread syntax of Lark, EBNF and GBNF."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Languages of other kinds within the rules of a grammar."""
+"""Sublanguages: languages of other kinds inside the rules of a grammar."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Lines and blocks that are told by indentation."""
+"""Lines and blocks that indentation delimits."""
 
 import pickle
 

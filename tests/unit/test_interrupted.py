@@ -1,4 +1,4 @@
-"""Ctrl-C leaves what is proven, and progress is told, in scores and distortions."""
+"""Ctrl-C keeps what is proven, and scores and distortions report their progress."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What is looked at beyond a text leaves nothing behind: kept states are those of texts read."""
+"""A look-ahead keeps no states: the states kept are those of the input read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What combinations with grammars and schemas capture."""
+"""Captures of combinations with grammars and schemas."""
 
 import random
 from itertools import product

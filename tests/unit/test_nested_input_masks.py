@@ -1,4 +1,4 @@
-"""Masks deep in a text: what is remembered of places that look alike must hold for all of them."""
+"""Masks in deeply nested input: cached masks hold for every state that shares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a parser cannot tell, and what it is as an object; all drivers take it."""
+"""Questions that a parser cannot answer, its behavior as an object, and all drivers on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dialects changed over time, and the properties of characters that they name."""
+"""Changes of pattern dialects over time, and the character properties that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of Rust's ``regex`` crate, beside Pydantic, which validates with that crate."""
+"""Patterns of Rust's ``regex`` crate, against Pydantic, which validates with that crate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distinct items some of which must, or must not, be of a kind: by all arrays there are."""
+"""`contains` with distinct items, against all arrays."""
 
 import json
 from collections.abc import Sequence

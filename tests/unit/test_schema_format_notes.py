@@ -1,4 +1,4 @@
-"""What is told of formats that depend on a version, or have no limit."""
+"""Notes about formats that depend on a version or have no maximum length."""
 
 from formalm import JsonSchema
 

@@ -1,4 +1,4 @@
-"""Keywords that name a schema, its draft and its parts: told of or refused, never passed over."""
+"""Keywords that identify a schema, its draft and its parts are noted or refused, never ignored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Numbers of schemas: far beyond what a processor counts in, and far to look for."""
+"""Numbers in schemas beyond 64 bits, and numbers that take a long search."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a report says of every path of a schema."""
+"""The report about every path of a schema."""
 
 import json
 

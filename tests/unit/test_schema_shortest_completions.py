@@ -1,4 +1,4 @@
-"""Short completions of schemas: found where much is owed, and nothing is used up by looking."""
+"""Shortest completions of schemas: found with many required properties, without using up limits."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Distinct items within alternatives and in arrays of few places, by all arrays there are."""
+"""Distinct items inside alternatives and in short arrays, against all arrays."""
 
 import json
 from itertools import product

@@ -1,4 +1,4 @@
-"""What is no schema is refused, what is ignored is told of, and meta-schemas are known."""
+"""Invalid schemas are refused, ignored keywords are noted, and meta-schemas are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks as arrays that are not copied: right at every position, shared, never written to."""
+"""Masks as shared, read-only arrays, equal to the mask at every position."""
 
 import random
 import warnings

@@ -1,4 +1,4 @@
-"""Structures: free text with sections, taken apart by parsers that know nothing of ours."""
+"""Structures: free text with sections, parsed by independent parsers."""
 
 import pickle
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Values of Python types: what their JSON is, and what has none."""
+"""Values of Python types: their JSON, and values without any."""
 
 import base64
 import enum

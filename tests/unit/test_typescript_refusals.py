@@ -1,4 +1,4 @@
-"""What is no TypeScript, what is not supported, and what would take too long: with its place."""
+"""TypeScript that is invalid, unsupported or too expensive is refused with its location."""
 
 from __future__ import annotations
 
