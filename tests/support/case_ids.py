@@ -13,7 +13,9 @@ MAX_LENGTH = 60
 """Maximum length of an id, in characters; longer ones are cut. Chosen to fit on a line."""
 
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-NAMED_BY_PYTEST = (str, bytes, bool, int, float, complex, type, enum.Enum, re.Pattern)
+NAMED_BY_PYTEST = (bool, int, float, complex, type, enum.Enum, re.Pattern)
+LONG_STRING = 100
+"""Length beyond which pytest numbers a string."""
 
 
 def readable_id(value: object) -> str | None:
@@ -24,7 +26,9 @@ def readable_id(value: object) -> str | None:
     """
     if value is None or isinstance(value, NAMED_BY_PYTEST):
         return None
-    text = describe(value)
+    if isinstance(value, str | bytes) and len(value) <= LONG_STRING:
+        return None
+    text = value if isinstance(value, str) else describe(value)
     return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
 
 
