@@ -28,7 +28,8 @@ def readable_id(value: object) -> str | None:
         return None
     if isinstance(value, str | bytes) and len(value) <= LONG_STRING:
         return None
-    text = value if isinstance(value, str) else describe(value)
+    text = ascii(value)[1:-1] if isinstance(value, str) else describe(value)
+    text = text.encode("ascii", "backslashreplace").decode()
     return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
 
 
