@@ -110,7 +110,7 @@ def items_of(
         item_of(question, templates[name], slots, values, label, row)
         for question in asked
         for name in question.templates
-        for label, row in _labelled(question, rows)
+        for label, row in _labeled(question, rows)
         for values in _combinations(question, slots)
     ]
 
@@ -160,12 +160,12 @@ def _up_to(name: str, template: Template, fixed: Mapping[str, str]) -> str:
     return text.rstrip()
 
 
-def _labelled(
+def _labeled(
     question: Question, rows: Mapping[str, Rows]
 ) -> Iterator[tuple[str | None, Mapping[str, str]]]:
     if question.rows is None:
         return iter([(None, NO_ROW)])
-    return iter(rows[question.rows].labelled())
+    return iter(rows[question.rows].labeled())
 
 
 def _combinations(question: Question, slots: Mapping[str, Slot]) -> Iterator[dict[str, str]]:
