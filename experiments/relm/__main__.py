@@ -12,7 +12,7 @@ from experiments.relm.edits import figure_9
 from formalm.cli.options import chosen_model
 from formalm.reports import write_report
 from formalm.suites import Suite, run_suite
-from formalm.suites.rows import read_lines
+from formalm.suites.fact_rows import read_lines
 
 MODEL_FREE = {"figure_9": ("Steps drawn evenly put edits to the front.", figure_9)}
 

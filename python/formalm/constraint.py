@@ -8,12 +8,12 @@ from typing import Literal, TypedDict
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
-from formalm.automata.texts import checked_integer, checked_seconds
+from formalm.automata.encoding import checked_integer, checked_seconds
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.languages.report import Report, grammar_notes, schemas_within
-from formalm.languages.special import special_tokens_of, spelled
+from formalm.languages.special_tokens import special_tokens_of, spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, TokenError
-from formalm.vocabulary.canonical import Space
+from formalm.vocabulary.canonical import LeadingSpace
 from formalm.vocabulary.parts import token_ids as _integers
 
 __all__ = ["Continuation", "Rest", "begun", "check_heal", "continuation"]
@@ -62,7 +62,7 @@ class Rest(Constraint):
     __slots__ = ("_front", "_space", "_whole")
     _begins = False
 
-    def __init__(self, whole: Constraint, front: bytes, space: Space | None = None) -> None:
+    def __init__(self, whole: Constraint, front: bytes, space: LeadingSpace | None = None) -> None:
         self._whole, self._front, self._space = whole, front, space
         tokenization, width, memory_limit_bytes, state_limit = whole._key
         super().__init__(

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.texts import SPECIAL, checked_seconds, shown_bytes, shown_text
-from formalm.languages.derivations import Derivations, Expected
+from formalm.automata.encoding import SPECIAL, checked_seconds, shown_bytes, shown_text
+from formalm.languages.grammar_queries import Expected, GrammarQueries
 
 if TYPE_CHECKING:
     from formalm.constraint import Constraint
@@ -286,7 +286,7 @@ class Matcher:
         refusal, viable, token, expected, _ = self.core.explain(token_id)
         language = self.constraint.language
         terminals: tuple[Expected, ...] = ()
-        if isinstance(language, Derivations) and refusal not in ("ended", "special"):
+        if isinstance(language, GrammarQueries) and refusal not in ("ended", "special"):
             terminals = language.expected(self.text + (token or b"")[:viable])
         text = self._sentence(token_id, refusal, viable, token or b"", expected)
         if terminals and refusal in ("not viable", "not a member") and expected:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.canonical.real import NAMES, Case, load, quick_and_slow
+from tests.canonical.tokenizer_files import NAMES, Case, load, quick_and_slow
 
 
 @pytest.fixture(scope="session", params=quick_and_slow())

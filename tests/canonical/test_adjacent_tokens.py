@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.canonical.real import Case, needs_files
+from tests.canonical.tokenizer_files import Case, needs_files
 
 pytestmark = needs_files
 COUNTS = [20_000, pytest.param(1_000_000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]

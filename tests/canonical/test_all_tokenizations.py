@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from tests.canonical.cases import by_bytes, tokenizations
-from tests.canonical.real import Case, needs_files
+from tests.canonical.small_tokenizers import by_bytes, tokenizations
+from tests.canonical.tokenizer_files import Case, needs_files
 
 pytestmark = needs_files
 ALPHABETS = {

@@ -7,7 +7,7 @@ from math import log
 import pytest
 
 from formalm import Constraint, Regex, Vocabulary
-from tests.canonical.real import NAMES, load
+from tests.canonical.tokenizer_files import NAMES, load
 
 NAME = "mistral-v1-32k"
 pytestmark = pytest.mark.skipif(NAME not in NAMES, reason=f"no {NAME} in ../shared/tokenizers")

@@ -13,8 +13,8 @@ from formalm import ArgumentError, Choice, LimitError, Query, Regex, TableModel,
 from formalm.drivers.divergence import between
 from formalm.probability import distortion
 from formalm.query import Decoding, Limits
-from tests.canonical.cases import trained
-from tests.canonical.real import NAMES, load
+from tests.canonical.small_tokenizers import trained
+from tests.canonical.tokenizer_files import NAMES, load
 
 ARTICLE = "mistral-v1-32k"
 

@@ -10,9 +10,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from formalm import Constraint, FunctionModel, Grammar, Regex, Vocabulary, generate
 from formalm.grammars import JSON
-from tests.canonical.cases import encode_raw, trained
-from tests.canonical.real import NAMES, load, quick_and_slow
-from tests.canonical.test_trained import PIECES
+from tests.canonical.small_tokenizers import encode_raw, trained
+from tests.canonical.test_trained_tokenizers import PIECES
+from tests.canonical.tokenizer_files import NAMES, load, quick_and_slow
 
 KINDS = ["gpt2", "cl100k isolated False", "digits"]
 NESTED = Grammar(

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from formalm import Constraint, Regex
-from tests.canonical.cases import LANGUAGES, members, sequences
-from tests.canonical.real import Case, needs_files
+from tests.canonical.small_tokenizers import LANGUAGES, members, sequences
+from tests.canonical.tokenizer_files import Case, needs_files
 
 pytestmark = needs_files
 MORE = [

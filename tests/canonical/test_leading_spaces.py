@@ -25,7 +25,7 @@ from formalm import (
     search,
 )
 from formalm.continuations import continuation
-from tests.canonical.cases import sequences
+from tests.canonical.small_tokenizers import sequences
 
 SCHEMES = ["first", "always", "never", "normalizer"]
 LANGUAGES: list[Language] = [

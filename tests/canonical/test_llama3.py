@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from formalm import Constraint, Grammar
-from tests.canonical.real import Case
+from tests.canonical.tokenizer_files import Case
 
 LONG = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

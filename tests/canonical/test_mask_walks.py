@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from formalm import Constraint, Regex
-from tests.canonical.real import Case, needs_files
+from tests.canonical.tokenizer_files import Case, needs_files
 
 pytestmark = needs_files
 FIELD = r'"[a-zA-Z\' \n0-9é]{0,12}"'

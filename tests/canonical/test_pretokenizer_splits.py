@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tests.canonical.real import Case, needs_files
+from tests.canonical.tokenizer_files import Case, needs_files
 
 pytestmark = needs_files
 ALPHABETS = ["a1 \n'sB/é", "a \n\tあ\u0301.ſA"]

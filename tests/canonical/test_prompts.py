@@ -11,8 +11,8 @@ from tokenizers import pre_tokenizers
 from formalm import Constraint, Regex, StringLiteral, TokenError, Vocabulary
 from formalm.continuations import continuation
 from formalm.errors import ArgumentError
-from tests.canonical.cases import TEXT, members, sequences, trained
-from tests.canonical.test_trained import PIECES
+from tests.canonical.small_tokenizers import TEXT, members, sequences, trained
+from tests.canonical.test_trained_tokenizers import PIECES
 
 PROMPTS = [
     "",

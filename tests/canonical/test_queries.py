@@ -26,7 +26,7 @@ from formalm import (
 )
 from formalm.models.canary import canary
 from formalm.query import plan
-from tests.canonical.cases import members, trained
+from tests.canonical.small_tokenizers import members, trained
 
 PROMPT = "In the end,"
 LANGUAGES = [

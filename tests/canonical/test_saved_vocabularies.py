@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 
 from formalm import ArgumentError, Constraint, Regex, Vocabulary, VocabularyError
 from formalm.vocabulary import canonical
-from tests.canonical.cases import check_language, trained
-from tests.canonical.test_trained import PIECES, shuffled, with_fallback
+from tests.canonical.small_tokenizers import check_language, trained
+from tests.canonical.test_trained_tokenizers import PIECES, shuffled, with_fallback
 
 
 def added() -> Tokenizer:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from formalm import Constraint, JsonSchema, Vocabulary
-from tests.canonical.cases import encode_raw, trained
-from tests.canonical.real import NAMES, load, quick_and_slow
-from tests.canonical.test_trained import PIECES
+from tests.canonical.small_tokenizers import encode_raw, trained
+from tests.canonical.test_trained_tokenizers import PIECES
+from tests.canonical.tokenizer_files import NAMES, load, quick_and_slow
 
 KINDS = ["gpt2", "cl100k isolated False", "digits"]
 SCHEMAS: list[Any] = [

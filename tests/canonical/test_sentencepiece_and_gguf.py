@@ -15,8 +15,8 @@ import sentencepiece
 from tokenizers import Tokenizer
 
 from formalm import Constraint, Regex, Vocabulary, VocabularyError
-from tests.canonical.cases import LANGUAGES, TEXT, trained
-from tests.canonical.test_trained import PIECES
+from tests.canonical.small_tokenizers import LANGUAGES, TEXT, trained
+from tests.canonical.test_trained_tokenizers import PIECES
 from tests.parity.canonical_checks import adversarial, check, check_texts
 from tests.unit.test_vocabulary_sentencepiece import field, varint
 

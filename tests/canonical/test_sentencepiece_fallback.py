@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from tests.canonical.cases import by_bytes, tokenizations
-from tests.canonical.real import NAMES, Case, load, quick_and_slow
+from tests.canonical.small_tokenizers import by_bytes, tokenizations
+from tests.canonical.tokenizer_files import NAMES, Case, load, quick_and_slow
 
 PIECES = [name for name in NAMES if name.startswith(("llama2", "mistral"))]
 pytestmark = pytest.mark.skipif(not PIECES, reason="no such files in ../shared/tokenizers")

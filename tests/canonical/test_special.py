@@ -19,8 +19,8 @@ from formalm import (
     Vocabulary,
     VocabularyError,
 )
-from formalm.automata.texts import shown_text
-from tests.canonical.cases import PIECES, trained
+from formalm.automata.encoding import shown_text
+from tests.canonical.small_tokenizers import PIECES, trained
 
 CALL, DONE = SpecialToken("<|call|>"), SpecialToken("<|done|>")
 WORD = Regex("(the| The|\\n|1| ){0,3}")

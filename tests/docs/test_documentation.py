@@ -55,7 +55,7 @@ def test_the_readme_runs() -> None:
 
 def test_the_page_of_formats_names_every_field(tmp_path: Path) -> None:
     from formalm import Query, TableModel, Vocabulary, search
-    from formalm.drivers.arrow import KINDS
+    from formalm.drivers.record_arrow import KINDS
     from formalm.records import Records
 
     page = (README.parent / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")

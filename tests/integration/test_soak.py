@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from tokenizers import pre_tokenizers
 
-from tests.canonical.cases import trained
-from tests.support.kinds import CASES, Kind
+from tests.canonical.small_tokenizers import trained
+from tests.support.languages_of_every_kind import CASES, Kind
 from tests.support.processes import ROOT, needs_limits, run_python
 from tests.support.soak import Soak, Tenth, run
 

@@ -11,7 +11,7 @@ from tokenizers import pre_tokenizers
 
 from formalm import Constraint, Regex, TokenError, Vocabulary, from_transformers, generate
 from formalm.integrations import logits_processors
-from tests.canonical.cases import trained
+from tests.canonical.small_tokenizers import trained
 from tests.integration.transformers_models import tiny
 
 torch.set_num_threads(1)

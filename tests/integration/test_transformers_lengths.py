@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from formalm import LimitError, ModelError, from_transformers
-from formalm.models.transformers import lengths
-from formalm.models.transformers.network import CACHES
+from formalm.models.transformers import length_limits
+from formalm.models.transformers.forward_pass import CACHES
 from tests.integration.transformers_models import HIDDEN, VOCABULARY, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")
@@ -65,7 +65,7 @@ PHI3 = {"original_max_position_embeddings": 16, "rope_parameters": LONGROPE}
 PHIMOE = {**LONGROPE, "short_mscale": 1.2, "long_mscale": 1.5}
 
 
-@pytest.mark.parametrize("reach", [4, lengths.LONGEST])
+@pytest.mark.parametrize("reach", [4, length_limits.LONGEST])
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -77,7 +77,7 @@ PHIMOE = {**LONGROPE, "short_mscale": 1.2, "long_mscale": 1.5}
 def test_longrope_switches_with_the_prefix_alone(
     kind: str, options: dict[str, Any], reach: int, monkeypatch
 ) -> None:
-    monkeypatch.setattr(lengths, "LONGEST", reach)
+    monkeypatch.setattr(length_limits, "LONGEST", reach)
     model = opened(built(kind, **HIDDEN, **options))
     assert (model.is_padded, model.is_cached, model.switches) == (True, True, (16,))
     check_every_way(model)
@@ -96,10 +96,10 @@ def test_a_model_that_chooses_places_in_the_padded_row(size: int) -> None:
     check_every_way(model)
 
 
-@pytest.mark.parametrize("reach", [4, lengths.LONGEST])
+@pytest.mark.parametrize("reach", [4, length_limits.LONGEST])
 def test_a_cache_that_is_wrong_beyond_the_window_is_found_out(reach: int, monkeypatch) -> None:
     """Seen in longer prefixes, or else with the window narrowed."""
-    monkeypatch.setattr(lengths, "LONGEST", reach)
+    monkeypatch.setattr(length_limits, "LONGEST", reach)
     options = {**WIDE, "ffn_dim": 48, "head_dim": 8, "sliding_window": 12}
     network = built("MoshiConfig", **options)
     model = opened(network)
@@ -110,7 +110,7 @@ def test_a_cache_that_is_wrong_beyond_the_window_is_found_out(reach: int, monkey
     check_every_way(model)
 
 
-@pytest.mark.parametrize("reach", [4, lengths.LONGEST])
+@pytest.mark.parametrize("reach", [4, length_limits.LONGEST])
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -131,7 +131,7 @@ def test_a_cache_that_is_wrong_beyond_the_window_is_found_out(reach: int, monkey
 def test_windows_that_are_kept_leave_the_cache_alone(
     kind: str, options: dict[str, Any], reach: int, monkeypatch
 ) -> None:
-    monkeypatch.setattr(lengths, "LONGEST", reach)
+    monkeypatch.setattr(length_limits, "LONGEST", reach)
     model = opened(built(kind, **HIDDEN, **options))
     assert (model.is_padded, model.is_cached) == (True, True), model.notes
     assert len(model.notes) == (reach == 4)
@@ -139,13 +139,13 @@ def test_windows_that_are_kept_leave_the_cache_alone(
 
 
 def test_a_window_that_cannot_be_narrowed_is_named(monkeypatch) -> None:
-    monkeypatch.setattr(lengths, "LONGEST", 4)
+    monkeypatch.setattr(length_limits, "LONGEST", 4)
     network = tiny("mistral-window", sliding_window=12)
     monkeypatch.setattr(network.config, "_attn_implementation_internal", "flash_attention_2")
-    windows = lengths.windows_of(network, 64)
+    windows = length_limits.windows_of(network, 64)
     assert (windows.narrowed, windows.unseen) == ({}, {"sliding_window": 12})
     # One that no text can exceed is none.
-    assert not lengths.windows_of(network, 12).unseen
+    assert not length_limits.windows_of(network, 12).unseen
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from formalm import (
 )
 from formalm.models import IncrementalModel, LanguageModel
 from formalm.models.canary import WEIGHTS, canary
-from formalm.models.transformers.network import CACHES
+from formalm.models.transformers.forward_pass import CACHES
 from tests.integration.transformers_models import MODELS, VOCABULARY, WIDTH, byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")
@@ -289,9 +289,9 @@ def test_lengths_of_contexts() -> None:
 
 
 def test_a_cache_of_an_unknown_kind_is_not_used(monkeypatch) -> None:
-    from formalm.models.transformers import cache
+    from formalm.models.transformers import kv_cache
 
-    monkeypatch.setattr(cache, "ATTENTION", set())
+    monkeypatch.setattr(kv_cache, "ATTENTION", set())
     model = from_transformers(tiny("llama"), vocabulary=VOCABULARY)
     assert not model.is_cached
     state = model.extend([model.start([1, 2])], [3])[0]

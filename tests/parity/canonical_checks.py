@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from formalm import Constraint, LanguageError, Regex, Vocabulary
-from tests.canonical.cases import members, sequences
+from tests.canonical.small_tokenizers import members, sequences
 
 Encode = Callable[[str], Sequence[int]]
 

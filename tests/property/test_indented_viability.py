@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from formalm import LanguageError, LimitError, Regex
-from tests.property.random_outlines import outline
+from tests.property.random_indented_grammars import outline
 
 TEXTS = ["".join(text) for count in range(6) for text in product("xt\n ", repeat=count)]
 PATTERNS = [None, "(?s).*x", "[^t]*", "(?s).{0,4}", "(?s)x.*"]

@@ -23,8 +23,8 @@ from formalm import (
     Vocabulary,
     _core,
 )
-from tests.canonical.cases import trained
-from tests.support.kinds import BY_NAME, CASES, KINDS, Kind
+from tests.canonical.small_tokenizers import trained
+from tests.support.languages_of_every_kind import BY_NAME, CASES, KINDS, Kind
 
 STEPS = 40
 #: Fragments that join values and names, as tokens of real vocabularies do.

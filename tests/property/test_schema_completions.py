@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formalm import CallFormat, Constraint, JsonSchema, LimitError, ToolCalls, Vocabulary
-from formalm.drivers.finish import Finish
+from formalm.drivers.finish_steering import FinishSteering
 
 sys.path.append(str(Path(__file__).parent))
 from test_schema_laws import SCHEMAS, compiled
@@ -98,7 +98,7 @@ def test_walks_within_a_budget_end_in_members(schema: Any, more: int, seed: int)
     if any(note.effect != "exact" for note in language.notes):
         return
     constraint, random = Constraint(language, SINGLE), Random(seed)
-    matcher, finish = constraint.matcher(), Finish(constraint)
+    matcher, finish = constraint.matcher(), FinishSteering(constraint)
     try:
         enough = constraint.core.shortest_token_ids(matcher.core, 40)
         if enough is None:
@@ -183,7 +183,7 @@ def test_names_and_counts_do_not_make_states_without_end(schema: Any) -> None:
     matcher, before = constraint.matcher(), language.automaton().state_count
     for step in range(30):
         mask = np.array(matcher.mask())
-        Finish(constraint).restrict(matcher, mask, 400)
+        FinishSteering(constraint).restrict(matcher, mask, 400)
         matcher.advance(int(np.flatnonzero(mask)[(step * 7919) % int(mask.sum())]))
     assert language.automaton().state_count - before < 60_000
 
@@ -211,7 +211,7 @@ def test_names_and_items_take_no_search_each(schema: Any) -> None:
     before = language.automaton().state_count
     for _ in range(30):
         mask = np.array(matcher.mask())
-        Finish(constraint).restrict(matcher, mask, 400)
+        FinishSteering(constraint).restrict(matcher, mask, 400)
         allowed = np.flatnonzero(mask).tolist()
         if not allowed:
             break
@@ -229,7 +229,7 @@ def test_names_within_calls_take_no_search_each() -> None:
     matcher = constraint.matcher()
     matcher.advance_bytes(b'<call>{"name":"look","arguments":{"ab')
     mask = np.array(matcher.mask())
-    Finish(constraint).restrict(matcher, mask, 400)
+    FinishSteering(constraint).restrict(matcher, mask, 400)
     assert mask[256 + len(TEXTS) :].all()
 
 
@@ -240,6 +240,6 @@ def test_completions_that_differ_by_token_are_refused() -> None:
     matcher = constraint.matcher()
     matcher.advance_bytes(b'["')
     with pytest.raises(LimitError) as raised:
-        Finish(constraint).restrict(matcher, np.array(matcher.mask()), 400)
+        FinishSteering(constraint).restrict(matcher, np.array(matcher.mask()), 400)
     assert raised.value.what == "states"
     assert "max_tokens" in str(raised.value)

@@ -8,7 +8,7 @@ import pytest
 
 from formalm import Choice, Constraint, Language, Regex, SpecialToken, StringLiteral, Vocabulary
 from formalm.reference.naive_mask import naive_mask
-from tests.unit.special_tokens import CASES, ID, TOKENS, VOCABULARY
+from tests.support.special_tokens import CASES, ID, TOKENS, VOCABULARY
 
 SIGN = {264: "\ue000", 265: "\ue001"}
 

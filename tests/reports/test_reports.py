@@ -24,7 +24,7 @@ from formalm.reports import (
 )
 from formalm.reports.page import document
 from formalm.suites import Run, Suite, run_suite
-from tests.suites.texts import MODEL, TINY, VOCABULARY
+from tests.suites.small_suites import MODEL, TINY, VOCABULARY
 
 OTHER = TableModel.random(VOCABULARY, seed=12, order=2)
 NASTY = TINY.replace('title = "Which letters follow?"', 'title = "<script>x</script> & \\"q\\""')
@@ -219,8 +219,8 @@ def test_every_number_is_computed_again_by_the_command(run: Run) -> None:
 
 def test_control_characters_of_texts_are_escapes_in_every_form() -> None:
     from formalm.reports.markdown import _cell, _plain
+    from formalm.reports.number_format import escape
     from formalm.reports.page import table
-    from formalm.reports.words import escape
 
     text = "a\x1b[31mb\x07\u202ec\x85d\u2028e\x00f"
     for shown in (_plain(text), _cell(text), escape(text), table(["of"], [[escape(text)]])):

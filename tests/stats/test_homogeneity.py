@@ -9,7 +9,7 @@ import pytest
 
 from formalm import ArgumentError, LimitError
 from formalm.stats import homogeneity
-from formalm.stats.tables import drawn_tables, every_table
+from formalm.stats.contingency_tables import drawn_tables, every_table
 
 SMALL = [[[3, 0], [0, 3]], [[2, 1], [1, 3]], [[2, 1, 0], [0, 1, 3]], [[2, 0], [1, 1], [0, 3]]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from formalm.suites import Step, Suite, run_suite
-from tests.suites.texts import MODEL, TINY
+from tests.suites.small_suites import MODEL, TINY
 
 
 class Slow:

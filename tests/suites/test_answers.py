@@ -9,7 +9,7 @@ import pytest
 from formalm import SuiteError
 from formalm.models.canary import facts
 from formalm.suites import Item, Suite, answer_of, evaluate
-from tests.suites.texts import BYTES, MODEL, TINY
+from tests.suites.small_suites import BYTES, MODEL, TINY
 
 END = len(BYTES)
 

@@ -459,10 +459,10 @@ def test_a_stopped_process_is_waited_for_aloud_and_a_killed_one_is_replaced(
     hold = textwrap.dedent("""
         import sys, time
         from pathlib import Path
-        from formalm.store import Claims
+        from formalm.store import ItemLocks
         from formalm.suites import Run
         run = Run(sys.argv[1])
-        with Claims(Path(sys.argv[1]) / "claims.lock").claim(run.keys[2]):
+        with ItemLocks(Path(sys.argv[1]) / "claims.lock").claim(run.keys[2]):
             print("holding", flush=True)
             time.sleep(600)
     """)

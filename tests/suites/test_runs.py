@@ -14,7 +14,7 @@ from formalm import ArgumentError, FunctionModel, SuiteError, TableModel
 from formalm.models.canary import WEIGHTS, load
 from formalm.models.fingerprints import model_description
 from formalm.suites import Run, Suite, run_suite
-from tests.suites.texts import MODEL, TINY, VOCABULARY
+from tests.suites.small_suites import MODEL, TINY, VOCABULARY
 
 SUITE = Suite.from_toml(TINY)
 SLOW = Path(__file__).with_name("slow_run.py")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formalm import SuiteError
-from formalm.store import Claims, Journal
+from formalm.store import ItemLocks, Journal
 
 
 def test_other_databases_are_left_alone(tmp_path: Path) -> None:
@@ -36,10 +36,10 @@ def test_entries_are_only_added(tmp_path: Path) -> None:
 
 
 def test_claims_are_of_one_process(tmp_path: Path) -> None:
-    claims = Claims(tmp_path / "claims")
+    claims = ItemLocks(tmp_path / "claims")
     code = (
-        "import sys; from pathlib import Path; from formalm.store import Claims\n"
-        "claims = Claims(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from formalm.store import ItemLocks\n"
+        "claims = ItemLocks(Path(sys.argv[1]))\n"
         "for key in sys.argv[2:]:\n"
         "    with claims.claim(key) as mine: print(mine)"
     )

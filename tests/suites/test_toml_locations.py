@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formalm.query.toml import toml_key, toml_value
-from formalm.suites.places import places_of
+from formalm.suites.toml_locations import toml_locations
 
 loads = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads
 
@@ -79,7 +79,7 @@ def headed(piece: str) -> list[str]:
 
 
 def check(text: str) -> None:
-    places = places_of(text)
+    places = toml_locations(text)
     for path, value in leaves(loads(text)):
         span = places.value(path)
         assert span is not None
@@ -98,7 +98,7 @@ def check(text: str) -> None:
 
 def test_every_toml_key_has_its_location() -> None:
     check(TEXT)
-    places = places_of(TEXT)
+    places = toml_locations(TEXT)
     assert TEXT[slice(*places.values["dotted", "a", "b.c", 3, "y", "z"])] == '"}"'
     assert TEXT[slice(*places.values["list", 1, "more", 0, "c"])] == "6"
     assert TEXT[slice(*places.value(("list", 0, "more", 1, "lacking")))] == "[[list.more]]"
@@ -124,7 +124,7 @@ VALUES = st.recursive(
 def test_written_files_keep_their_locations(data: dict[str, Any]) -> None:
     text = "".join(f"{toml_key(key)} = {toml_value(value)}\n" for key, value in data.items())
     assert loads(text) == data
-    places = places_of(text)
+    places = toml_locations(text)
     for path, value in leaves(data):
         assert loads("x = " + text[slice(*places.values[path])])["x"] == value
 

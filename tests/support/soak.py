@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from formalm import Constraint, Vocabulary, new_bitmask
-from tests.support.kinds import BY_NAME
+from tests.support.languages_of_every_kind import BY_NAME
 
 __all__ = ["Soak", "Tenth", "grow", "resident_bytes", "run"]
 

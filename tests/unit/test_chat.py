@@ -10,7 +10,7 @@ import pytest
 
 from formalm import ArgumentError, LimitError, Vocabulary, VocabularyError
 from formalm.models.canary import WEIGHTS
-from formalm.vocabulary import template as templates
+from formalm.vocabulary import chat_template as templates
 
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 USER = [{"role": "user", "content": "Hi"}]

@@ -21,7 +21,7 @@ from formalm.models.canary import WEIGHTS, canary  # noqa: E402
 from formalm.probability import distortion  # noqa: E402
 from formalm.query import Decoding  # noqa: E402
 from formalm.records import Records, rescore  # noqa: E402
-from tests.unit.served import serving  # noqa: E402
+from tests.support.completions_server import serving  # noqa: E402
 
 VOCABULARY = Vocabulary.from_tokens(
     [b"a", b"b", b"ab", None],

@@ -29,14 +29,12 @@ from formalm import (
     Parser,
     Regex,
     StringLiteral,
-    Vocabulary,
     grammars,
 )
 from formalm.constraint_cache import CacheEvent, ConstraintCache
 from formalm.constraint_keys import canonical_schema, description_of
 from tests.support.processes import needs_fork, needs_limits, run_python
-
-VOCABULARY = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
+from tests.support.tiny_models import BYTE_VOCABULARY
 
 SCHEMA = {
     "type": "object",
@@ -114,7 +112,7 @@ def in_threads(count: int, work: Callable[[], object]) -> list[object]:
 
 
 def test_the_same_description_is_compiled_once() -> None:
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     one = cache.constraint(SCHEMA)
     again = [
         dict(reversed(list(SCHEMA.items()))),
@@ -127,7 +125,7 @@ def test_the_same_description_is_compiled_once() -> None:
     assert (stats.compiles, stats.misses, stats.hits, stats.entries) == (1, 1, 3, 1)
     assert stats.bytes >= one.memory_bytes
     assert stats.compile_seconds > 0
-    assert one == Constraint(JsonSchema(SCHEMA), VOCABULARY)
+    assert one == Constraint(JsonSchema(SCHEMA), BYTE_VOCABULARY)
 
 
 DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
@@ -169,7 +167,7 @@ DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_descriptions_that_differ_have_different_keys(what: str) -> None:
     one, options, other, others = DIFFERENT[what]
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     first = cache.constraint(one, **options)
     assert cache.constraint(other, **others) is not first
     assert cache.constraint(one, **options) is first
@@ -190,16 +188,16 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("kind", ACCEPTED)
 def test_everything_that_constraint_accepts_is_accepted(kind: str) -> None:
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     one = cache.constraint(ACCEPTED[kind]())
     assert cache.constraint(ACCEPTED[kind]()) is one
-    expected = Constraint(ACCEPTED[kind](), VOCABULARY)
+    expected = Constraint(ACCEPTED[kind](), BYTE_VOCABULARY)
     assert (one.matcher().mask() == expected.matcher().mask()).all()
 
 
 @pytest.mark.parametrize("wrong", ["a text", b"bytes", 5, None, {"a": {1, 2}}, Regex])
 def test_objects_that_are_not_languages_are_refused(wrong: Any) -> None:
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     with pytest.raises((LanguageError, ArgumentError)):
         cache.constraint(wrong)
     assert cache.stats().compiles == 0
@@ -277,7 +275,7 @@ def test_descriptions_that_are_not_plain_have_no_digest() -> None:
 
 def test_a_thousand_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(0.3))
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     found = in_threads(1000, lambda: cache.constraint(SCHEMA))
     assert len({id(one) for one in found}) == 1
     assert compiling.count == 1
@@ -290,7 +288,7 @@ def test_tasks_compile_once_without_blocking_the_event_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(0.3))
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
 
     async def serve() -> tuple[int, float]:
         asks = [asyncio.ensure_future(cache.aconstraint(SCHEMA)) for _ in range(200)]
@@ -308,7 +306,7 @@ def test_tasks_compile_once_without_blocking_the_event_loop(
 
 def test_threads_and_tasks_share_a_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(0.2))
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     found: list[object] = []
     thread = threading.Thread(target=lambda: found.append(cache.constraint(SCHEMA)))
     thread.start()
@@ -321,7 +319,7 @@ def test_threads_and_tasks_share_a_compilation(monkeypatch: pytest.MonkeyPatch) 
 
 def test_cancelling_a_task_harms_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(0.2))
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
 
     async def serve() -> list[object]:
         asks = [asyncio.ensure_future(cache.aconstraint(SCHEMA)) for _ in range(10)]
@@ -350,7 +348,7 @@ def test_an_interrupt_lets_the_next_one_compile(monkeypatch: pytest.MonkeyPatch)
                 raise KeyboardInterrupt
 
     compiling = Compiling(monkeypatch, interrupt_the_first)
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     found = Counter(type(one) for one in in_threads(20, lambda: cache.constraint(SCHEMA)))
     assert found == {KeyboardInterrupt: 2, Constraint: 18}
     assert compiling.count == 3
@@ -361,7 +359,7 @@ def test_a_maker_that_vanished_is_replaced() -> None:
     """An interrupt may come where no handler is in force yet."""
     from formalm import constraint_cache
 
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     ask = constraint_cache._Ask(cache, None, {})
     ask.describe(SCHEMA)
     making, is_mine = cache._find(ask)  # type: ignore[misc]
@@ -388,7 +386,7 @@ HOSTILE: dict[str, tuple[Any, dict[str, Any], type[FormalmError]]] = {
 @pytest.mark.parametrize("what", HOSTILE)
 def test_errors_are_kept_for_a_while(what: str) -> None:
     language, options, kind = HOSTILE[what]
-    cache = ConstraintCache(VOCABULARY, error_seconds=0.15)
+    cache = ConstraintCache(BYTE_VOCABULARY, error_seconds=0.15)
     raised = []
     for _ in range(4):
         with pytest.raises(kind) as caught:
@@ -406,7 +404,7 @@ def test_errors_are_kept_for_a_while(what: str) -> None:
 
 
 def test_errors_need_not_be_kept() -> None:
-    cache = ConstraintCache(VOCABULARY, error_seconds=0)
+    cache = ConstraintCache(BYTE_VOCABULARY, error_seconds=0)
     for count in (1, 2):
         with pytest.raises(LanguageError):
             cache.constraint({"const": 1, "enum": [2]})
@@ -414,7 +412,7 @@ def test_errors_need_not_be_kept() -> None:
 
 
 def test_errors_of_many_descriptions_take_little_memory() -> None:
-    cache = ConstraintCache(VOCABULARY, memory_limit_bytes=1 << 20)
+    cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=1 << 20)
     for at in range(300):
         with pytest.raises(LanguageError):
             cache.constraint({"const": at, "enum": [-1]})
@@ -423,7 +421,7 @@ def test_errors_of_many_descriptions_take_little_memory() -> None:
 
 def test_who_waits_gets_the_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(0.2))
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     found = in_threads(50, lambda: cache.constraint({"const": 1, "enum": [2]}))
     assert {type(one) for one in found} == {LanguageError}
     assert compiling.count == 1
@@ -431,7 +429,7 @@ def test_who_waits_gets_the_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_waiting_ends_at_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(1.0))
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     thread = threading.Thread(target=lambda: cache.constraint(SCHEMA))
     thread.start()
     assert compiling.started.wait(10)
@@ -446,7 +444,7 @@ def test_waiting_ends_at_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_deadline_of_one_caller_does_not_bind_another() -> None:
     slow = JsonSchema({"const": {f"n{at}": [at] for at in range(1_500)}})
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     with pytest.raises(DeadlineError):
         cache.constraint(slow, timeout_seconds=0.001)
     with pytest.raises(DeadlineError):
@@ -458,7 +456,7 @@ def test_a_deadline_of_one_caller_does_not_bind_another() -> None:
 
 def test_memory_stays_within_the_limit() -> None:
     limit = 2 << 20
-    cache = ConstraintCache(VOCABULARY, memory_limit_bytes=limit)
+    cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=limit)
     for at in range(300):
         cache.constraint({"type": "object", "properties": {f"n{at}": {"maxLength": at % 50}}})
         assert cache._tables.bytes <= limit
@@ -470,7 +468,7 @@ def test_memory_stays_within_the_limit() -> None:
 
 
 def test_constraints_that_grow_are_evicted() -> None:
-    cache = ConstraintCache(VOCABULARY, memory_limit_bytes=1 << 20)
+    cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=1 << 20)
     grown = cache.constraint({"type": "object"})
     count = 0
     while grown.memory_bytes < 1 << 20:
@@ -489,7 +487,7 @@ def test_constraints_that_grow_are_evicted() -> None:
 
 
 def test_evicted_constraints_return_if_still_in_use_and_are_recompiled_otherwise() -> None:
-    cache = ConstraintCache(VOCABULARY, memory_limit_bytes=1)
+    cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=1)
     one = cache.constraint(SCHEMA)
     assert cache.stats().entries == 0
     matcher = one.matcher()
@@ -505,7 +503,7 @@ def test_evicted_constraints_return_if_still_in_use_and_are_recompiled_otherwise
 
 
 def test_constraints_nobody_asks_for_go_after_a_while() -> None:
-    cache = ConstraintCache(VOCABULARY, max_idle_seconds=0.1)
+    cache = ConstraintCache(BYTE_VOCABULARY, max_idle_seconds=0.1)
     cache.constraint(Regex("a"))
     assert cache.stats().entries == 1
     time.sleep(0.15)
@@ -516,7 +514,7 @@ def test_constraints_nobody_asks_for_go_after_a_while() -> None:
 
 
 def test_long_descriptions_are_refused() -> None:
-    cache = ConstraintCache(VOCABULARY, max_description_bytes=1000)
+    cache = ConstraintCache(BYTE_VOCABULARY, max_description_bytes=1000)
     assert cache.constraint({"const": "x" * 900}).memory_bytes
     long: list[Any] = [
         {"const": "x" * 1000},
@@ -535,7 +533,7 @@ def test_long_descriptions_are_refused() -> None:
 
 def test_events_report_hits_misses_and_evictions() -> None:
     events: list[CacheEvent] = []
-    cache = ConstraintCache(VOCABULARY, memory_limit_bytes=50_000, on_event=events.append)
+    cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=50_000, on_event=events.append)
     cache.constraint(Regex("a"))
     with pytest.raises(LanguageError):
         cache.constraint({"const": 1, "enum": [2]})
@@ -566,7 +564,7 @@ def test_a_failing_hook_affects_only_its_caller() -> None:
         if broken:
             raise RuntimeError(event.kind)
 
-    cache = ConstraintCache(VOCABULARY, on_event=hook)
+    cache = ConstraintCache(BYTE_VOCABULARY, on_event=hook)
     with pytest.raises(RuntimeError, match="miss"):
         cache.constraint(SCHEMA)
     with pytest.raises(RuntimeError, match="hit"):
@@ -591,13 +589,13 @@ def test_a_failing_hook_affects_only_its_caller() -> None:
 )
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(options))):
-        ConstraintCache(VOCABULARY, **options)
+        ConstraintCache(BYTE_VOCABULARY, **options)
 
 
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ArgumentError, match="vocabulary"):
         ConstraintCache([b"a"])  # type: ignore[arg-type]
-    cache = ConstraintCache(VOCABULARY)
+    cache = ConstraintCache(BYTE_VOCABULARY)
     with pytest.raises(
         ArgumentError, match="options must be those of Constraint, got tokenisation"
     ):
@@ -731,7 +729,7 @@ def test_interrupts_at_any_time_leave_nobody_waiting() -> None:
 
 
 def test_a_cached_constraint_does_not_wait_for_another_compilation() -> None:
-    cache = ConstraintCache(VOCABULARY, timeout_seconds=2.0)
+    cache = ConstraintCache(BYTE_VOCABULARY, timeout_seconds=2.0)
     kept = cache.constraint({"const": 0})
 
     def hard(number: int) -> JsonSchema:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
 from formalm.drivers.frontier import Frontier
-from formalm.drivers.queue import Queue
-from formalm.drivers.roots import encodings, roots_of
+from formalm.drivers.node_queue import NodeQueue
+from formalm.drivers.query_contexts import encodings, query_contexts
+from formalm.drivers.query_execution import QueryExecution
 from formalm.drivers.search import Search
-from formalm.drivers.sequences import Sequences
-from formalm.drivers.task import Task
-from formalm.drivers.trie import Trie
+from formalm.drivers.sequence_trie import SequenceTrie
+from formalm.drivers.token_search import TokenSearch
 from formalm.models import Session
 from formalm.query import Decoding
 from formalm.query.decoding import best
@@ -32,8 +32,8 @@ MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
     st.integers(1, 5),
 )
 def test_a_queue_gives_the_best_first(steps: list, head: int) -> None:
-    trie = Trie()
-    queue = Queue(trie, head)
+    trie = SequenceTrie()
+    queue = NodeQueue(trie, head)
     root = trie.add_root(0.0, 0)
     inside: list[tuple[float, list[int], int]] = []
     for number, (logprob, take) in enumerate(steps):
@@ -50,7 +50,7 @@ def test_a_queue_gives_the_best_first(steps: list, head: int) -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
 def test_children_are_listed_best_first(values: list[int]) -> None:
-    trie = Trie()
+    trie = SequenceTrie()
     root = trie.add_root(0.0, 0)
     ids = np.arange(len(values)) * 2
     logprobs = -np.array(values, dtype=np.float64)
@@ -84,10 +84,12 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     session = Session(MANY)
     query = Query(Regex("(.|\n){0,2}"))
     constraint = Constraint(query.asked, LETTERS)
-    roots = roots_of(session, constraint, query, None, shares=False)
+    roots = query_contexts(session, constraint, query, None, shares=False)
     limits = Limits(None, state_bytes=budget)
-    task = Task(session, constraint, roots, Decoding(), False, True, batch_size, None, limits)
-    return [found for found in Sequences(task).run() if found is not None], session.forwards
+    execution = QueryExecution(
+        session, constraint, roots, Decoding(), False, True, batch_size, None, limits
+    )
+    return [found for found in TokenSearch(execution).run() if found is not None], session.forwards
 
 
 def test_evicted_answers_are_requested_again(monkeypatch) -> None:
@@ -149,7 +151,7 @@ def test_caches_within_a_budget(budget: int | None, batch_size: int) -> None:
     expected = [(hit.token_ids, hit.logprob) for hit in _triples(MANY, None, 1)]
     model = Remembering()
     found = _triples(model, budget, batch_size)
-    positions = found._found.gi_frame.f_locals["self"].frontier.positions
+    positions = found._found.gi_frame.f_locals["self"].frontier.answer_cache
     assert [(hit.token_ids, hit.logprob) for hit in found] == expected
     assert model.starts == 1  # the prompt
     assert model.read == found.forwards - 1 + positions.reread
@@ -175,9 +177,11 @@ def test_a_node_takes_little_memory() -> None:
     session = Session(TableModel.random(VOCABULARY, seed=1, order=3))
     query = Query(Regex("[ab ]*"))
     constraint = Constraint(query.asked, VOCABULARY)
-    roots = roots_of(session, constraint, query, None, shares=False)
-    task = Task(session, constraint, roots, Decoding(), False, True, 64, None, Limits(None))
-    frontier = Frontier(task)
+    roots = query_contexts(session, constraint, query, None, shares=False)
+    execution = QueryExecution(
+        session, constraint, roots, Decoding(), False, True, 64, None, Limits(None)
+    )
+    frontier = Frontier(execution)
     for node in frontier.root_nodes:
         frontier.queue.push(node)
     while len(frontier.trie) < 60_000:

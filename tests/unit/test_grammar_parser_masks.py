@@ -20,7 +20,7 @@ from formalm import (
     generate,
 )
 from formalm.models.canary import canary
-from tests.unit.parsers import Bytes, Equal, Letters, Nested
+from tests.support.parsers import Bytes, Equal, Letters, Nested
 
 READINGS = ("longest", "first", "any")
 

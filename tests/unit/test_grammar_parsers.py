@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from formalm import Constraint, Grammar, Regex, Vocabulary
-from tests.unit.parsers import Bytes, Equal, Letters, Nested
+from tests.support.parsers import Bytes, Equal, Letters, Nested
 
 READINGS = ("longest", "first", "any")
 

@@ -18,16 +18,14 @@ from formalm import (
     Query,
     Regex,
     TableModel,
-    Vocabulary,
     generate,
     mass,
     search,
 )
 from formalm.constraint_cache import ConstraintCache
 from formalm.models.canary import canary
+from tests.support.tiny_models import AB_MODEL, AB_VOCABULARY
 
-VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
-MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])
 LANGUAGE = Regex("a")
 SCHEMA: Any = {"type": "object"}
 PATTERN: Any = "a+"
@@ -53,7 +51,7 @@ class Tokenizer:
 CAUSAL: Any = Causal()
 TOKENIZER: Any = Tokenizer()
 PIPELINE: Any = SimpleNamespace(model=CAUSAL, tokenizer=TOKENIZER)
-HALF: Any = SimpleNamespace(next_logprobs=len, vocabulary=VOCABULARY)
+HALF: Any = SimpleNamespace(next_logprobs=len, vocabulary=AB_VOCABULARY)
 
 MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
     "a model of transformers": (
@@ -82,34 +80,34 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
         "bos_token_id, context_length",
     ),
     "a schema as language": (
-        lambda: generate(MODEL, None, SCHEMA),
+        lambda: generate(AB_MODEL, None, SCHEMA),
         "language must be a Language, got dict",
         "JsonSchema(schema)",
     ),
     "a schema as query": (lambda: Query(SCHEMA), "got dict", "JsonSchema(schema)"),
     "a schema in a constraint": (
-        lambda: Constraint(SCHEMA, VOCABULARY),
+        lambda: Constraint(SCHEMA, AB_VOCABULARY),
         "got dict",
         "JsonSchema(schema)",
     ),
     "a string as language": (
-        lambda: generate(MODEL, None, PATTERN),
+        lambda: generate(AB_MODEL, None, PATTERN),
         "language must be a Language, got str",
         "Regex(pattern) for a pattern, StringLiteral(text) for exactly this string, or Choice",
     ),
-    "a string as query": (lambda: mass(MODEL, PATTERN), "got str", "Regex(pattern)"),
+    "a string as query": (lambda: mass(AB_MODEL, PATTERN), "got str", "Regex(pattern)"),
     "a compiled pattern": (
-        lambda: Constraint(re.compile("a"), VOCABULARY),  # type: ignore[arg-type]
+        lambda: Constraint(re.compile("a"), AB_VOCABULARY),  # type: ignore[arg-type]
         "got Pattern",
         "Regex(pattern.pattern, pattern.flags)",
     ),
     "a path as language": (
-        lambda: Constraint(Path("a.json"), VOCABULARY),  # type: ignore[arg-type]
+        lambda: Constraint(Path("a.json"), AB_VOCABULARY),  # type: ignore[arg-type]
         "language must be",
         "JsonSchema(path)",
     ),
     "a set of strings": (
-        lambda: Constraint({"a", "b"}, VOCABULARY),  # type: ignore[arg-type]
+        lambda: Constraint({"a", "b"}, AB_VOCABULARY),  # type: ignore[arg-type]
         "got set",
         "Choice(list(strings))",
     ),
@@ -154,7 +152,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
         "Vocabulary.from_tokenizer(tokenizer)",
     ),
     "a model as vocabulary": (
-        lambda: Constraint(LANGUAGE, MODEL),  # type: ignore[arg-type]
+        lambda: Constraint(LANGUAGE, AB_MODEL),  # type: ignore[arg-type]
         "vocabulary must be a Vocabulary, got TableModel",
         "model.vocabulary",
     ),
@@ -164,7 +162,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
         "Vocabulary.from_tokens(tokens, end_token_ids=...)",
     ),
     "language and vocabulary the wrong way round": (
-        lambda: Constraint(VOCABULARY, LANGUAGE),  # type: ignore[arg-type]
+        lambda: Constraint(AB_VOCABULARY, LANGUAGE),  # type: ignore[arg-type]
         "vocabulary must be a Vocabulary, got Regex",
         "Constraint(language, vocabulary)",
     ),

@@ -26,7 +26,7 @@ from formalm import (
 )
 from formalm.models.http import HttpModel
 from formalm.query import Decoding
-from tests.unit.served import Served, serving
+from tests.support.completions_server import Served, serving
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"\xc3", b"\xa9", None, None]
 VOCABULARY = Vocabulary.from_tokens(TOKENS, end_token_ids=[7], encode=lambda t: [0] * len(t))

@@ -15,12 +15,12 @@ import pytest
 
 from formalm import ArgumentError, ModelError, TableModel, Vocabulary, generate, search
 from formalm.models import Session
-from formalm.models.http import HttpModel, exchange, transport
-from formalm.models.http.exchange import Deadline, Reply
-from formalm.suites.requests import Server
-from tests.support.hostile import Script, drip, hostile_server, read_request, reply
+from formalm.models.http import HttpModel, http1_exchange, transport
+from formalm.models.http.http1_exchange import Deadline, Reply
+from formalm.suites.url_requests import Server
+from tests.support.completions_server import Served, serving
+from tests.support.hostile_server import Script, drip, hostile_server, read_request, reply
 from tests.support.processes import needs_limits, run_python
-from tests.unit.served import Served, serving
 
 VOCABULARY = Vocabulary.from_tokens(
     [b"a", b"b", b"ab", b"yes", b"no", None], end_token_ids=[5], encode=lambda t: [0] * len(t)
@@ -167,7 +167,7 @@ def test_connecting_is_within_the_timeout_and_each_address_gets_its_share() -> N
         port = int(url.rpartition(":")[2])
         # TEST-NET-1 (RFC 5737) is routed nowhere: refused at once or not answered at all.
         places = [(socket.AF_INET, ("192.0.2.1", 9)), (socket.AF_INET, ("127.0.0.1", port))]
-        exchange._first_that_answers(places, Deadline(1.0)).close()
+        http1_exchange._first_that_answers(places, Deadline(1.0)).close()
 
 
 HEAD_MISTAKES = {
@@ -382,7 +382,7 @@ def test_replies_of_many_small_values_take_bounded_memory(parts: str) -> None:
         import sys, threading
         from formalm import ArgumentError, ModelError, Vocabulary
         from formalm.models.http import HttpModel
-        from tests.support.hostile import hostile_server, read_request
+        from tests.support.hostile_server import hostile_server, read_request
 
         def script(connection, over):
             read_request(connection)

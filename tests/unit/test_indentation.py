@@ -7,7 +7,7 @@ import pytest
 from formalm import ArgumentError, Constraint, Grammar, LanguageError, Vocabulary
 from formalm.grammars import JSON, PYTHON
 from formalm.languages import Indentation
-from formalm.languages.data import from_data, to_data
+from formalm.languages.serialization import from_data, to_data
 from formalm.reference.naive_mask import naive_mask
 
 OUTLINE = r"""

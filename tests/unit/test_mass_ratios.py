@@ -22,13 +22,11 @@ from formalm import (
 from formalm.probability import mass_table
 from formalm.query import Edits
 from formalm.records import Record
-
-VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
-MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])
+from tests.support.tiny_models import AB_MODEL, AB_VOCABULARY
 
 
 def test_odds_of_nothing_over_nothing_may_be_anything() -> None:
-    table = mass_table(MODEL, Regex("(?P<x>[ab])(?P<y>[ab])?"), event="complete", tolerance=0)
+    table = mass_table(AB_MODEL, Regex("(?P<x>[ab])(?P<y>[ab])?"), event="complete", tolerance=0)
     assert table.odds_ratio({"x": "q"}, {"x": "a"}) == (0.0, math.inf)
     assert table.odds_ratio({"x": "q"}, {"y": "a"}) == (0.0, math.inf)
     low, high = table.odds_ratio({"x": "a"}, {"y": "a"})
@@ -43,7 +41,7 @@ def test_odds_of_small_masses_do_not_underflow() -> None:
         (0,): [0.8, 0.2, 0.0],
         (1,): [0.4, 0.6, 0.0],
     }
-    model = TableModel(VOCABULARY, rows, default=[0.3, 0.3, 0.4])
+    model = TableModel(AB_VOCABULARY, rows, default=[0.3, 0.3, 0.4])
     table = mass_table(model, Regex("(?P<x>[ab])(?P<y>[ab])a{500}"), event="complete", tolerance=0)
     wanted = texts[0, 0] * texts[1, 1] / (texts[0, 1] * texts[1, 0])
     low, high = table.odds_ratio({"x": "a"}, {"y": "a"})
@@ -54,8 +52,8 @@ def test_odds_of_small_masses_do_not_underflow() -> None:
 def test_strings_that_no_tokens_spell_have_probability_zero() -> None:
     for texts in (["z"], ["ab", "zz"], ["az"]):
         possible = texts == ["ab", "zz"]
-        found = mass(MODEL, Query(Choice(texts), event="contains"), limits=Limits(forwards=300))
-        never = mass(MODEL, Query(Choice(texts), event="never"), limits=Limits(forwards=300))
+        found = mass(AB_MODEL, Query(Choice(texts), event="contains"), limits=Limits(forwards=300))
+        never = mass(AB_MODEL, Query(Choice(texts), event="never"), limits=Limits(forwards=300))
         if possible:
             assert 0 < found.low <= found.high < 1
         else:
@@ -65,18 +63,18 @@ def test_strings_that_no_tokens_spell_have_probability_zero() -> None:
 
 def test_a_name_is_no_list_of_names() -> None:
     with pytest.raises(ArgumentError, match="list of names"):
-        mass_table(MODEL, Regex("(?P<x>[ab])"), "x")
+        mass_table(AB_MODEL, Regex("(?P<x>[ab])"), "x")
 
 
 def test_strings_in_every_output_have_probability_one() -> None:
     with pytest.raises(LanguageError, match="empty text"):
-        sample(MODEL, Query(Regex("a?"), event="never"))
+        sample(AB_MODEL, Query(Regex("a?"), event="never"))
 
 
 def test_groups_of_an_edited_text_are_those_of_its_member() -> None:
     query = Query(Regex("(?P<first>a)b"), edits=Edits(1), event="complete")
     groups = {}
-    for hit in search(MODEL, query):
+    for hit in search(AB_MODEL, query):
         record = hit.record()
         assert isinstance(record, Record)
         groups[hit.text] = dict(record.groups)

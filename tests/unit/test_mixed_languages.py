@@ -20,7 +20,7 @@ from formalm import (
 )
 from formalm.grammars import JSON
 from formalm.languages import Language
-from formalm.languages.data import from_data, to_data
+from formalm.languages.serialization import from_data, to_data
 from formalm.reference.naive_mask import naive_mask
 
 TEXTS = ["".join(letters) for size in range(7) for letters in product("ab", repeat=size)]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from formalm import ArgumentError, FunctionModel, ModelError, TableModel, Vocabulary, generate
+from formalm import ArgumentError, FunctionModel, ModelError, TableModel, generate
 from formalm.models import IncrementalModel, LanguageModel, Session, log_softmax
+from tests.support.tiny_models import AB_VOCABULARY
 
-VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
 HALVES = [0.5, 0.5, 0.0]
 
 
@@ -14,7 +14,7 @@ class Counter:
     """An incremental model: after n tokens, the n-th token modulo three is certain."""
 
     def __init__(self, length: int = 0) -> None:
-        self.vocabulary = VOCABULARY
+        self.vocabulary = AB_VOCABULARY
         self.bos_token_id = None
         self.context_length = None
         self.length = length
@@ -36,18 +36,18 @@ class Counter:
 
 
 def test_tables() -> None:
-    model = TableModel(VOCABULARY, {(): {0: 0.75, 2: 0.25}, (0,): HALVES}, default=[0, 0, 1])
+    model = TableModel(AB_VOCABULARY, {(): {0: 0.75, 2: 0.25}, (0,): HALVES}, default=[0, 0, 1])
     rows = np.exp(model.next_logprobs([(), (0,), (1, 0)]))
     assert rows.tolist() == [[0.75, 0, 0.25], [0.5, 0.5, 0], [0, 0, 1]]
-    bigram = TableModel(VOCABULARY, {(): HALVES, (0,): [0, 1, 0], (1,): [1, 0, 0]}, order=1)
+    bigram = TableModel(AB_VOCABULARY, {(): HALVES, (0,): [0, 1, 0], (1,): [1, 0, 0]}, order=1)
     assert np.exp(bigram.next_logprobs([(0, 1)])).tolist() == [[1, 0, 0]]
-    function = TableModel(VOCABULARY, lambda context: {len(context) % 3: 1.0})
+    function = TableModel(AB_VOCABULARY, lambda context: {len(context) % 3: 1.0})
     assert function.next_logprobs([(0, 0)]).argmax() == 2
 
 
 def test_a_random_table_is_fixed_by_its_seed() -> None:
-    one = TableModel.random(VOCABULARY, seed=3, order=2)
-    two = TableModel.random(VOCABULARY, seed=3, order=2)
+    one = TableModel.random(AB_VOCABULARY, seed=3, order=2)
+    two = TableModel.random(AB_VOCABULARY, seed=3, order=2)
     prefixes = [(), (0,), (0, 1), (1, 0, 1)]
     assert np.array_equal(one.next_logprobs(prefixes), two.next_logprobs(prefixes[:]))
     assert np.allclose(np.exp(one.next_logprobs(prefixes)).sum(axis=1), 1)
@@ -56,16 +56,16 @@ def test_a_random_table_is_fixed_by_its_seed() -> None:
 @pytest.mark.parametrize("row", [[0.5, 0.5], [0.5, 0.4, 0], [1.5, -0.5, 0], {5: 1.0}, [[1, 0, 0]]])
 def test_a_row_that_is_no_distribution(row: object) -> None:
     with pytest.raises(ModelError):
-        TableModel(VOCABULARY, {(): row}).next_logprobs([()])
+        TableModel(AB_VOCABULARY, {(): row}).next_logprobs([()])
 
 
 def test_a_missing_row() -> None:
     with pytest.raises(ModelError, match="no distribution"):
-        TableModel(VOCABULARY, {}).next_logprobs([(0,)])
+        TableModel(AB_VOCABULARY, {}).next_logprobs([(0,)])
 
 
 def test_any_function_is_a_model() -> None:
-    model = FunctionModel(VOCABULARY, lambda prefixes: [[0.0, 0.0, -np.inf]] * len(prefixes))
+    model = FunctionModel(AB_VOCABULARY, lambda prefixes: [[0.0, 0.0, -np.inf]] * len(prefixes))
     assert np.exp(model.next_logprobs([(), (1,)])).tolist() == [HALVES, HALVES]
     assert isinstance(model, LanguageModel)
     assert not isinstance(model, IncrementalModel)
@@ -76,12 +76,12 @@ def test_any_function_is_a_model() -> None:
 )
 def test_a_function_that_answers_nonsense(logits: list) -> None:
     with pytest.raises(ModelError):
-        FunctionModel(VOCABULARY, lambda prefixes: logits).next_logprobs([()])
+        FunctionModel(AB_VOCABULARY, lambda prefixes: logits).next_logprobs([()])
 
 
 def test_incremental_and_plain_models_agree() -> None:
     incremental = Counter()
-    plain = TableModel(VOCABULARY, lambda context: {len(context) % 3: 1.0})
+    plain = TableModel(AB_VOCABULARY, lambda context: {len(context) % 3: 1.0})
     assert isinstance(incremental, IncrementalModel)
     for model in (incremental, plain):
         session = Session(model)
@@ -111,14 +111,14 @@ def test_incremental_and_plain_models_agree() -> None:
 def test_a_model_that_answers_nonsense(rows: np.ndarray) -> None:
     model = Counter()
     model.next_logprobs = lambda prefixes: rows
-    del_incremental = FunctionModel(VOCABULARY, lambda prefixes: rows)
+    del_incremental = FunctionModel(AB_VOCABULARY, lambda prefixes: rows)
     del_incremental.next_logprobs = model.next_logprobs
     with pytest.raises(ModelError):
         Session(del_incremental).start([])
 
 
 def test_logits_beyond_the_vocabulary_are_fine() -> None:
-    model = FunctionModel(VOCABULARY, lambda prefixes: np.zeros((len(prefixes), 8)))
+    model = FunctionModel(AB_VOCABULARY, lambda prefixes: np.zeros((len(prefixes), 8)))
     generation = generate(model, None, max_tokens=20, seed=1)
     assert max(generation.token_ids) < 3
     assert generation.allowed_mass[0] == pytest.approx(3 / 8)
@@ -130,11 +130,11 @@ def test_objects_that_are_not_models_are_refused() -> None:
     with pytest.raises(ArgumentError):
         FunctionModel([b"a"], lambda prefixes: 0)
     with pytest.raises(ArgumentError):
-        TableModel(VOCABULARY, {}, order=-1)
+        TableModel(AB_VOCABULARY, {}, order=-1)
 
 
 def test_prefixes_are_checked() -> None:
-    model = TableModel(VOCABULARY, {}, default=HALVES, context_length=2)
+    model = TableModel(AB_VOCABULARY, {}, default=HALVES, context_length=2)
     session = Session(model)
     with pytest.raises(ArgumentError):
         session.start([3])
@@ -155,8 +155,8 @@ def test_log_softmax() -> None:
 def test_beginnings_and_lengths_that_are_refused(options: dict[str, object]) -> None:
     name, value = next(iter(options.items()))
     for make in (
-        lambda: TableModel(VOCABULARY, {}, default=HALVES, **options),
-        lambda: FunctionModel(VOCABULARY, lambda prefixes: [[0.0] * 3], **options),
+        lambda: TableModel(AB_VOCABULARY, {}, default=HALVES, **options),
+        lambda: FunctionModel(AB_VOCABULARY, lambda prefixes: [[0.0] * 3], **options),
     ):
         with pytest.raises(ArgumentError, match=name) as caught:
             make()
@@ -172,11 +172,11 @@ def test_beginnings_and_lengths_that_are_refused(options: dict[str, object]) -> 
 )
 def test_random_tables_that_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(options))):
-        TableModel.random(VOCABULARY, **{"seed": 1, **options})
+        TableModel.random(AB_VOCABULARY, **{"seed": 1, **options})
     with pytest.raises(ArgumentError, match="got str"):
         TableModel.random("abc", seed=1)
 
 
 def test_objects_that_are_not_functions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="function"):
-        FunctionModel(VOCABULARY, 5)
+        FunctionModel(AB_VOCABULARY, 5)

@@ -14,7 +14,7 @@ from formalm import (
     Parser,
     TokenError,
 )
-from tests.unit.parsers import VOCABULARY, Counting, Reading, allowed
+from tests.support.parsers import VOCABULARY, Counting, Reading, allowed
 
 
 def test_a_parser_is_a_language() -> None:

@@ -18,7 +18,7 @@ from formalm import (
     fill_bitmasks,
     new_bitmask,
 )
-from tests.unit.parsers import VOCABULARY, Reading, go
+from tests.support.parsers import VOCABULARY, Reading, go
 
 
 class Failing(Reading):

@@ -28,7 +28,7 @@ from formalm import (
     search,
     stream,
 )
-from tests.unit.parsers import MODEL, VOCABULARY, Reading
+from tests.support.parsers import MODEL, VOCABULARY, Reading
 
 
 def test_the_report_explains_what_viable_means() -> None:

@@ -15,7 +15,7 @@ import pydantic_core
 import pytest
 
 from formalm import PythonType
-from tests.unit.pydantic_table import TABLE, UNSAID, Draw
+from tests.support.pydantic_table import TABLE, UNSAID, Draw
 
 #: Members and values of each row.
 COUNT = 200

@@ -31,7 +31,7 @@ from formalm import (
 )
 from formalm.languages import as_language
 from tests.support.case_ids import describe
-from tests.unit.python_types import Address, Animal, Cat, Color, Open, Person, Point
+from tests.support.python_types import Address, Animal, Cat, Color, Open, Person, Point
 
 #: A type, texts it has and texts it has not.
 CASES: list[tuple[Any, list[str], list[str]]] = [

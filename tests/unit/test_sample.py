@@ -19,12 +19,12 @@ from formalm import (
     score,
     search,
 )
-from formalm.drivers.estimate import bounded_mean
+from formalm.drivers.mean_estimate import bounded_mean
 from formalm.probability import distortion
 from formalm.query import Decoding
 from formalm.sampling import Samples
+from tests.support.tiny_models import AB_VOCABULARY
 
-VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
 SEVENTEEN = Query(Regex("a+b?b?a?"), max_tokens=5, event="complete")
 LONGER = Vocabulary.from_tokens(
     [b"a", b"b", b"ab", b"ba", None],
@@ -32,7 +32,7 @@ LONGER = Vocabulary.from_tokens(
     encode=lambda text: [int(c == "b") for c in text],
 )
 CASES = [
-    (TableModel.random(VOCABULARY, seed=7, order=2), SEVENTEEN),
+    (TableModel.random(AB_VOCABULARY, seed=7, order=2), SEVENTEEN),
     (
         TableModel.random(LONGER, seed=11, order=1),
         Query(Regex("(a|b)*ab"), event="complete", max_tokens=4),
@@ -206,12 +206,12 @@ def test_the_first_draws_stay_the_first() -> None:
 
 
 def test_dead_ends_are_evaluated_once() -> None:
-    rare = TableModel(VOCABULARY, {}, default=[0.01, 0.98, 0.01])
+    rare = TableModel(AB_VOCABULARY, {}, default=[0.01, 0.98, 0.01])
     drawn = sample(rare, ["aa"], event="complete", n=500, seed=1)
     assert {one.text for one in drawn} == {"aa"}
     assert drawn.forwards <= 4
     assert drawn.attempts < 500 + 64 * 4
-    never = TableModel(VOCABULARY, {}, default=[0.5, 0.5, 0.0])
+    never = TableModel(AB_VOCABULARY, {}, default=[0.5, 0.5, 0.0])
     for target in ("posterior", "without_replacement"):
         nothing = sample(never, ["ab"], event="complete", n=5, target=target, seed=1)
         assert (len(nothing), nothing.status) == (0, "exhausted")
@@ -287,7 +287,7 @@ def test_uniform_draws_without_probability_or_room() -> None:
 
 
 def test_limits_and_context() -> None:
-    model = TableModel(VOCABULARY, {}, default=[0.5, 0.4, 0.1], context_length=3)
+    model = TableModel(AB_VOCABULARY, {}, default=[0.5, 0.4, 0.1], context_length=3)
     drawn = sample(model, Regex("[ab]*"), event="complete", n=50, seed=1)
     assert drawn.truncated_by == "context"
     assert max(len(one.token_ids) for one in drawn) <= 3

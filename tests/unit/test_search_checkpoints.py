@@ -27,9 +27,9 @@ from formalm import (
     search,
 )
 from formalm.constraint import Constraint
-from formalm.drivers.marginal import Strings
-from formalm.drivers.roots import roots_of
-from formalm.drivers.task import Task
+from formalm.drivers.query_contexts import query_contexts
+from formalm.drivers.query_execution import QueryExecution
+from formalm.drivers.string_search import StringSearch
 from formalm.models import Session
 from formalm.models.canary import canary
 from formalm.query import Decoding
@@ -120,12 +120,14 @@ def test_evicted_answers_are_computed_again() -> None:
         session = Session(MODEL)
         query = Query(Regex("[ab ]{1,3}"))
         constraint = Constraint(query.asked, VOCABULARY)
-        roots = roots_of(session, constraint, query, None, shares=False)
+        roots = query_contexts(session, constraint, query, None, shares=False)
         limits = Limits(None, state_bytes=budget)
-        task = Task(session, constraint, roots, Decoding(), False, True, 4, None, limits)
-        driver = Strings(task)
+        execution = QueryExecution(
+            session, constraint, roots, Decoding(), False, True, 4, None, limits
+        )
+        driver = StringSearch(execution)
         if budget is not None:
-            driver.readings._kept.budget_bytes = budget
+            driver.tokenizations._kept.budget_bytes = budget
         return [found for found in driver.run() if found is not None]
 
     assert strings(1) == strings(None)

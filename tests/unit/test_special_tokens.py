@@ -27,9 +27,9 @@ from formalm import (
     search,
     stream,
 )
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.languages import from_data, to_data, until
-from tests.unit.special_tokens import CALL, CASES, DONE, ID, TOKENS, VOCABULARY
+from tests.support.special_tokens import CALL, CASES, DONE, ID, TOKENS, VOCABULARY
 
 
 def read(language: Language, *tokens: int | bytes) -> list[int]:

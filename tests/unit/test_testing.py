@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from formalm import ArgumentError, Limits, Query, Regex, TableModel, Vocabulary, mass
+from formalm import ArgumentError, Limits, Query, Regex, TableModel, mass
 from formalm.testing import (
     Inconclusive,
     assert_conforms,
@@ -15,75 +15,76 @@ from formalm.testing import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.claims import open_claims
+from formalm.testing.threshold import open_claims
+from tests.support.tiny_models import AB_MODEL, AB_VOCABULARY
 
-VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
-MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])
 ENDLESS = Query(Regex("(a|b)*b"), event="contains")
 
 
 def test_masses_are_compared_for_all_that_is_known() -> None:
-    truth = mass(MODEL, ["a", "b"], event="complete", tolerance=0.0)
+    truth = mass(AB_MODEL, ["a", "b"], event="complete", tolerance=0.0)
     assert truth.low == pytest.approx(0.1875)
-    assert assert_mass(MODEL, ["a", "b"], event="complete") < 0.19
-    assert assert_mass(MODEL, ["a", "b"], event="complete") >= 0.18
+    assert assert_mass(AB_MODEL, ["a", "b"], event="complete") < 0.19
+    assert assert_mass(AB_MODEL, ["a", "b"], event="complete") >= 0.18
     with pytest.raises(AssertionError, match=r"should be < 0\.18") as failed:
-        _ = assert_mass(MODEL, ["a", "b"], event="complete") < 0.18
+        _ = assert_mass(AB_MODEL, ["a", "b"], event="complete") < 0.18
     assert not isinstance(failed.value, Inconclusive)
     with pytest.raises(AssertionError, match=r"should be > 0\.2"):
-        _ = assert_mass(MODEL, ["a", "b"], event="complete") > 0.2
+        _ = assert_mass(AB_MODEL, ["a", "b"], event="complete") > 0.2
 
 
 def test_intervals_that_contain_the_threshold_are_inconclusive() -> None:
     some = Limits(forwards=2)
     with pytest.raises(Inconclusive, match="stopped by forwards"):
-        _ = assert_mass(MODEL, Regex("(a|b)*"), event="complete", limits=some) < 0.9
+        _ = assert_mass(AB_MODEL, Regex("(a|b)*"), event="complete", limits=some) < 0.9
     assert (
-        assert_mass(MODEL, Regex("(a|b)*"), event="complete", limits=some) > 0.2
+        assert_mass(AB_MODEL, Regex("(a|b)*"), event="complete", limits=some) > 0.2
     )  # enough for this line
 
 
 def test_work_stops_where_the_line_is_decided() -> None:
     # Nothing ends either search by itself: all texts are members, or lead to one.
-    assert assert_mass(MODEL, Regex("(a|b)*"), event="complete", limits=Limits(forwards=None)) > 0.9
-    assert assert_mass(MODEL, ENDLESS, limits=Limits(forwards=None)) > 0.2
+    assert (
+        assert_mass(AB_MODEL, Regex("(a|b)*"), event="complete", limits=Limits(forwards=None)) > 0.9
+    )
+    assert assert_mass(AB_MODEL, ENDLESS, limits=Limits(forwards=None)) > 0.2
 
 
 def test_ranks() -> None:
     # a: 1/8, b: 1/16, "": 1/4, aa: 1/16 …
-    assert assert_rank(MODEL, Regex("(a|b)*"), "") == 1
-    assert assert_rank(MODEL, Regex("(a|b)*"), "a") <= 2
-    assert assert_rank(MODEL, Regex("(a|b)*"), "bbbbbb") > 10
+    assert assert_rank(AB_MODEL, Regex("(a|b)*"), "") == 1
+    assert assert_rank(AB_MODEL, Regex("(a|b)*"), "a") <= 2
+    assert assert_rank(AB_MODEL, Regex("(a|b)*"), "bbbbbb") > 10
     with pytest.raises(AssertionError, match="should be > 2"):
-        _ = assert_rank(MODEL, Regex("(a|b)*"), "a") > 2
+        _ = assert_rank(AB_MODEL, Regex("(a|b)*"), "a") > 2
     with pytest.raises(Inconclusive, match="stopped by hits"):
-        _ = assert_rank(MODEL, Regex("(a|b)*"), "bbbbbb", limits=Limits(hits=3)) > 10
+        _ = assert_rank(AB_MODEL, Regex("(a|b)*"), "bbbbbb", limits=Limits(hits=3)) > 10
     with pytest.raises(ArgumentError, match="no member"):
-        assert_rank(MODEL, Regex("a"), "b")
+        assert_rank(AB_MODEL, Regex("a"), "b")
 
 
 def test_never_is_below_a_line() -> None:
-    sure = TableModel(VOCABULARY, {}, default=[0.5, 0.0, 0.5])
+    sure = TableModel(AB_VOCABULARY, {}, default=[0.5, 0.0, 0.5])
     assert_never(sure, ["b"], max_tokens=40)
     with pytest.raises(AssertionError, match=r"should be < 1e-06") as failed:
-        assert_never(MODEL, ["b"])
+        assert_never(AB_MODEL, ["b"])
     assert not isinstance(failed.value, Inconclusive)
     with pytest.raises(Inconclusive, match="stopped by length"):
         assert_never(sure, ["b"], max_tokens=3)
 
 
 def test_outputs_conform() -> None:
-    assert_conforms(MODEL, Regex("(a|b)*"), max_tokens=200)
+    assert_conforms(AB_MODEL, Regex("(a|b)*"), max_tokens=200)
     with pytest.raises(AssertionError, match=r"outputs conform, not 'a?b") as failed:
-        assert_conforms(MODEL, Regex("a*"), max_tokens=200)
+        assert_conforms(AB_MODEL, Regex("a*"), max_tokens=200)
     assert not isinstance(failed.value, Inconclusive)
     with pytest.raises(Inconclusive, match="of 5 outputs"):
-        assert_conforms(MODEL, Regex("(a|b)*"), draws=5, max_tokens=200)
+        assert_conforms(AB_MODEL, Regex("(a|b)*"), draws=5, max_tokens=200)
 
 
 def test_a_claim_is_compared_or_refused() -> None:
     with open_claims() as claims:
-        claim = assert_mass(MODEL, ["a"], event="complete")
+        claim = assert_mass(AB_MODEL, ["a"], event="complete")
     assert claims[0] is claim
     with pytest.raises(ArgumentError, match="compared with nothing"):
         bool(claim)

@@ -14,7 +14,7 @@ import pytest
 
 from formalm import Constraint, JsonSchema, PythonType, TypeScript, Vocabulary
 from tests.support.case_ids import describe
-from tests.unit.python_types import TYPES
+from tests.support.python_types import TYPES
 
 TYPESCRIPT = [
     "string",

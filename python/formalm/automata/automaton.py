@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.numbering import MEMORY_LIMIT_BYTES as LIMIT_BYTES
-from formalm.automata.numbering import Numbering
-from formalm.automata.people import byte_labels, edges_for_people
-from formalm.automata.texts import (
+from formalm.automata.base import AutomatonBase
+from formalm.automata.edge_labels import byte_labels, edges_for_people
+from formalm.automata.encoding import (
     Relation,
     Unit,
     as_text,
@@ -20,7 +19,8 @@ from formalm.automata.texts import (
     is_inclusion,
     text_bytes,
 )
-from formalm.automata.view import View
+from formalm.automata.ranking import MEMORY_LIMIT_BYTES as LIMIT_BYTES
+from formalm.automata.ranking import MemberRanking
 from formalm.errors import ArgumentError
 
 __all__ = ["PAIR_LIMIT", "Automaton"]
@@ -29,7 +29,7 @@ PAIR_LIMIT = 1_000_000
 """Pairs of states that a comparison may look at unless the caller says otherwise."""
 
 
-class Automaton(View):
+class Automaton(AutomatonBase):
     r"""The minimal deterministic automaton of a language, over bytes, without a dead state.
 
     Created by :meth:`Language.to_automaton`. States are numbered breadth first from 0, the start,
@@ -271,9 +271,9 @@ class Automaton(View):
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         return edges_for_people(self.core.ranges(), byte_labels)
 
-    def _numbering(self, unit: Unit, memory_limit_bytes: int) -> Numbering:
+    def _numbering(self, unit: Unit, memory_limit_bytes: int) -> MemberRanking:
         names = ("length", "max_length")
-        return Numbering(self.core, counts_characters(unit), names, memory_limit_bytes)
+        return MemberRanking(self.core, counts_characters(unit), names, memory_limit_bytes)
 
     def __iter__(self) -> Iterator[str | bytes]:
         return self.enumerate()

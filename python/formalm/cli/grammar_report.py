@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from formalm.automata.texts import SPECIAL, shown_text
+from formalm.automata.encoding import SPECIAL, shown_text
 from formalm.errors import LanguageError, LimitError
-from formalm.languages.overview import Overview, overview
+from formalm.languages.summary import Overview, overview
 
 if TYPE_CHECKING:
     from formalm.languages import Ambiguity, Grammar, Note

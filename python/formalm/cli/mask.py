@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
 from formalm.cli.output import remark, say

@@ -16,7 +16,7 @@ import sys
 from contextlib import suppress
 from typing import IO, Any
 
-from formalm.automata.texts import escaped
+from formalm.automata.encoding import escaped
 
 __all__ = ["Progress", "escaped", "is_terminal", "print_json", "remark", "say", "write_data"]
 

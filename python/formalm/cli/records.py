@@ -39,7 +39,7 @@ class RecordOptions:
             if path is not None:
                 writable(path)
         if self.arrow is not None:
-            from formalm.drivers.arrow import schema
+            from formalm.drivers.record_arrow import schema
 
             schema()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from formalm.automata.texts import shown_bytes
+from formalm.automata.encoding import shown_bytes
 from formalm.cli.models import ModelOptions
 from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
@@ -18,7 +18,7 @@ from formalm.cli.records import RecordOptions
 
 if TYPE_CHECKING:
     from formalm.drivers import Samples
-    from formalm.drivers.samples import Target
+    from formalm.drivers.sample_result import Target
 
 __all__ = ["sample"]
 

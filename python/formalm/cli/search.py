@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.automata.texts import shown_bytes
+from formalm.automata.encoding import shown_bytes
 from formalm.cli.models import ModelOptions
 from formalm.cli.options import Json, one_of
 from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported

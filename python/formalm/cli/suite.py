@@ -132,7 +132,7 @@ def run(
     """Ask a model a suite, and say what holds. A directory with the same run is gone on with."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
-        from formalm.suites.packages import check_packages
+        from formalm.suites.required_packages import check_packages
 
         asked, parted = _read(file, slot, rows, stop_words), _parsed(shard)
         check_packages(asked)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.draft import Draft, Outlook, Plan
+from formalm.drivers.generated_sequence import GeneratedSequence, NextTokens, PromptPlan
 
 __all__ = ["Beam"]
 
@@ -30,52 +30,58 @@ class Beam:
     last of them, or when none is unfinished.
     """
 
-    def __init__(self, plan: Plan, width: int, count: int) -> None:
+    def __init__(self, plan: PromptPlan, width: int, count: int) -> None:
         self.plan = plan
         self.rows = width
         self.count = count
-        start = plan.draft(0)
-        self._live: list[Draft] = [] if start.reason is not None else [start]
-        self._ended: list[Draft] = [] if start.reason is None else [start]
+        start = plan.new_sequence(0)
+        self._live: list[GeneratedSequence] = [] if start.reason is not None else [start]
+        self._ended: list[GeneratedSequence] = [] if start.reason is None else [start]
 
     @property
-    def live(self) -> list[Draft]:
+    def live(self) -> list[GeneratedSequence]:
         """The unfinished sequences, ordered by their token ids."""
         return self._live
 
     @property
-    def drafts(self) -> list[Draft]:
+    def sequences(self) -> list[GeneratedSequence]:
         """The best ``count`` ended sequences: complete ones first, then truncated ones, each by
         score.
 
         Dead ends are included only if there is nothing else.
         """
-        alive = [draft for draft in self._ended if draft.reason != "dead_end"]
+        alive = [sequence for sequence in self._ended if sequence.reason != "dead_end"]
         best = sorted(alive or self._ended, key=_order)[: self.count]
-        for index, draft in enumerate(best):
-            draft.index = index
+        for index, sequence in enumerate(best):
+            sequence.index = index
         return best
 
     def step(self) -> None:
         """Replaces the unfinished sequences by the best that are one token longer."""
-        outlooks = [(draft, draft.look()) for draft in self._live]
-        open_ones = [(draft, outlook) for draft, outlook in outlooks if outlook is not None]
-        for _, outlook in open_ones:
-            outlook.check(None)
-        self._ended += [draft for draft, outlook in outlooks if outlook is None]
+        next_tokens_of_each = [(sequence, sequence.next_tokens()) for sequence in self._live]
+        open_ones = [
+            (sequence, next_tokens)
+            for sequence, next_tokens in next_tokens_of_each
+            if next_tokens is not None
+        ]
+        for _, next_tokens in open_ones:
+            next_tokens.check(None)
+        self._ended += [
+            sequence for sequence, next_tokens in next_tokens_of_each if next_tokens is None
+        ]
         self._live = self._chosen(_Candidates(open_ones, self.rows))
         self._ended = sorted(self._ended, key=_order)[: self.count]
-        for draft in self._ended:
-            draft.position = None
-        if self._live and max(draft.score for draft in self._live) <= self._bar():
+        for sequence in self._ended:
+            sequence.position = None
+        if self._live and max(sequence.score for sequence in self._live) <= self._bar():
             self._live = []
-        self._live.sort(key=lambda draft: draft.token_ids)
+        self._live.sort(key=lambda sequence: sequence.token_ids)
 
-    def _chosen(self, candidates: _Candidates) -> list[Draft]:
+    def _chosen(self, candidates: _Candidates) -> list[GeneratedSequence]:
         """Returns the unfinished sequences of the next step, and records those that end."""
-        live: list[Draft] = []
+        live: list[GeneratedSequence] = []
         cut = 0
-        for rank, (score, child) in enumerate(candidates.drafts()):
+        for rank, (score, child) in enumerate(candidates.sequences()):
             if child.reason is None:
                 live.append(child)
             elif child.reason in ("length", "context"):
@@ -90,40 +96,40 @@ class Beam:
 
     def _bar(self) -> float:
         """The score of the last sequence certain to be returned; unfinished ones must exceed it."""
-        whole = sorted(draft.score for draft in self._ended if draft.is_complete)
+        whole = sorted(sequence.score for sequence in self._ended if sequence.is_complete)
         return whole[-self.count] if len(whole) >= self.count else -np.inf
 
 
-def _order(draft: Draft) -> Order:
-    rank = 0 if draft.is_complete else 1 if draft.reason != "dead_end" else 2
-    return rank, -draft.score, len(draft.token_ids), draft.token_ids
+def _order(sequence: GeneratedSequence) -> Order:
+    rank = 0 if sequence.is_complete else 1 if sequence.reason != "dead_end" else 2
+    return rank, -sequence.score, len(sequence.token_ids), sequence.token_ids
 
 
 class _Candidates:
     """All continuations by one token, best first."""
 
-    def __init__(self, parents: list[tuple[Draft, Outlook]], width: int) -> None:
+    def __init__(self, parents: list[tuple[GeneratedSequence, NextTokens]], width: int) -> None:
         self._parents = parents
         self._first = 2 * width
-        allowed = [np.flatnonzero(outlook.logprobs > -np.inf) for _, outlook in parents]
+        allowed = [np.flatnonzero(next_tokens.logprobs > -np.inf) for _, next_tokens in parents]
         self._tokens = np.concatenate([np.empty(0, np.int64), *allowed])
         self._places = np.repeat(np.arange(len(parents)), [len(tokens) for tokens in allowed])
         self._scores = np.concatenate(
             [
                 np.empty(0),
                 *(
-                    draft.score + np.minimum(outlook.logprobs[tokens], 0.0)
-                    for (draft, outlook), tokens in zip(parents, allowed, strict=True)
+                    sequence.score + np.minimum(next_tokens.logprobs[tokens], 0.0)
+                    for (sequence, next_tokens), tokens in zip(parents, allowed, strict=True)
                 ),
             ]
         )
 
-    def drafts(self) -> Iterator[tuple[float, Draft]]:
+    def sequences(self) -> Iterator[tuple[float, GeneratedSequence]]:
         """Yields scores and sequences."""
         for row in self._ranked():
-            parent, outlook = self._parents[int(self._places[row])]
+            parent, next_tokens = self._parents[int(self._places[row])]
             child = parent.fork()
-            child.take(int(self._tokens[row]), outlook)
+            child.append_token(int(self._tokens[row]), next_tokens)
             yield float(self._scores[row]), child
 
     def _ranked(self) -> Iterator[np.int64]:

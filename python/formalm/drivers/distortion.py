@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
-from formalm.drivers.asking import asked_query, needs_an_end, required_event
 from formalm.drivers.cost import Cost
 from formalm.drivers.divergence import (
     Distortion,
@@ -23,16 +22,17 @@ from formalm.drivers.divergence import (
     estimated_variation,
     unfinished,
 )
-from formalm.drivers.estimate import bounded_mean, checked_confidence
-from formalm.drivers.lattice import Tally, tally
+from formalm.drivers.draws import Draw, local_draws
+from formalm.drivers.exhaustive_mass import MemberMasses, enumerate_masses
+from formalm.drivers.mass_tables import Interval
+from formalm.drivers.mean_estimate import bounded_mean, checked_confidence
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
-from formalm.drivers.roots import Root
-from formalm.drivers.sampler import Draw, local_draws
-from formalm.drivers.sampling import chosen_seed
-from formalm.drivers.table import Interval
-from formalm.drivers.task import Task, Truncated
-from formalm.drivers.walks import Walks
+from formalm.drivers.query_contexts import QueryContext
+from formalm.drivers.query_execution import LimitReached, QueryExecution
+from formalm.drivers.query_setup import require_end_token, required_event, resolved_query
+from formalm.drivers.random_numbers import chosen_seed
+from formalm.drivers.random_walks import RandomWalks
 from formalm.errors import ArgumentError, LimitError, TokenError, VocabularyError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -121,18 +121,18 @@ def distortion(
     """
     if exact not in (None, True, False):
         raise ArgumentError(f"exact is True, False or None, not {exact!r:.60}")
-    asked = _checked(query, event, draws, batch_size, limits)
+    resolved = _checked(query, event, draws, batch_size, limits)
     session = Session(model)
-    complete = asked.event == "complete"
+    complete = resolved.event == "complete"
     if complete:
-        needs_an_end(session)
-    front = prefix_token_ids(session, prompt, asked.bos)
+        require_end_token(session)
+    front = prefix_token_ids(session, prompt, resolved.bos)
     confidence, series = checked_confidence(confidence), Series(progress)
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, QueryExecution] = {}
     notes: list[str] = []
     for way in ("all", "canonical"):
         try:
-            tasks[way] = _task(session, asked, front, way, complete, batch_size)
+            tasks[way] = _execution(session, resolved, front, way, complete, batch_size)
             tasks[way].progress = series.tell
         except (VocabularyError, TokenError) as error:
             if way == "all":
@@ -141,9 +141,9 @@ def distortion(
     if exact is not False and _is_small(tasks, notes, must=bool(exact)):
         try:
             return _exact(tasks, notes)
-        except Truncated as reached:
+        except LimitReached as reached:
             if exact or str(reached) != "context":
-                raise _limit_error(asked.limits, reached, session) from None
+                raise _limit_error(resolved.limits, reached, session) from None
             notes.append("not exact: some members are longer than the model's context")
     if not complete:
         raise ArgumentError(
@@ -154,13 +154,13 @@ def distortion(
     return _estimated(tasks, notes, draws, confidence, chosen_seed(seed))
 
 
-def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
-    found: dict[str, Tally] = {}
+def _exact(tasks: dict[str, QueryExecution], notes: list[str]) -> Distortion:
+    found: dict[str, MemberMasses] = {}
     status: Literal["done", "interrupted"] = "done"
     try:
-        for way, task in _in_turn(tasks):
-            found[way] = Tally()
-            tally(task, found[way])
+        for way, execution in _in_turn(tasks):
+            found[way] = MemberMasses()
+            enumerate_masses(execution, found[way])
     except KeyboardInterrupt:
         status = "interrupted"
         if "canonical" not in found:
@@ -196,7 +196,7 @@ def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
 
 
 def _estimated(
-    tasks: dict[str, Task],
+    tasks: dict[str, QueryExecution],
     notes: list[str],
     draws: int,
     confidence: float,
@@ -205,8 +205,8 @@ def _estimated(
     """Returns the estimates: half of the draws bound the masses, the other half the distances."""
     weights = {way: np.empty(0) for way in tasks}
     status: Literal["done", "interrupted"] = "done"
-    for way, task in _in_turn(tasks):
-        weights[way], whole = _weights(task, draws, seed)
+    for way, execution in _in_turn(tasks):
+        weights[way], whole = _weights(execution, draws, seed)
         if not whole:
             status = "interrupted"
             notes.append(f"interrupted: {len(weights[way]):,} of {draws:,} draws of {way} tokens")
@@ -230,36 +230,36 @@ def _estimated(
     return Distortion(False, _event(tasks), ways, mass, masses.get("canonical"), (), {}, *counts)
 
 
-def _in_turn(tasks: dict[str, Task]) -> Iterator[tuple[str, Task]]:
+def _in_turn(tasks: dict[str, QueryExecution]) -> Iterator[tuple[str, QueryExecution]]:
     """Yields the tasks; each counts its expansions on from those of the previous one."""
-    spent = max(task.expansions for task in tasks.values())
-    for way, task in tasks.items():
-        task.expansions = spent
-        yield way, task
-        spent = task.expansions
+    spent = max(execution.expansions for execution in tasks.values())
+    for way, execution in tasks.items():
+        execution.expansions = spent
+        yield way, execution
+        spent = execution.expansions
 
 
-def _event(tasks: dict[str, Task]) -> TokenEvent:
+def _event(tasks: dict[str, QueryExecution]) -> TokenEvent:
     return "complete" if tasks["all"].complete else "token_prefix"
 
 
-def _cost(tasks: dict[str, Task]) -> Cost:
+def _cost(tasks: dict[str, QueryExecution]) -> Cost:
     """Returns the cost of all tasks, which share a session."""
-    expansions = max(task.expansions for task in tasks.values())
+    expansions = max(execution.expansions for execution in tasks.values())
     return replace(tasks["all"].cost(), expansions=expansions)
 
 
-def _weights(task: Task, draws: int, seed: int) -> tuple[Floats, bool]:
+def _weights(execution: QueryExecution, draws: int, seed: int) -> tuple[Floats, bool]:
     """Returns the weights of the finished draws, and True if all draws were finished."""
     found: list[Draw] = []
     whole = True
     try:
-        for draw in local_draws(Walks(task), draws, seed):
+        for draw in local_draws(RandomWalks(execution), draws, seed):
             found.append(draw)
     except KeyboardInterrupt:
         whole = False
-    except Truncated as reached:
-        raise _limit_error(task.limits, reached, task.session) from None
+    except LimitReached as reached:
+        raise _limit_error(execution.limits, reached, execution.session) from None
     return np.minimum(1.0, np.exp([draw.log_weight for draw in found])), whole
 
 
@@ -267,7 +267,7 @@ def _row(table: dict[bytes, list[float]], order: list[bytes]) -> Floats:
     return np.array([math.fsum(table.get(data, ())) for data in order])
 
 
-def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
+def _is_small(tasks: dict[str, QueryExecution], notes: list[str], *, must: bool) -> bool:
     """Returns True if the whole language can be walked within the limits."""
     allowed = tasks["all"].limits.forwards
     needed: int | None
@@ -289,19 +289,19 @@ def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
     return False
 
 
-def _limit_error(limits: Limits, reached: Truncated, session: Session) -> LimitError:
+def _limit_error(limits: Limits, reached: LimitReached, session: Session) -> LimitError:
     allowed = getattr(limits, str(reached), None) or session.model.context_length or 0
     hint = "fewer draws, or higher limits"
     return LimitError(str(reached), math.floor(allowed) + 1, math.floor(allowed), hint)
 
 
-def _task(
-    session: Session, asked: Query, front: tuple[int, ...], way: str, complete: bool, size: int
-) -> Task:
-    constraint = compiled(asked.asked, session.vocabulary, way)
-    root = Root(front, b"", 0.0, constraint.matcher(after=front).core)
-    rules = (asked.decoding, asked.renormalize, complete, size, None, asked.limits)
-    return Task(session, constraint, [root], *rules, normalize=True)
+def _execution(
+    session: Session, resolved: Query, front: tuple[int, ...], way: str, complete: bool, size: int
+) -> QueryExecution:
+    constraint = compiled(resolved.asked, session.vocabulary, way)
+    context = QueryContext(front, b"", 0.0, constraint.matcher(after=front).core)
+    rules = (resolved.decoding, resolved.renormalize, complete, size, None, resolved.limits)
+    return QueryExecution(session, constraint, [context], *rules, normalize=True)
 
 
 def _checked(
@@ -309,19 +309,19 @@ def _checked(
 ) -> Query:
     positive("draws", draws, least=2, optional=False)
     positive("batch_size", batch_size, optional=False)
-    asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    required_event(asked, "a distortion", ("complete", "token_prefix"))
-    if asked.given is not None:
+    resolved = resolved_query(query, event=event, limits=UNSET if limits is None else limits)
+    required_event(resolved, "a distortion", ("complete", "token_prefix"))
+    if resolved.given is not None:
         raise ArgumentError("given has no use here", hint="write it into the prompt")
-    if asked.tokenization != "all":
+    if resolved.tokenization != "all":
         raise ArgumentError("tokenization is what is compared: leave it out")
-    if asked.unique == "tokens":
+    if resolved.unique == "tokens":
         raise ArgumentError("unique is about listings; texts are compared")
-    if asked.keep is not None:
+    if resolved.keep is not None:
         raise ArgumentError("a mask cannot ask a function: say keep as a language, in without=")
-    if asked.max_tokens is not None:
+    if resolved.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens would cut members off", hint=hint)
-    if asked.limits.hits is not None:
+    if resolved.limits.hits is not None:
         raise ArgumentError("limits.hits is about listings; say draws")
-    return asked
+    return resolved

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.drivers.cost import Cost
-from formalm.drivers.estimate import bounded_mean
-from formalm.drivers.table import Interval
+from formalm.drivers.mass_tables import Interval
+from formalm.drivers.mean_estimate import bounded_mean
 from formalm.errors import ArgumentError
 from formalm.query.query import TokenEvent
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.positions import STATE_BYTES, Positions
-from formalm.drivers.queue import Queue
-from formalm.drivers.recent import Recent, children_bytes
-from formalm.drivers.roots import Root
-from formalm.drivers.task import Task, Truncated
-from formalm.drivers.trie import END, UNKNOWN, Trie
+from formalm.drivers.byte_budget_lru import ByteBudgetLru, children_bytes
+from formalm.drivers.model_answer_cache import STATE_BYTES, ModelAnswerCache
+from formalm.drivers.node_queue import NodeQueue
+from formalm.drivers.query_contexts import QueryContext
+from formalm.drivers.query_execution import LimitReached, QueryExecution
+from formalm.drivers.sequence_trie import END, UNKNOWN, SequenceTrie
 from formalm.models import Position
-from formalm.query.states import States
+from formalm.query.state_ids import States
 
 __all__ = ["Expansion", "Frontier"]
 
@@ -33,7 +33,7 @@ class Frontier:
 
     Attributes
     ----------
-    trie, queue, states, positions
+    trie, queue, states, answer_cache
         Its parts.
     root_nodes
         The nodes of the task's roots.
@@ -44,21 +44,24 @@ class Frontier:
         An upper bound on the log-probability of any sequence through such a child.
     """
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.trie = Trie()
-        self.queue = Queue(self.trie)
-        self.states = States(task.constraint)
+    def __init__(self, execution: QueryExecution) -> None:
+        self.execution = execution
+        self.trie = SequenceTrie()
+        self.queue = NodeQueue(self.trie)
+        self.states = States(execution.constraint)
         self.root_nodes = [
-            self.trie.add_root(root.logprob, self.states.of(root.matcher)) for root in task.roots
+            self.trie.add_root(context.logprob, self.states.of(context.matcher))
+            for context in execution.contexts
         ]
-        prefixes = [root.token_ids for root in task.roots]
-        budget = task.limits.state_bytes or STATE_BYTES
-        self.positions = Positions(task.session, self.trie, prefixes, budget)
-        tokens = task.constraint.spelled.tokens()
+        prefixes = [context.token_ids for context in execution.contexts]
+        budget = execution.limits.state_bytes or STATE_BYTES
+        self.answer_cache = ModelAnswerCache(execution.session, self.trie, prefixes, budget)
+        tokens = execution.constraint.spelled.tokens()
         self.unseen: dict[int, float] = {}
         self.best_unseen = -np.inf
-        self._recent: Recent[tuple[Ids, Floats]] = Recent(RECENT_BYTES, children_bytes)
+        self._recent: ByteBudgetLru[tuple[Ids, Floats]] = ByteBudgetLru(
+            RECENT_BYTES, children_bytes
+        )
         self._bytes = [b"" if token is None else token for token in tokens]
 
     @property
@@ -66,9 +69,9 @@ class Frontier:
         """Memory of the trie and its queue."""
         return self.trie.memory_bytes + self.queue.memory_bytes
 
-    def root(self, node: int) -> Root:
+    def context(self, node: int) -> QueryContext:
         """Returns the root above a node."""
-        return self.task.roots[self.trie.root(node)]
+        return self.execution.contexts[self.trie.root(node)]
 
     def state(self, node: int) -> int:
         """Returns the state of the constraint at a node whose parent was evaluated."""
@@ -80,7 +83,7 @@ class Frontier:
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], known: Ids) -> None:
         """Adopts a trie and recomputes the states of its ``known`` nodes, in ascending order."""
-        roots = [self.states.of(root.matcher) for root in self.task.roots]
+        roots = [self.states.of(context.matcher) for context in self.execution.contexts]
         self.trie.restore(arrays)
         for node in known.tolist():
             if self.trie.parent[node] < 0:
@@ -91,23 +94,23 @@ class Frontier:
     def data(self, node: int) -> bytes:
         """Returns the bytes after ``given``."""
         found = b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
-        return found[self.root(node).skip :]
+        return found[self.context(node).skip :]
 
     def room(self) -> int:
-        """Returns how many prefixes the next batch may have; raises as :meth:`Task.room`."""
-        if self.task.progress is not None:
+        """How many prefixes the next batch may have; raises as :meth:`QueryExecution.room`."""
+        if self.execution.progress is not None:
             best = self.trie.logprob[self.queue.top()] if self.queue else None
-            self.task.report(len(self.trie), len(self.queue), best)
-        limit = self.task.limits.memory_bytes
+            self.execution.report(len(self.trie), len(self.queue), best)
+        limit = self.execution.limits.memory_bytes
         if limit is not None and self.memory_bytes > limit:
-            raise Truncated("memory_bytes")
-        return self.task.room()
+            raise LimitReached("memory_bytes")
+        return self.execution.room()
 
     def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:
         """Evaluates the model at some nodes, in one call if possible, and yields their
         expansions.
         """
-        for node, position in zip(nodes, self.positions.evaluate(nodes), strict=True):
+        for node, position in zip(nodes, self.answer_cache.evaluate(nodes), strict=True):
             yield (node, *self.follow(node, position))
 
     def queue_children(self, node: int, ids: Ids, totals: Floats) -> None:
@@ -131,9 +134,9 @@ class Frontier:
         known = self._recent.get(node)
         if known is not None:
             return known
-        if not self.positions.has(node):
+        if not self.answer_cache.has(node):
             self.room()
-        ids, totals, _ = self.follow(node, self.positions.recall(node), again=True)
+        ids, totals, _ = self.follow(node, self.answer_cache.recall(node), again=True)
         self._recent.keep(node, (ids, totals))
         return ids, totals
 
@@ -143,13 +146,13 @@ class Frontier:
         """Returns the tokens that may follow an evaluated node, and the totals with them and with
         an end.
         """
-        self.task.expansions += not again
+        self.execution.expansions += not again
         state = self.state(node)
         allowed, accepting = self.states.allowed(state), self.states.accepting[state]
-        ids, logprobs, end = self.task.split(position, allowed, accepting)
+        ids, logprobs, end = self.execution.split(position, allowed, accepting)
         total = self.trie.logprob[node]
         if position.unseen:
-            together, each = self.task.unseen(position, allowed, accepting)
+            together, each = self.execution.unseen(position, allowed, accepting)
             if each > 0:
                 self.unseen[node] = np.exp(total) * together
                 self.best_unseen = max(self.best_unseen, total + np.log(each))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.batch import Sample, Writer, advance
 from formalm.drivers.beam import Beam
+from formalm.drivers.generation_request import GenerationRequest, plan_sequences
+from formalm.drivers.generation_result import Generation
 from formalm.drivers.prompts import Prompt, Prompts, batch_of, refuse_language
-from formalm.drivers.result import Generation
-from formalm.drivers.sampling import Decoding, chosen_seed
+from formalm.drivers.random_numbers import Decoding, chosen_seed
+from formalm.drivers.sequence_scheduler import SampledSequence, SequenceGroup, advance
 from formalm.drivers.stream import StreamOptions
-from formalm.drivers.terms import Terms, prepare
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -282,35 +282,43 @@ def generate(
     if beams is not None:
         _check_beams(beams, count, decoding, seed)
     seeds = [None if beams is not None else chosen_seed(seed) for _ in prompts]
-    terms = Terms(language, tokenization, heal, measure, max_tokens, stop, finish, bos)
-    plans = prepare(session, prompts, terms, seeds)
-    groups: list[list[Writer]] = [
-        [Sample(plan, index, decoding, chosen) for index in range(count)]
+    request = GenerationRequest(
+        language, tokenization, heal, measure, max_tokens, stop, finish, bos
+    )
+    plans = plan_sequences(session, prompts, request, seeds)
+    groups_by_prompt: list[list[SequenceGroup]] = [
+        [SampledSequence(plan, index, decoding, chosen) for index in range(count)]
         if chosen is not None
         else [Beam(plan, beams or 1, count)]
         for plan, chosen in zip(plans, seeds, strict=True)
     ]
     try:
-        for _ in advance(session, [writer for group in groups for writer in group], batch_size):
+        for _ in advance(
+            session,
+            [group for prompt_groups in groups_by_prompt for group in prompt_groups],
+            batch_size,
+        ):
             pass
     except BaseException as error:
         # Finished results have used model time; the caller can still take them.
         with suppress(AttributeError):
-            error.generations = _shaped(groups, batch, n)  # type: ignore[attr-defined]
+            error.generations = _shaped(groups_by_prompt, batch, n)  # type: ignore[attr-defined]
         raise
     result: Generation[Any] | list[Generation[Any]] | list[list[Generation[Any]]]
-    result = _shaped(groups, batch, n)
+    result = _shaped(groups_by_prompt, batch, n)
     return result
 
 
-def _shaped(groups: list[list[Writer]], batch: list[object] | None, n: int | None) -> Any:
+def _shaped(
+    groups_by_prompt: list[list[SequenceGroup]], batch: list[object] | None, n: int | None
+) -> Any:
     """Returns the results in the requested shape, with None for unfinished beam searches."""
     results: list[Any] = []
-    for group in groups:
+    for prompt_groups in groups_by_prompt:
         row: list[Generation | None] = []
-        for writer in group:
-            open_beams = isinstance(writer, Beam) and writer.live
-            row += [None] if open_beams else [draft.generation() for draft in writer.drafts]
+        for group in prompt_groups:
+            open_beams = isinstance(group, Beam) and group.live
+            row += [None] if open_beams else [sequence.generation() for sequence in group.sequences]
         results.append(row if n is not None else row[0])
     return results[0] if batch is None else results
 

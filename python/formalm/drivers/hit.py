@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.drivers.record import Origin, Record
 from formalm.query.query import Event
 

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, checked_tolerance, positive
-from formalm.drivers.asking import (
-    asked_query,
-    constraint_of,
-    needs_an_end,
-    refuse_keep,
-    refuse_listing_limits,
-    required_event,
-)
-from formalm.drivers.bounds import Bounds, Classify, event_language
 from formalm.drivers.cost import Cost
-from formalm.drivers.intervals import BoundStatus
+from formalm.drivers.mass_intervals import BoundStatus
+from formalm.drivers.probability_bounds import Classify, ProbabilityBounds, event_language
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
-from formalm.drivers.roots import roots_of
-from formalm.drivers.task import Task, Truncated
+from formalm.drivers.query_contexts import query_contexts
+from formalm.drivers.query_execution import LimitReached, QueryExecution
+from formalm.drivers.query_setup import (
+    constraint_of,
+    refuse_keep,
+    refuse_search_limits,
+    require_end_token,
+    required_event,
+    resolved_query,
+)
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -210,7 +210,7 @@ def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
         except StopIteration:
             limit = question.length_limit()
             status = "exact" if limit is None else "truncated"
-        except Truncated as reached:
+        except LimitReached as reached:
             status, limit = "truncated", str(reached)
         now = question.interval()
         low, high = max(low, now[0]), min(high, now[1])
@@ -223,7 +223,7 @@ def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
 class Measured:
     """A mass query ready to run: its task, bounds and event."""
 
-    bounds: Bounds
+    bounds: ProbabilityBounds
     session: Session
     event: Event
 
@@ -245,8 +245,10 @@ class Measured:
 
     def mass(self, low: float, high: float, status: BoundStatus, limit: str | None) -> Mass:
         """Returns the current state as a result."""
-        nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
-        return Mass(low, high, self.event, status, limit, nodes, self.bounds.task.dropped, cost)
+        nodes, cost = len(self.bounds.frontier.trie), self.bounds.execution.cost()
+        return Mass(
+            low, high, self.event, status, limit, nodes, self.bounds.execution.dropped, cost
+        )
 
 
 def measured(
@@ -263,32 +265,32 @@ def measured(
     """Checks a mass query and returns it ready to run."""
     positive("batch_size", batch_size, optional=False)
     session = Session(model)
-    asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    chosen = required_event(asked, "a mass")
-    if asked.prefix_cost != "conditional":
+    resolved = resolved_query(query, event=event, limits=UNSET if limits is None else limits)
+    chosen = required_event(resolved, "a mass")
+    if resolved.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
-    refuse_keep(asked)
-    refuse_listing_limits(asked.limits, "a mass")
-    if asked.unique is not None:
+    refuse_keep(resolved)
+    refuse_search_limits(resolved.limits, "a mass")
+    if resolved.unique is not None:
         raise ArgumentError("unique is about listings, and this is a mass")
     if chosen == "complete":
-        needs_an_end(session)
+        require_end_token(session)
     kind = "contains" if chosen == "never" else chosen
-    language = event_language(asked.asked, kind, asked.tokenization)
-    constraint = constraint_of(query, asked, session.vocabulary, language)
-    roots = roots_of(session, constraint, asked, prompt, shares=True)
-    task = Task(
+    language = event_language(resolved.asked, kind, resolved.tokenization)
+    constraint = constraint_of(query, resolved, session.vocabulary, language)
+    contexts = query_contexts(session, constraint, resolved, prompt, shares=True)
+    execution = QueryExecution(
         session,
         constraint,
-        roots,
-        *asked.behind,
+        contexts,
+        *resolved.behind,
         kind == "complete",
         batch_size,
-        asked.max_tokens,
-        asked.limits,
+        resolved.max_tokens,
+        resolved.limits,
         normalize=True,
         progress=checked_progress(progress),
-        keep=asked.keep,
+        keep=resolved.keep,
     )
-    return Measured(Bounds(task, kind, classify), session, chosen)
+    return Measured(ProbabilityBounds(execution, kind, classify), session, chosen)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 
-from formalm.automata.texts import shown_text
-from formalm.drivers.bounds import deciding_member
+from formalm.automata.encoding import shown_text
 from formalm.drivers.cost import Cost
+from formalm.drivers.probability_bounds import deciding_member
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
@@ -211,13 +211,13 @@ class Origin:
             return None
 
     def _groups(self, member: bytes | None, script: EditScript | None) -> Mapping[str, str | None]:
-        asked = self.query.asked
+        resolved = self.query.asked
         if script is not None:  # the groups of the member that was edited
-            asked, member = self.query.language, script.member.encode()
-        if member is None or not any(group.name is not None for group in asked.groups):
+            resolved, member = self.query.language, script.member.encode()
+        if member is None or not any(group.name is not None for group in resolved.groups):
             return {}
         try:
-            found = asked.captures(member)
+            found = resolved.captures(member)
         except (LanguageError, LimitError):
             return {}
         return {} if found is None else found.groupdict()

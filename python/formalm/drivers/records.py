@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from formalm.drivers.arguments import token_ids_of
-from formalm.drivers.files import path_of
-from formalm.drivers.lines import IDS, read_line, record_line, split_lines
+from formalm.drivers.atomic_write import path_of
 from formalm.drivers.record import Record
+from formalm.drivers.record_jsonl import IDS, read_line, record_line, split_lines
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel, Session
 
@@ -101,7 +101,7 @@ class Records(Sequence[Record]):
         ArgumentError
             If the file cannot be written, or the package nanoarrow is missing.
         """
-        from formalm.drivers.arrow import write
+        from formalm.drivers.record_arrow import write
 
         try:
             write(self, path_of(path))
@@ -138,17 +138,17 @@ class Records(Sequence[Record]):
         return cls.from_jsonl(text)
 
     def __arrow_c_schema__(self) -> object:
-        from formalm.drivers.arrow import schema
+        from formalm.drivers.record_arrow import schema
 
         return schema().__arrow_c_schema__()
 
     def __arrow_c_array__(self, requested_schema: object = None) -> object:
-        from formalm.drivers.arrow import columns
+        from formalm.drivers.record_arrow import columns
 
         return columns(self).__arrow_c_array__(requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        from formalm.drivers.arrow import stream
+        from formalm.drivers.record_arrow import stream
 
         return stream(self).__arrow_c_stream__(requested_schema)
 

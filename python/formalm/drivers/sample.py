@@ -8,29 +8,29 @@ from typing import get_args
 
 import numpy as np
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import (
-    asked_query,
-    constraint_of,
-    needs_an_end,
-    refuse_keep,
-    refuse_listing_limits,
-    required_event,
-    with_event,
-)
-from formalm.drivers.bounds import any_text, anything, event_language
+from formalm.drivers.draws import Draw, gumbel_order, local_draws, posterior_draws
+from formalm.drivers.probability_bounds import any_string, anything, event_language
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_contexts import query_contexts
+from formalm.drivers.query_execution import LimitReached, QueryExecution
+from formalm.drivers.query_setup import (
+    constraint_of,
+    refuse_keep,
+    refuse_search_limits,
+    require_end_token,
+    required_event,
+    resolved_query,
+    with_event,
+)
+from formalm.drivers.random_numbers import chosen_seed
+from formalm.drivers.random_walks import RandomWalks
 from formalm.drivers.record import Origin
-from formalm.drivers.roots import roots_of
-from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
-from formalm.drivers.samples import Sample, Samples, SampleStatus, Target
-from formalm.drivers.sampling import chosen_seed
-from formalm.drivers.task import Task, Truncated
-from formalm.drivers.uniform import uniform_draws
-from formalm.drivers.walks import Walks
+from formalm.drivers.sample_result import Sample, Samples, SampleStatus, Target
+from formalm.drivers.uniform_sampling import uniform_draws
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -106,10 +106,10 @@ def sample(
     >>> 0.6 < sum(one.text == "a" for one in drawn) / 300 < 0.73
     True
     """
-    asked = _checked(query, event, n, target, limits, batch_size)
-    task = _task(model, query, asked, prompt, batch_size)
-    task.progress = checked_progress(progress)
-    walks = Walks(task)
+    resolved = _checked(query, event, n, target, limits, batch_size)
+    execution = _execution(model, query, resolved, prompt, batch_size)
+    execution.progress = checked_progress(progress)
+    walks = RandomWalks(execution)
     seed = chosen_seed(seed)
     found: list[Draw] = []
     attempts = 0
@@ -117,10 +117,10 @@ def sample(
     limit: str | None = None
     # The last one is the threshold.
     wanted = n + 1 if target == "without_replacement" else n
-    by_text = asked.unique == "strings"
+    by_text = resolved.unique == "strings"
     seen: set[tuple[bytes, bytes]] = set()
     try:
-        for draw in _draws(walks, asked, target, n, seed):
+        for draw in _draws(walks, resolved, target, n, seed):
             attempts += 1
             if draw is not None:
                 found.append(draw)
@@ -128,7 +128,7 @@ def sample(
             if len(seen) >= wanted:
                 status = "done"
                 break
-    except Truncated as reached:
+    except LimitReached as reached:
         status, limit = "truncated", str(reached)
     except KeyboardInterrupt:
         status = "interrupted"
@@ -138,16 +138,18 @@ def sample(
         cut = status != "exhausted" and bool(found)
         found = _weighed(found[:-1], found[-1].perturbed) if cut else found
         found = _merged(walks, found) if by_text else found
-    if limit is None and walks.task.cut_by_context:
+    if limit is None and walks.execution.cut_by_context:
         limit = "context"
-    counters = (seed, attempts, task.dropped, task.cost())
-    samples = _samples(walks, asked, found)
-    return Samples(samples, required_event(asked, "a sample"), target, status, limit, *counters)
+    counters = (seed, attempts, execution.dropped, execution.cost())
+    samples = _samples(walks, resolved, found)
+    return Samples(samples, required_event(resolved, "a sample"), target, status, limit, *counters)
 
 
-def _draws(walks: Walks, asked: Query, target: str, n: int, seed: int) -> Iterator[Draw | None]:
+def _draws(
+    walks: RandomWalks, resolved: Query, target: str, n: int, seed: int
+) -> Iterator[Draw | None]:
     if target == "uniform":
-        return uniform_draws(walks, asked.asked, n, seed)
+        return uniform_draws(walks, resolved.asked, n, seed)
     if target == "local":
         return iter(local_draws(walks, n, seed))
     return posterior_draws(walks, seed) if target == "posterior" else gumbel_order(walks, seed)
@@ -162,13 +164,13 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
     return weighed
 
 
-def _text(walks: Walks, draw: Draw) -> tuple[bytes, bytes]:
+def _text(walks: RandomWalks, draw: Draw) -> tuple[bytes, bytes]:
     """Returns the given prefix, whatever its tokens, and all bytes that a draw spells."""
-    root = walks.frontier.root(draw.node)
-    return root.given, root.data + walks.frontier.data(draw.node)
+    context = walks.frontier.context(draw.node)
+    return context.given, context.data + walks.frontier.data(draw.node)
 
 
-def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
+def _merged(walks: RandomWalks, draws: list[Draw]) -> list[Draw]:
     """Returns each string once, at its first draw, with the total weight of all its sequences.
 
     The maximum of several Gumbel variables is a Gumbel variable around the sum of their
@@ -188,41 +190,41 @@ def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
     return list(texts.values())
 
 
-def _samples(walks: Walks, asked: Query, draws: list[Draw]) -> tuple[Sample, ...]:
+def _samples(walks: RandomWalks, resolved: Query, draws: list[Draw]) -> tuple[Sample, ...]:
     frontier = walks.frontier
     samples = []
     for rank, draw in enumerate(draws, 1):
-        root = frontier.root(draw.node)
-        data = root.data + frontier.data(draw.node)
+        context = frontier.context(draw.node)
+        data = context.data + frontier.data(draw.node)
         samples.append(
             Sample(
                 shown_text(data),
                 data,
-                root.given.decode(errors="replace"),
+                context.given.decode(errors="replace"),
                 tuple(frontier.trie.path(draw.node)),
                 walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
                 draw.log_weight,
                 rank,
-                _origin(walks, asked, draw),
+                _origin(walks, resolved, draw),
             )
         )
     return tuple(samples)
 
 
-def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
-    task, root = walks.task, walks.frontier.root(draw.node)
-    ended = task.complete and draw.log_weight > -math.inf
+def _origin(walks: RandomWalks, resolved: Query, draw: Draw) -> Origin:
+    execution, context = walks.execution, walks.frontier.context(draw.node)
+    ended = execution.complete and draw.log_weight > -math.inf
     return Origin(
         "sample",
-        asked,
-        task.session.vocabulary,
-        root.prompt_token_ids,
-        root.given_token_ids,
-        root.given,
-        root.logprob,
+        resolved,
+        execution.session.vocabulary,
+        context.prompt_token_ids,
+        context.given_token_ids,
+        context.given,
+        context.logprob,
         tuple(walks.logprobs(draw.node, ended=ended)),
         ended,
-        task.cost(),
+        execution.cost(),
     )
 
 
@@ -239,53 +241,53 @@ def _checked(
     if target not in TARGETS:
         known = ", ".join(map(repr, TARGETS))
         raise ArgumentError(f"target must be one of {known}, got {target!r:.60}")
-    asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    if target == "uniform" and asked.event is None:
-        asked = with_event(asked, "complete")  # it draws members
-    if required_event(asked, "a sample") != "complete" and target == "uniform":
-        raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
-    refuse_keep(asked)
-    if asked.unique is not None and target != "without_replacement":
+    resolved = resolved_query(query, event=event, limits=UNSET if limits is None else limits)
+    if target == "uniform" and resolved.event is None:
+        resolved = with_event(resolved, "complete")  # it draws members
+    if required_event(resolved, "a sample") != "complete" and target == "uniform":
+        raise ArgumentError(f"target='uniform' draws members, not outputs: not {resolved.event!r}")
+    refuse_keep(resolved)
+    if resolved.unique is not None and target != "without_replacement":
         raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
-    if asked.prefix_cost != "conditional":
+    if resolved.prefix_cost != "conditional":
         raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
-    refuse_listing_limits(asked.limits, "a sample of n draws")
-    if target == "uniform" and asked.boundary == "heal":
+    refuse_search_limits(resolved.limits, "a sample of n draws")
+    if target == "uniform" and resolved.boundary == "heal":
         raise ArgumentError("target='uniform' takes the tokenizer's tokens: boundary='split'")
-    if target == "uniform" and asked.keep is not None:
+    if target == "uniform" and resolved.keep is not None:
         hint = "say it as a language, in without="
         raise ArgumentError("target='uniform' counts members, and cannot ask keep", hint=hint)
-    if target == "uniform" and asked.max_tokens is not None:
+    if target == "uniform" and resolved.max_tokens is not None:
         hint = "bound the texts: language & Regex('(?s).{0,20}')"
         raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
-    return asked
+    return resolved
 
 
-def _task(
-    model: LanguageModel, query: object, asked: Query, prompt: Prompt, batch_size: int
-) -> Task:
+def _execution(
+    model: LanguageModel, query: object, resolved: Query, prompt: Prompt, batch_size: int
+) -> QueryExecution:
     session = Session(model)
-    event = required_event(asked, "a sample")
+    event = required_event(resolved, "a sample")
     if event in ("complete", "never"):
-        needs_an_end(session)
+        require_end_token(session)
     language = event_language(
-        asked.asked, "contains" if event == "never" else event, asked.tokenization
+        resolved.asked, "contains" if event == "never" else event, resolved.tokenization
     )
     if event == "never":
-        every = any_text() if asked.tokenization == "canonical" else anything()
-        if asked.asked.matches(b""):
+        every = any_string() if resolved.tokenization == "canonical" else anything()
+        if resolved.asked.matches(b""):
             raise LanguageError("the empty text is a member, and in every output")
         language = every - language
-    constraint = constraint_of(query, asked, session.vocabulary, language)
-    return Task(
+    constraint = constraint_of(query, resolved, session.vocabulary, language)
+    return QueryExecution(
         session,
         constraint,
-        roots_of(session, constraint, asked, prompt, shares=True),
-        *asked.behind,
+        query_contexts(session, constraint, resolved, prompt, shares=True),
+        *resolved.behind,
         event in ("complete", "never"),
         batch_size,
-        asked.max_tokens,
-        asked.limits,
+        resolved.max_tokens,
+        resolved.limits,
         normalize=True,
-        keep=asked.keep,
+        keep=resolved.keep,
     )

@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import checked_tolerance, positive
-from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_limits
-from formalm.drivers.bounds import Bounds
-from formalm.drivers.canonical import canonical_tokens
-from formalm.drivers.chains import Chains
-from formalm.drivers.intervals import BoundStatus, Interval
+from formalm.drivers.canonical_contexts import canonical_tokens
+from formalm.drivers.mass_intervals import BoundStatus, Interval
+from formalm.drivers.probability_bounds import ProbabilityBounds
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
-from formalm.drivers.roots import roots_of
-from formalm.drivers.scores import Score, Scored
+from formalm.drivers.query_contexts import query_contexts
+from formalm.drivers.query_execution import LimitReached, QueryExecution
+from formalm.drivers.query_setup import refuse_search_limits, require_end_token, resolved_query
+from formalm.drivers.score_result import Score, Scored
 from formalm.drivers.search import search
-from formalm.drivers.task import Task, Truncated
+from formalm.drivers.sequence_scores import SequenceScores
 from formalm.errors import ArgumentError
 from formalm.languages import StringLiteral
 from formalm.models import LanguageModel, Session
@@ -102,7 +102,7 @@ def score(
     if not isinstance(handed, Limits):
         what = "limits is Limits(forwards=…, seconds=…, memory_bytes=…)"
         raise ArgumentError(f"{what} for a score, not {limits!r:.60}")
-    refuse_listing_limits(chosen, "a score")
+    refuse_search_limits(chosen, "a score")
     listed = _checked_texts(texts)
     if event not in ("complete", "token_prefix"):
         raise ArgumentError(
@@ -110,11 +110,11 @@ def score(
         )
     session = Session(model)
     if event == "complete":
-        needs_an_end(session)
+        require_end_token(session)
     fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
     fields |= {"event": event, "tokenization": tokenization}
     queries = [
-        asked_query(StringLiteral(text), **fields, bos=bos, unique="tokens", limits=chosen)
+        resolved_query(StringLiteral(text), **fields, bos=bos, unique="tokens", limits=chosen)
         for text in listed
     ]
     if not queries:
@@ -122,13 +122,13 @@ def score(
     front = prefix_token_ids(session, prompt, bos)
     ways = [_encoded(session, front, text, tokenization) for text in listed]
     series = Series(progress)
-    asked = _task(session, queries[0], prompt, batch_size)
-    asked.progress = series.tell
-    rows, whole = _own_logprobs(asked, front, ways)
-    series.over(asked.cost())
+    resolved = _execution(session, queries[0], prompt, batch_size)
+    resolved.progress = series.tell
+    rows, whole = _own_logprobs(resolved, front, ways)
+    series.over(resolved.cost())
     scores = []
     for number, query in enumerate(queries):
-        one = Scored(listed[number], query, front, number + 1, ways[number], rows[number], asked)
+        one = Scored(listed[number], query, front, number + 1, ways[number], rows[number], resolved)
         try:
             if not whole:
                 raise KeyboardInterrupt
@@ -140,21 +140,21 @@ def score(
 
 
 def _own_logprobs(
-    task: Task, front: tuple[int, ...], ways: list[tuple[int, ...]]
+    execution: QueryExecution, front: tuple[int, ...], ways: list[tuple[int, ...]]
 ) -> tuple[list[list[float]], bool]:
     """Returns the log-probabilities of each string's own encoding, and True if not interrupted."""
-    chains = Chains(
-        task.session,
+    chains = SequenceScores(
+        execution.session,
         front,
         ways,
-        task.answer,
-        ended=task.complete,
-        certain=not task.decoding.is_plain,
-        batch_size=task.batch_size,
+        execution.answer,
+        ended=execution.complete,
+        certain=not execution.decoding.is_plain,
+        batch_size=execution.batch_size,
     )
     try:
         for _ in chains.run():
-            task.report(0, 0, None)
+            execution.report(0, 0, None)
     except KeyboardInterrupt:
         return chains.rows, False
     return chains.rows, True
@@ -189,9 +189,9 @@ def _scored(
 
     # The language is the string itself, so an accepted text was spelled by whole tokens.
     session = Session(model)
-    one.task = _task(session, one.query, prompt, batch_size)
-    one.task.progress = series.tell
-    bounds = Bounds(one.task, str(one.query.event), counted)
+    one.execution = _execution(session, one.query, prompt, batch_size)
+    one.execution.progress = series.tell
+    bounds = ProbabilityBounds(one.execution, str(one.query.event), counted)
     truncated = None
     try:
         for _ in bounds.run():
@@ -199,18 +199,18 @@ def _scored(
             one.marginal, one.tokenizations = _marginal(bounds), count
             if bounds.undecided <= tolerance:
                 break
-    except Truncated as reached:
+    except LimitReached as reached:
         truncated = str(reached)
     one.marginal, one.tokenizations = _marginal(bounds), count
     if truncated is None and bounds.undecided > tolerance:
         truncated = "unseen" if bounds.hidden else "length"
-    series.over(one.task.cost())
+    series.over(one.execution.cost())
     found = _witness(model, one.query, prompt, batch_size, series)
     status: BoundStatus = "reached" if bounds.undecided else "exact"
     return one.score(status if truncated is None else "truncated", truncated, *found)
 
 
-def _marginal(bounds: Bounds) -> Interval:
+def _marginal(bounds: ProbabilityBounds) -> Interval:
     decided = bounds.low(None)
     slack = bounds.relative_error + 1e-15
     low, high = decided * (1 - slack), min(1.0, decided * (1 + slack) + bounds.undecided)
@@ -233,13 +233,13 @@ def _witness(
     return (False if found.status == "exhausted" else None), None
 
 
-def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Task:
+def _execution(session: Session, query: Query, prompt: Prompt, batch_size: int) -> QueryExecution:
     tokenization: Any = query.tokenization
     constraint = Constraint(query.asked, session.vocabulary, tokenization=tokenization)
-    return Task(
+    return QueryExecution(
         session,
         constraint,
-        roots_of(session, constraint, query, prompt, shares=True),
+        query_contexts(session, constraint, query, prompt, shares=True),
         query.decoding,
         query.renormalize,
         query.event == "complete",

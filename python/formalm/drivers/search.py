@@ -7,22 +7,27 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Literal
 
-from formalm.automata.texts import shown_text
+from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
-from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, token_event
 from formalm.drivers.cost import Cost
 from formalm.drivers.hit import Hit
-from formalm.drivers.listing import check_listing, check_numbers, given_ids
-from formalm.drivers.marginal import Strings
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_contexts import given_prefix, query_contexts
+from formalm.drivers.query_execution import LimitReached, QueryExecution, RawHit
+from formalm.drivers.query_setup import (
+    constraint_of,
+    require_end_token,
+    resolved_query,
+    token_event,
+)
 from formalm.drivers.record import Origin
-from formalm.drivers.roots import given_tokens, roots_of
-from formalm.drivers.saving import load, save
-from formalm.drivers.sequences import Sequences
-from formalm.drivers.task import Found, Task, Truncated
+from formalm.drivers.reentrancy_guard import ReentrancyGuard
+from formalm.drivers.search_checkpoint import load, save
+from formalm.drivers.search_options import check_search_numbers, check_search_query, given_ids
+from formalm.drivers.string_search import StringSearch
+from formalm.drivers.token_search import TokenSearch
 from formalm.errors import ArgumentError
 from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
@@ -59,13 +64,18 @@ class Search(Iterator[Hit]):
     """
 
     def __init__(
-        self, task: Task, query: Query, *, merge: bool, resume: str | PathLike[str] | None = None
+        self,
+        execution: QueryExecution,
+        query: Query,
+        *,
+        merge: bool,
+        resume: str | PathLike[str] | None = None,
     ) -> None:
         self.query = query
-        self._task = task
-        self._driver = Strings(task) if merge else Sequences(task)
+        self._execution = execution
+        self._driver = StringSearch(execution) if merge else TokenSearch(execution)
         self._found = self._driver.run()
-        self._alone = Alone("one search")
+        self._guard = ReentrancyGuard("one search")
         self.status: Status = "running"
         self.truncated_by: str | None = None
         self.hits = 0 if resume is None else load(resume, self._driver, query)
@@ -78,33 +88,33 @@ class Search(Iterator[Hit]):
         ArgumentError
             If it was interrupted in the middle of a step, or the file cannot be written.
         """
-        with self._alone:
+        with self._guard:
             save(path, self._driver, self.query, self.hits)
 
     @property
     def event(self) -> TokenEvent:
         """The event that the log-probabilities refer to: ``"token_prefix"`` or ``"complete"``."""
-        return "complete" if self._task.complete else "token_prefix"
+        return "complete" if self._execution.complete else "token_prefix"
 
     @property
     def dropped(self) -> int:
         """Number of members that the query's function ``keep`` dropped so far."""
-        return self._task.dropped
+        return self._execution.dropped
 
     @property
     def cost(self) -> Cost:
         """The cost so far."""
-        return self._task.cost()
+        return self._execution.cost()
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated so far."""
-        return self._task.session.forwards
+        return self._execution.session.forwards
 
     @property
     def calls(self) -> int:
         """Calls of the model so far; each evaluates a batch of prefixes."""
-        return self._task.session.calls
+        return self._execution.session.calls
 
     def __next__(self) -> Hit:
         while True:
@@ -124,38 +134,38 @@ class Search(Iterator[Hit]):
         ConcurrencyError
             If another thread is in a call, or ``progress`` calls this method.
         """
-        with self._alone:
+        with self._guard:
             return self._advance()
 
     def _advance(self) -> Hit | None:
         if self.status != "running":
             return None
-        limit = self._task.limits.hits
+        limit = self._execution.limits.hits
         if limit is not None and self.hits >= limit:
             self._end("hits")
             return None
         try:
             found = next(self._found)
-        except Truncated as reached:
+        except LimitReached as reached:
             self._end(str(reached))
             return None
         except KeyboardInterrupt:
             self.status = "interrupted"
             return None
         except StopIteration:
-            by_context = "context" if self._task.cut_by_context else None
-            self._end("beam" if self._task.cut_by_beam else by_context)
+            by_context = "context" if self._execution.cut_by_context else None
+            self._end("beam" if self._execution.cut_by_beam else by_context)
             return None
         except Exception:
             self._recover()
             raise
-        if found is None or not self._task.keeps(found.given + found.data):
+        if found is None or not self._execution.keeps(found.given + found.data):
             return None
         return self._hit(found)
 
     def _recover(self) -> None:
         """After an error, prepares to continue from here if possible."""
-        if self._driver.whole:
+        if self._driver.is_consistent:
             self._found = self._driver.run()
         else:
             self.status = "failed"
@@ -164,9 +174,9 @@ class Search(Iterator[Hit]):
         self.status = "exhausted" if limit is None else "truncated"
         self.truncated_by = limit
 
-    def _hit(self, found: Found) -> Hit:
+    def _hit(self, found: RawHit) -> Hit:
         self.hits += 1
-        self._task.covered = (self._task.covered or 0.0) + math.exp(found.logprob)
+        self._execution.covered = (self._execution.covered or 0.0) + math.exp(found.logprob)
         data, origin = found.given + found.data, self._origin(found)
         return Hit(
             text=shown_text(data),
@@ -179,20 +189,20 @@ class Search(Iterator[Hit]):
             origin=origin,
         )
 
-    def _origin(self, found: Found) -> Origin:
-        task = self._task
-        root, session = task.roots[found.root], task.session
+    def _origin(self, found: RawHit) -> Origin:
+        execution = self._execution
+        context, session = execution.contexts[found.context_index], execution.session
         return Origin(
             "search",
             self.query,
             session.vocabulary,
-            root.prompt_token_ids,
-            root.given_token_ids,
-            root.given,
-            root.logprob,
+            context.prompt_token_ids,
+            context.given_token_ids,
+            context.given,
+            context.logprob,
             found.token_logprobs,
-            task.complete,
-            task.cost(),
+            execution.complete,
+            execution.cost(),
         )
 
 
@@ -287,11 +297,11 @@ def search(
     ab -1.204 2
     b -1.609 1
     """
-    check_numbers(batch_size, tolerance, limits)
+    check_search_numbers(batch_size, tolerance, limits)
     session = Session(model)
     ids = given_ids(given, session)
-    start = None if ids is None else given_tokens(session.vocabulary.decode(ids), ids)
-    asked = asked_query(
+    start = None if ids is None else given_prefix(session.vocabulary.decode(ids), ids)
+    resolved = resolved_query(
         query,
         given=given if start is None else StringLiteral(start.data),
         event=event,
@@ -302,29 +312,29 @@ def search(
         bos=bos,
         limits=limits or UNSET,
     )
-    check_listing(asked)
-    asked = token_event(asked, "a search")
+    check_search_query(resolved)
+    resolved = token_event(resolved, "a search")
     # A string has one canonical sequence, so there is nothing to merge.
-    merge = asked.unique != "tokens" and asked.tokenization != "canonical"
-    if merge and asked.limits.beam is not None:
+    merge = resolved.unique != "tokens" and resolved.tokenization != "canonical"
+    if merge and resolved.limits.beam is not None:
         hint = "ask with unique='tokens', or tokenization='canonical'"
         raise ArgumentError("limits.beam is about listings of token sequences", hint=hint)
-    complete = asked.event == "complete"
+    complete = resolved.event == "complete"
     if complete:
-        needs_an_end(session)
-    constraint = constraint_of(query, asked, session.vocabulary)
-    roots = roots_of(session, constraint, asked, prompt, shares=False, given=start)
-    task = Task(
+        require_end_token(session)
+    constraint = constraint_of(query, resolved, session.vocabulary)
+    contexts = query_contexts(session, constraint, resolved, prompt, shares=False, given=start)
+    execution = QueryExecution(
         session,
         constraint,
-        roots,
-        *asked.behind,
+        contexts,
+        *resolved.behind,
         complete,
         batch_size,
-        asked.max_tokens,
-        asked.limits,
+        resolved.max_tokens,
+        resolved.limits,
         tolerance,
         progress=checked_progress(progress),
-        keep=asked.keep,
+        keep=resolved.keep,
     )
-    return Search(task, asked, merge=merge, resume=resume)
+    return Search(execution, resolved, merge=merge, resume=resume)

@@ -6,13 +6,13 @@ import codecs
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, overload
 
-from formalm.automata.texts import shown_bytes
+from formalm.automata.encoding import shown_bytes
 from formalm.constraint import Constraint
-from formalm.drivers.batch import Sample, advance
+from formalm.drivers.generation_request import GenerationRequest, plan_sequences
+from formalm.drivers.generation_result import Generation, T, read_partial
 from formalm.drivers.prompts import Prompt, refuse_language
-from formalm.drivers.result import Generation, T, read_partial
-from formalm.drivers.sampling import Decoding, chosen_seed
-from formalm.drivers.terms import Terms, prepare
+from formalm.drivers.random_numbers import Decoding, chosen_seed
+from formalm.drivers.sequence_scheduler import SampledSequence, advance
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 
@@ -104,17 +104,19 @@ def stream(
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
     seed = chosen_seed(seed)
-    terms = Terms(language, tokenization, heal, measure, max_tokens, stop, finish, bos)
-    (plan,) = prepare(session, [prompt], terms, [seed])
-    return Stream(session, Sample(plan, 0, decoding, seed))
+    request = GenerationRequest(
+        language, tokenization, heal, measure, max_tokens, stop, finish, bos
+    )
+    (plan,) = plan_sequences(session, [prompt], request, [seed])
+    return Stream(session, SampledSequence(plan, 0, decoding, seed))
 
 
 class Stream(Generic[T]):
     """An iterator over the pieces of one text, with the generation so far."""
 
-    def __init__(self, session: Session, sample: Sample) -> None:
-        self._sample = sample
-        language = sample.draft.plan.language
+    def __init__(self, session: Session, sampled: SampledSequence) -> None:
+        self._sampled = sampled
+        language = sampled.sequence.plan.language
         self._parts = None if language is None else language.parts()
         self._yielded = 0
         self._pieces = self._produce(session)
@@ -128,12 +130,12 @@ class Stream(Generic[T]):
     @property
     def generation(self) -> Generation[T]:
         """The generation so far; the final one once the iterator is exhausted."""
-        return self._sample.draft.generation()
+        return self._sampled.sequence.generation()
 
     @property
     def data(self) -> bytes:
         """The bytes of the pieces so far, and of an incomplete character after them."""
-        return bytes(self._sample.draft.data[: self._yielded])
+        return bytes(self._sampled.sequence.data[: self._yielded])
 
     @property
     def partial(self) -> object:
@@ -160,18 +162,18 @@ class Stream(Generic[T]):
         return read_partial(self._parts)
 
     def _produce(self, session: Session) -> Iterator[str]:
-        draft = self._sample.draft
+        sequence = self._sampled.sequence
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         shown = 0
-        for _ in advance(session, [self._sample], 1):
-            safe = max(shown, draft.safe_length)
-            piece = decoder.decode(shown_bytes(bytes(draft.data[shown:safe])))
+        for _ in advance(session, [self._sampled], 1):
+            safe = max(shown, sequence.safe_length)
+            piece = decoder.decode(shown_bytes(bytes(sequence.data[shown:safe])))
             shown = self._yielded = safe
             if piece:
                 self._read(piece)
                 yield piece
-        rest = decoder.decode(shown_bytes(bytes(draft.data[shown:])), True)
-        self._yielded = len(draft.data)
+        rest = decoder.decode(shown_bytes(bytes(sequence.data[shown:])), True)
+        self._yielded = len(sequence.data)
         if rest:
             self._read(rest)
             yield rest

@@ -9,11 +9,11 @@ from typing import Any
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import compiled
-from formalm.drivers.sampling import Decoding, check_seed
+from formalm.drivers.random_numbers import Decoding, check_seed
 from formalm.errors import ArgumentError
 from formalm.languages import JsonSchema, PythonType, TypeScript
 from formalm.languages.python_types import is_type
-from formalm.models.transformers.facts import context_length_of, vocabulary_of
+from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import end_token_ids as ids_of
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from formalm.bitmask import check_tensors, is_normalized, masked_scores
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
-from formalm.drivers.finish import Finish
-from formalm.drivers.sampling import random_numbers
+from formalm.drivers.finish_steering import FinishSteering
+from formalm.drivers.random_numbers import random_numbers
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.integrations.arguments import (
     check_model,
@@ -22,10 +22,10 @@ from formalm.integrations.arguments import (
     decoding_of,
     room_for_text,
 )
-from formalm.integrations.positions import Key, Positions
+from formalm.integrations.constraint_positions import ConstraintPositions, Key
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
-from formalm.models.transformers.facts import check_fits, end_token_ids_of, width_of
+from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
 from formalm.vocabulary.parts import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]
@@ -129,7 +129,7 @@ class ConstraintLogitsProcessor:
         self.prompt = Prompt(prompt)
         self.seed = seed
         self._decoding = decoding_of(seed, temperature, top_k, top_p, min_p)
-        self._positions = Positions(self.constraint, memory_limit_bytes)
+        self._positions = ConstraintPositions(self.constraint, memory_limit_bytes)
         self._ends = list(self.constraint.vocabulary.end_token_ids)
         self._size = len(self.constraint.vocabulary)
         positive("context_length", context_length)
@@ -285,13 +285,13 @@ class ConstraintLogitsProcessor:
     def __setstate__(self, state: dict[str, Any]) -> None:
         asked, limit = state.pop("_asked"), state.pop("_limit")
         self.__dict__.update(state)
-        self._positions = Positions(self.constraint, limit, asked)
+        self._positions = ConstraintPositions(self.constraint, limit, asked)
 
     def __repr__(self) -> str:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"
 
 
-def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Finish | None:
+def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> FinishSteering | None:
     """Returns the mask restriction for ``finish=True``, if requested and possible."""
     if not isinstance(finish, bool):
         raise ArgumentError(f"finish must be True or False, got {finish!r}")
@@ -311,7 +311,7 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
             "finish=True is not supported with tokenization='canonical'",
             hint="use tokenization='all', or raise max_new_tokens",
         )
-    steering = Finish(constraint)
+    steering = FinishSteering(constraint)
     try:
         steering.check(constraint.matcher(), budget)
     except LimitError as error:

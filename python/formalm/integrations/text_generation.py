@@ -12,7 +12,7 @@ from formalm.errors import ArgumentError
 from formalm.integrations.arguments import context_of_text, json_language_of, room_for_text
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor
 from formalm.languages import as_language
-from formalm.models.transformers.facts import (
+from formalm.models.transformers.model_metadata import (
     check_fits,
     end_token_ids_of,
     listed,

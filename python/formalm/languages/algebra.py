@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.choice import Choice
-from formalm.languages.divided import (
-    captured_by_all,
-    captured_by_first,
-    captured_in_row,
+from formalm.languages.captures.combinations import (
+    captures_of_concatenation,
+    captures_of_intersection,
+    captures_of_union,
     groups_of,
 )
-from formalm.languages.given import hashable
+from formalm.languages.choice import Choice
 from formalm.languages.language import MAX_DEPTH, Language
+from formalm.languages.named_languages import hashable
 from formalm.languages.parser import Parser
 from formalm.languages.python_types import PythonType, is_type
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from formalm.languages.captures import Found, Group
+    from formalm.languages.captures.groups import CaptureSpans, Group
 
 __all__ = ["Combination", "Repetition", "as_language", "combine"]
 
@@ -75,7 +75,7 @@ class Mixed(Language):
     def _made_or_none(self, state_limit: int | None) -> _core.Automaton | None:
         if self.is_regular:
             return super()._made_or_none(state_limit)
-        from formalm.languages.machines import combined
+        from formalm.languages.combination_automata import combined
 
         return combined(self, state_limit)
 
@@ -163,15 +163,15 @@ class Combination(Mixed):
     def _capturing(self) -> tuple[Language, ...]:
         return {"-": self.operands[:1], "~": ()}.get(self.operator, self.operands)
 
-    def captured_in(self, data: bytes, step_limit: int) -> Found | None:  # noqa: D102
+    def captured_in(self, data: bytes, step_limit: int) -> CaptureSpans | None:  # noqa: D102
         if self.is_regular:
             return super().captured_in(data, step_limit)
         parts, count = self._capturing, len(self._capturing)
         if self.operator == "|":
-            return captured_by_first(parts, data, step_limit)
+            return captures_of_union(parts, data, step_limit)
         if self.operator == "+":
-            return captured_in_row(parts, (count, count), data, step_limit)
-        return captured_by_all(parts, data, step_limit) if self.matches(data) else None
+            return captures_of_concatenation(parts, (count, count), data, step_limit)
+        return captures_of_intersection(parts, data, step_limit) if self.matches(data) else None
 
     def _build(self) -> _core.Expression:
         parts = [part.expression() for part in self.operands]
@@ -209,10 +209,12 @@ class Repetition(Mixed):
         self.minimum = minimum
         self.maximum = maximum
 
-    def captured_in(self, data: bytes, step_limit: int) -> Found | None:  # noqa: D102
+    def captured_in(self, data: bytes, step_limit: int) -> CaptureSpans | None:  # noqa: D102
         if self.is_regular:
             return super().captured_in(data, step_limit)
-        return captured_in_row((self.part,), (self.minimum, self.maximum), data, step_limit)
+        return captures_of_concatenation(
+            (self.part,), (self.minimum, self.maximum), data, step_limit
+        )
 
     def _build(self) -> _core.Expression:
         return self.part.expression().repeat(self.minimum, self.maximum)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from formalm.automata.texts import as_text
+from formalm.automata.encoding import as_text
 from formalm.errors import FormalmError
 
 if TYPE_CHECKING:
     from formalm import _core
-    from formalm.languages.trees import Tree
+    from formalm.languages.parse_trees import Tree
 
 __all__ = ["Ambiguity", "Conflict", "ambiguity_of"]
 

@@ -6,15 +6,15 @@ from typing import Any, Literal, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.captured import Captured
-from formalm.languages.captures import Captures, Found, Group
-from formalm.languages.derivations import Derivations
-from formalm.languages.given import Languages, inlined, is_terminal, named_languages
+from formalm.languages.captures.grammar import GrammarCaptures
+from formalm.languages.captures.groups import Captures, CaptureSpans, Group
+from formalm.languages.grammar_notes import Note
+from formalm.languages.grammar_queries import GrammarQueries
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
-from formalm.languages.lark import Lexing, description
-from formalm.languages.notes import Note
-from formalm.languages.trees import STEP_LIMIT
+from formalm.languages.lark_objects import Lexing, description
+from formalm.languages.named_languages import Languages, inlined, is_terminal, named_languages
+from formalm.languages.parse_trees import STEP_LIMIT
 
 __all__ = ["Grammar", "Note"]
 
@@ -22,7 +22,7 @@ __all__ = ["Grammar", "Note"]
 Syntax = Literal["lark", "gbnf", "ebnf"]
 
 
-class Grammar(Derivations):
+class Grammar(GrammarQueries):
     r"""The language that a context-free grammar derives.
 
     Left, right, hidden and mutual recursion, ambiguity and rules that derive the empty string are
@@ -118,7 +118,7 @@ class Grammar(Derivations):
         flat = (part for pair in given for part in pair)
         super().__init__(text, syntax, lexing, start, indentation, *flat)
         self._grammar = _core.Grammar(self._written())
-        self._captured = Captured(self._grammar.captures())
+        self._captured = GrammarCaptures(self._grammar.captures())
         self._unusable: list[tuple[str, tuple[int, int] | None]] | None = None
 
     @classmethod
@@ -244,7 +244,7 @@ class Grammar(Derivations):
         """
         return super().captures(text, step_limit=step_limit)
 
-    def captured_in(self, data: bytes, step_limit: int) -> Found | None:  # noqa: D102
+    def captured_in(self, data: bytes, step_limit: int) -> CaptureSpans | None:  # noqa: D102
         return self._captured.of(self, data, step_limit)
 
     @property

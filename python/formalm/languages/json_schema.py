@@ -182,9 +182,9 @@ class JsonSchema(SchemaQuestions, Language):
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
         """Returns the places of keywords that forbid a byte, or the end, after a prefix."""
-        from formalm.languages.schema_reasons import forbidding
+        from formalm.languages.schema_explanation import forbidding_keywords
 
-        return forbidding(self, beginning, following)
+        return forbidding_keywords(self, beginning, following)
 
     @property
     def notes(self) -> tuple[SchemaNote, ...]:
@@ -272,9 +272,9 @@ class JsonSchema(SchemaQuestions, Language):
         try:
             return super()._made(state_limit)
         except LanguageError as error:
-            from formalm.languages.schema_reasons import contradicting
+            from formalm.languages.schema_explanation import contradicting_keywords
 
-            places = contradicting(self)
+            places = contradicting_keywords(self)
             if not places:
                 raise
             *others, last = places

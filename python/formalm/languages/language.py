@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from formalm import _core
-from formalm.automata.texts import text_bytes
+from formalm.automata.encoding import text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError
-from formalm.languages.capturing import Capturing
+from formalm.languages.captures.mixin import CapturesMixin
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from formalm.automata import Automaton
-    from formalm.automata.texts import Relation, Unit
+    from formalm.automata.encoding import Relation, Unit
     from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Language", "text_bytes"]
@@ -27,7 +27,7 @@ ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
 PLAIN = ATOMS | {tuple}
 
 
-class Language(Capturing, ABC):
+class Language(CapturesMixin, ABC):
     """A set of byte strings, described but not yet compiled.
 
     Languages are immutable values: hashable, picklable (as written, never the compiled machine) and

@@ -23,11 +23,11 @@ from typing_extensions import NotRequired, TypedDict
 
 from formalm.errors import ArgumentError, LimitError
 from formalm.languages import python_numbers as numbers
-from formalm.languages import python_texts as texts
+from formalm.languages import python_string_formats as texts
 from formalm.languages import python_times as times
+from formalm.languages.integers import with_whole_numbers
 from formalm.languages.pydantic_objects import lookups, object_of
 from formalm.languages.schema_notes import Effect, SchemaNote
-from formalm.languages.whole_numbers import with_whole_numbers
 
 __all__ = ["described"]
 

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from formalm.languages.python_numbers import larger_whole
-from formalm.languages.python_texts import PARTS
+from formalm.languages.python_string_formats import PARTS
 
 __all__ = ["CLOCK", "DATE", "bounds_of", "date", "point", "seconds", "timedelta"]
 

@@ -9,7 +9,7 @@ from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import as_language
 from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
-from formalm.languages.special import special_tokens_of
+from formalm.languages.special_tokens import special_tokens_of
 
 __all__ = ["Reversed", "Rewritten"]
 

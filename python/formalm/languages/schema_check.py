@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from formalm.errors import FormalmError
 from formalm.languages.json_schema import JsonSchema
-from formalm.languages.overview import Overview, overview
+from formalm.languages.schema_explanation import MOST_BYTES, Path, inner_schemas, pointer
 from formalm.languages.schema_notes import SchemaNote, SchemaPath, refused
-from formalm.languages.schema_reasons import MOST_BYTES, Path, inner_schemas, pointer
+from formalm.languages.summary import Overview, overview
 
 __all__ = ["SchemaCheck", "check_schema"]
 

@@ -6,11 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from formalm.automata.texts import is_inclusion, text_bytes
+from formalm.automata.encoding import is_inclusion, text_bytes
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
-    from formalm.automata.texts import Relation
+    from formalm.automata.encoding import Relation
     from formalm.languages.json_schema import JsonSchema
 
 __all__ = ["Comparison", "SchemaQuestions"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from formalm.errors import ArgumentError
+from formalm.languages.data_reader import DataReader
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.language import Language
 from formalm.languages.schema_options import OPTIONS
-from formalm.languages.special import SpecialToken
+from formalm.languages.special_tokens import SpecialToken
 from formalm.languages.structure import CallFormat, Mark, Section, Structure, ToolCalls
-from formalm.languages.table import Table
 from formalm.languages.typescript import TypeScript
 
 __all__ = ["READERS", "WRITERS"]
@@ -31,7 +31,7 @@ def _options_data(language: JsonSchema) -> dict[str, Any]:
     return {name: list(one) if type(one) is tuple else one for name, one in options.items()}
 
 
-def _options(table: Table) -> dict[str, Any]:
+def _options(table: DataReader) -> dict[str, Any]:
     given = [name for name in table.left if name in OPTIONS]
     return {name: table.take(name, KINDS.get(name, type(OPTIONS[name]))) for name in given}
 
@@ -42,11 +42,11 @@ def _schema_data(language: Any) -> dict[str, Any]:
     return {"kind": "json_schema", "schema": language.schema, **rest}
 
 
-def _schema(table: Table, _kind: str) -> Language:
+def _schema(table: DataReader, _kind: str) -> Language:
     schemas = (str, dict, bool)
     resources = {}
     for where, value in table.items("resources", optional=True):
-        one = Table(value, where)
+        one = DataReader(value, where)
         resources[one.take("uri", str)] = one.take("schema", schemas)
         one.close()
     return JsonSchema(table.take("schema", schemas), resources=resources, **_options(table))
@@ -58,7 +58,7 @@ def _typescript_data(language: Any) -> dict[str, Any]:
     return {"kind": "typescript", "text": text, **named, **_options_data(language)}
 
 
-def _typescript(table: Table, _kind: str) -> Language:
+def _typescript(table: DataReader, _kind: str) -> Language:
     text, root = table.take("text", str), table.take("root", str, None)
     return TypeScript(text, root=root, closed=table.take("closed", bool, True), **_options(table))
 
@@ -75,13 +75,13 @@ def _mark(value: object, where: str) -> Any:
         return tuple(_mark(one, f"{where}[{at}]") for at, one in enumerate(value))
     if isinstance(value, str):
         return value
-    table = Table(value, where)
+    table = DataReader(value, where)
     token = SpecialToken(table.take("special", str))
     table.close()
     return token
 
 
-def _take_mark(table: Table, key: str, default: Any = ...) -> Any:
+def _take_mark(table: DataReader, key: str, default: Any = ...) -> Any:
     return _mark(table.take(key, (str, dict, list), default), f"{table.where}.{key}")
 
 
@@ -93,7 +93,7 @@ def _around_data(language: Structure) -> dict[str, Any]:
     }
 
 
-def _around(table: Table) -> dict[str, Any]:
+def _around(table: DataReader) -> dict[str, Any]:
     marks = table.take("reasoning", list, None)
     where = f"{table.where}.reasoning"
     return {
@@ -112,7 +112,7 @@ def _counts_data(minimum: int, maximum: int | None) -> dict[str, Any]:
 
 
 def _structure_data(language: Any) -> dict[str, Any]:
-    from formalm.languages.data import to_data
+    from formalm.languages.serialization import to_data
 
     sections = [
         {
@@ -126,10 +126,10 @@ def _structure_data(language: Any) -> dict[str, Any]:
     return {"kind": "structure", "sections": sections, **counts, **_around_data(language)}
 
 
-def _structure(table: Table, _kind: str) -> Language:
+def _structure(table: DataReader, _kind: str) -> Language:
     sections = []
     for where, value in table.items("sections"):
-        one = Table(value, where)
+        one = DataReader(value, where)
         trigger, end = _take_mark(one, "trigger"), _take_mark(one, "end", "")
         sections.append(Section(trigger, one.language("language"), end))
         one.close()
@@ -137,7 +137,7 @@ def _structure(table: Table, _kind: str) -> Language:
 
 
 def _tools_data(language: Any) -> dict[str, Any]:
-    from formalm.languages.data import to_data
+    from formalm.languages.serialization import to_data
 
     tools, written, minimum, maximum, required = language._call
     return {
@@ -154,10 +154,10 @@ def _tools_data(language: Any) -> dict[str, Any]:
     }
 
 
-def _tools(table: Table, _kind: str) -> Language:
+def _tools(table: DataReader, _kind: str) -> Language:
     tools: dict[str, Language] = {}
     for where, value in table.items("tools"):
-        one = Table(value, where)
+        one = DataReader(value, where)
         name = one.take("name", str)
         if name in tools:
             raise ArgumentError(
@@ -165,7 +165,7 @@ def _tools(table: Table, _kind: str) -> Language:
             )
         tools[name] = one.language("arguments")
         one.close()
-    written = Table(table.take("format", dict), f"{table.where}.format")
+    written = DataReader(table.take("format", dict), f"{table.where}.format")
     texts = {name: _take_mark(written, name, "") for name in ("begin", "end")}
     separator = _take_mark(written, "separator") if "separator" in written.left else None
     chosen = CallFormat(_take_mark(written, "call"), separator=separator, **texts)

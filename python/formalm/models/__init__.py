@@ -10,9 +10,9 @@ from formalm.models.base import (
     RunModel,
     log_softmax,
 )
-from formalm.models.function import FunctionModel
+from formalm.models.function_model import FunctionModel
 from formalm.models.session import Position, Session
-from formalm.models.table import TableModel
+from formalm.models.table_model import TableModel
 from formalm.models.transformers import TransformersModel, from_transformers
 
 __all__ = [

@@ -291,7 +291,7 @@ class Session:
             return
         if not np.all(np.abs(mass - 1.0) <= tolerance):
             worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]
-            hint = "wrap logits in FunctionModel, which normalises them"
+            hint = "wrap logits in FunctionModel, which normalizes them"
             raise ModelError(f"next-token probabilities must sum to 1, got {worst:.6g}", hint=hint)
 
 

@@ -7,7 +7,7 @@ from html import escape
 
 from formalm.errors import ArgumentError, LimitError
 from formalm.pictures.labels import cells, number, visible
-from formalm.pictures.tracks import CELL, Part, line, n
+from formalm.pictures.railroad_layout import CELL, Part, line, n
 
 __all__ = ["PART_LIMIT", "railroad"]
 
@@ -66,7 +66,7 @@ def railroad(
 
     Examples
     --------
-    >>> from formalm.pictures.tracks import Box
+    >>> from formalm.pictures.railroad_layout import Box
     >>> railroad([("start", Box('"a"', False))], "one rule", part_count=1).startswith("<svg")
     True
     """

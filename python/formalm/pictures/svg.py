@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 
 from formalm.errors import ArgumentError, LimitError
-from formalm.pictures.crossings import arrange
+from formalm.pictures.coordinates import LABEL_LIFT, LOOP_HEIGHT, Coordinates, assign_coordinates
 from formalm.pictures.diagram import Diagram
+from formalm.pictures.edge_ordering import order_edges
 from formalm.pictures.labels import number, shortened, visible
-from formalm.pictures.layers import Chain, Layering, layered
-from formalm.pictures.places import LABEL_LIFT, LOOP_HEIGHT, Places, place
+from formalm.pictures.layer_assignment import EdgeChain, Layering, assign_layers
 
 __all__ = ["EDGE_LIMIT", "STATE_LIMIT", "svg"]
 
@@ -73,9 +73,9 @@ def svg(
     True
     """
     _check_limits(diagram, state_limit, edge_limit)
-    layering = layered(diagram)
-    arrange(layering)
-    places = place(layering, diagram.state_count)
+    layering = assign_layers(diagram)
+    order_edges(layering)
+    places = assign_coordinates(layering, diagram.state_count)
     ports = _ports(layering, places)
     body = [_edge(chain, places, ports) for chain in layering.chains]
     body += [_loop(state, label, places) for state, label in sorted(layering.loops.items())]
@@ -107,7 +107,7 @@ def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
             raise LimitError(f"{name}s in a picture", needed, limit, hint)
 
 
-def _bounds(layering: Layering, places: Places) -> tuple[float, float, float, float]:
+def _bounds(layering: Layering, places: Coordinates) -> tuple[float, float, float, float]:
     """Returns the view box: left, top, width, height."""
     tops = [
         places.y[node] - (LOOP_HEIGHT + 20 if node in layering.loops else places.radius)
@@ -123,7 +123,7 @@ def _bounds(layering: Layering, places: Places) -> tuple[float, float, float, fl
 Ports = dict[tuple[int, int, bool], float]
 
 
-def _ports(layering: Layering, places: Places) -> Ports:
+def _ports(layering: Layering, places: Coordinates) -> Ports:
     """Returns where each edge meets a state's rim: parallel edges in the order in which they leave.
 
     Keys are the state, the adjacent node, and whether that is on the right. Values are offsets from
@@ -140,7 +140,7 @@ def _ports(layering: Layering, places: Places) -> Ports:
     return ports
 
 
-def _edge(chain: Chain, places: Places, ports: Ports) -> str:
+def _edge(chain: EdgeChain, places: Coordinates, ports: Ports) -> str:
     first, *between, last = chain.nodes
     leave = ports[first, chain.nodes[1], True]
     enter = ports[last, chain.nodes[-2], False]
@@ -183,7 +183,7 @@ def _head(x: float, y: float, direction: int) -> str:
     return f'<path class="head" d="M{_n(x)} {_n(y)}L{back} {_n(y - 3.6)}V{_n(y + 3.6)}Z"/>'
 
 
-def _loop(state: int, label: str, places: Places) -> str:
+def _loop(state: int, label: str, places: Coordinates) -> str:
     x, y = places.middle(state), places.y[state]
     foot = y - 0.9 * places.radius
     top = y - LOOP_HEIGHT - (foot - (y - LOOP_HEIGHT)) / 3  # a cubic's top is at 3/4
@@ -203,7 +203,7 @@ def _loop(state: int, label: str, places: Places) -> str:
     )
 
 
-def _state(state: int, diagram: Diagram, places: Places) -> str:
+def _state(state: int, diagram: Diagram, places: Coordinates) -> str:
     x, y = _n(places.middle(state)), _n(places.y[state])
     accepting = state in diagram.accepting
     circles = f'<circle class="disc" cx="{x}" cy="{y}" r="{_n(places.radius)}"/>'
@@ -216,7 +216,7 @@ def _state(state: int, diagram: Diagram, places: Places) -> str:
     return _group("state accepting" if accepting else "state", about, circles, name)
 
 
-def _start(state: int, places: Places) -> str:
+def _start(state: int, places: Coordinates) -> str:
     x, y = places.middle(state) - places.radius, places.y[state]
     line = f'<path d="M{_n(x - START)} {_n(y)}H{_n(x - HEAD + 1)}"/>{_head(x, y, 1)}'
     return _group("edge start", "start", line)

@@ -5,7 +5,7 @@ from formalm.query.limits import Limits
 from formalm.query.parts import Edits
 from formalm.query.plan import Counts, Plan, plan
 from formalm.query.query import Event, Query, TokenEvent, Tokenization, as_query
-from formalm.query.states import States
+from formalm.query.state_ids import States
 
 __all__ = [
     "Counts",

@@ -8,8 +8,8 @@ from functools import lru_cache
 from formalm.constraint import Constraint
 from formalm.errors import LanguageError, LimitError
 from formalm.languages import Choice, Language
-from formalm.languages.special import special_tokens_of
-from formalm.query.states import States
+from formalm.languages.special_tokens import special_tokens_of
+from formalm.query.state_ids import States
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["PREFIX_LIMIT", "anything", "byte_vocabulary", "check_prefixes", "members"]

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from formalm.errors import LanguageError
 from formalm.languages import Language, Region, StringLiteral, as_language
-from formalm.languages.special import special_tokens_of
-from formalm.query.checks import check_query
+from formalm.languages.special_tokens import special_tokens_of
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.parts import Edits, checked_weights
 from formalm.query.prefixes import anything, check_prefixes
+from formalm.query.validation import check_query
 
 __all__ = ["Edits", "Event", "Query", "TokenEvent", "Tokenization", "as_query"]
 
@@ -182,40 +182,40 @@ class Query:
 
     def to_data(self) -> dict[str, Any]:
         """Returns the query as tables, lists, strings and numbers, without defaults."""
-        from formalm.query.files import query_data
+        from formalm.query.serialization import query_data
 
         return query_data(self)
 
     @classmethod
     def from_data(cls, data: object) -> Query:
         """Reads the result of :meth:`to_data`; an ArgumentError names what is wrong."""
-        from formalm.query.files import read_query
+        from formalm.query.serialization import read_query
 
         return read_query(data)
 
     def to_json(self) -> str:
         """Returns the query as JSON."""
-        from formalm.query.files import to_json
+        from formalm.query.serialization import to_json
 
         return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Query:
         """Reads the result of :meth:`to_json`."""
-        from formalm.query.files import from_json
+        from formalm.query.serialization import from_json
 
         return from_json(text)
 
     def to_toml(self) -> str:
         """Returns the query as TOML."""
-        from formalm.query.files import to_toml
+        from formalm.query.serialization import to_toml
 
         return to_toml(self)
 
     @classmethod
     def from_toml(cls, text: str) -> Query:
         """Reads the result of :meth:`to_toml`, or a file written by hand."""
-        from formalm.query.files import from_toml
+        from formalm.query.serialization import from_toml
 
         return from_toml(text)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.languages import Language
-from formalm.languages.special import spelled
+from formalm.languages.special_tokens import spelled
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["naive_mask"]

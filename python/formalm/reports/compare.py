@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalm.errors import SuiteError
-from formalm.reports.contents import Contents, contents_of
+from formalm.reports.number_format import escape, interval, number, p_value, place, visible
 from formalm.reports.page import document, table
 from formalm.reports.plots import Dot, intervals
-from formalm.reports.tolerance import Place, allowed, tied_bounds, tolerance_of
-from formalm.reports.words import escape, interval, number, p_value, place, visible
+from formalm.reports.report_contents import Contents, contents_of
+from formalm.reports.rounding_tolerance import Place, allowed, tied_bounds, tolerance_of
 from formalm.stats import Quantity, holm, mcnemar, sign_flips
 from formalm.suites import Measurement, Metric, Run
-from formalm.suites.judging import is_right
-from formalm.suites.rounding import LOG_TOLERANCE
+from formalm.suites.grading import is_right
+from formalm.suites.rounding_error import LOG_TOLERANCE
 
 __all__ = ["Row", "RunComparison", "Tested", "compare_runs"]
 

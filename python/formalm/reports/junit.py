@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Tree
 
-from formalm.reports.contents import Contents
+from formalm.reports.report_contents import Contents
 
 __all__ = ["to_junit"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from formalm.reports.contents import Contents
-from formalm.reports.words import interval, number, p_value, place, visible, worth
+from formalm.reports.number_format import interval, number, p_value, place, visible, worth
+from formalm.reports.report_contents import Contents
 
 __all__ = ["to_markdown"]
 

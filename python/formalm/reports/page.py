@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from formalm.reports.contents import Contents, Part
-from formalm.reports.figures import figures_of
+from formalm.reports.number_format import escape, interval, number, p_value, place, worth
+from formalm.reports.plot_selection import figures_of
+from formalm.reports.report_contents import Contents, Part
 from formalm.reports.style import STYLE
-from formalm.reports.words import escape, interval, number, p_value, place, worth
 from formalm.suites import Measurement
 from formalm.suites.answers import Answer
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-from formalm.drivers.files import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
-from formalm.reports.contents import Contents, contents_of
 from formalm.reports.junit import to_junit
 from formalm.reports.markdown import to_markdown
 from formalm.reports.page import to_html
-from formalm.reports.rows import Numbers, to_lm_eval, write_parquet
+from formalm.reports.report_contents import Contents, contents_of
+from formalm.reports.result_rows import Numbers, to_lm_eval, write_parquet
 from formalm.suites import Run
 
 __all__ = ["FORMATS", "write_report", "write_text"]
@@ -68,6 +68,6 @@ def write_text(path: Path, text: str) -> None:
     """Writes a text atomically."""
     data = text.encode()
     try:
-        write_whole(path, lambda file: file.write(data))
+        write_atomically(path, lambda file: file.write(data))
     except OSError as error:
         raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None

@@ -15,7 +15,7 @@ from formalm.stats.effects import (
 )
 from formalm.stats.homogeneity import expected_counts, homogeneity
 from formalm.stats.multiplicity import benjamini_hochberg, holm
-from formalm.stats.pairs import mcnemar, paired_odds_ratio
+from formalm.stats.paired_tests import mcnemar, paired_odds_ratio
 from formalm.stats.permutation import permutation, sign_flips
 from formalm.stats.power import (
     detectable_association,

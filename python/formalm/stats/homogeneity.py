@@ -15,8 +15,8 @@ from formalm.stats.arguments import (
     checked_integer,
     scipy_part,
 )
+from formalm.stats.contingency_tables import drawn_tables, every_table, log_factorials
 from formalm.stats.result import Significance
-from formalm.stats.tables import drawn_tables, every_table, log_factorials
 
 __all__ = ["expected_counts", "homogeneity"]
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from formalm.drivers import Mass, Search, distortion, mass, mass_table, search
 from formalm.drivers.cost import Cost
-from formalm.drivers.intervals import MassTable
-from formalm.drivers.lines import split_lines
+from formalm.drivers.mass_intervals import MassTable
 from formalm.drivers.progress import Progress
+from formalm.drivers.record_jsonl import split_lines
 from formalm.drivers.records import Records
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
-from formalm.suites.free import free, judged_text
+from formalm.suites.exposure import scored
+from formalm.suites.free_text import free, judged_text
 from formalm.suites.items import Item
-from formalm.suites.scored import scored
 
 __all__ = ["Answer", "answer_of", "table_of"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.files import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 
 __all__ = ["Bloom", "CorpusIndex"]
@@ -216,7 +216,7 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
 
     try:
-        write_whole(path, put)
+        write_atomically(path, put)
     except OSError as error:
         raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from formalm.errors import LimitError
 from formalm.languages import to_data
-from formalm.query.files import FORMAT, VERSION, query_data, read_query
 from formalm.query.query import Query
+from formalm.query.serialization import FORMAT, VERSION, query_data, read_query
+from formalm.suites.fact_rows import Rows
 from formalm.suites.parts import Question
-from formalm.suites.rows import Rows
 from formalm.suites.slots import Slot, Template, language_of, resolved
 
 __all__ = ["Item", "item_of", "items_of"]

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from formalm import __version__
-from formalm.drivers.files import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, FormalmError, SuiteError
-from formalm.languages.table import Table
+from formalm.languages.data_reader import DataReader
 from formalm.models.fingerprints import digest_of
 from formalm.suites.items import Item
-from formalm.suites.reading import read_text
-from formalm.suites.rounding import LOG_TOLERANCE
+from formalm.suites.load import read_text
+from formalm.suites.rounding_error import LOG_TOLERANCE
 from formalm.suites.suite import Suite
 
 __all__ = ["FORMAT", "VERSION", "Manifest", "described", "key_of"]
@@ -46,7 +46,7 @@ class Manifest:
         Maximum number of draws of an item, below the suite's; None follows the suite.
     log_tolerance
         Rounding tolerance of a log-probability, see
-        :func:`~formalm.suites.rounding.log_tolerance_of`.
+        :func:`~formalm.suites.rounding_error.log_tolerance_of`.
     """
 
     suite: Suite
@@ -104,7 +104,9 @@ class Manifest:
             if not (directory / FILE).exists():
                 before()
                 text = json.dumps(mine, indent=2) + "\n"
-                write_whole(directory / FILE, lambda file: file.write(text.encode()), first=True)
+                write_atomically(
+                    directory / FILE, lambda file: file.write(text.encode()), first=True
+                )
         except OSError as error:
             raise SuiteError(f"cannot write {str(directory)!r}: {error.strerror}") from None
         self.check(Manifest.read(directory), directory)
@@ -138,12 +140,12 @@ class Manifest:
         except (ValueError, RecursionError) as error:
             raise SuiteError(f"{str(path)!r} is damaged: {error}") from None
         try:
-            return cls._read(Table(data, "run"), path)
+            return cls._read(DataReader(data, "run"), path)
         except ArgumentError as error:
             raise SuiteError(f"{str(path)!r} is damaged: {error.message}") from None
 
     @classmethod
-    def _read(cls, table: Table, path: Path) -> Manifest:
+    def _read(cls, table: DataReader, path: Path) -> Manifest:
         label, version = table.take("format", str), table.take("version", int)
         if (label, version) != (FORMAT, VERSION):
             found = f"{label!r:.60}, version {version!r:.20}"
@@ -158,7 +160,7 @@ class Manifest:
         max_draws = table.take("max_draws", int, None)
         tolerance = float(table.take("log_tolerance", (int, float), LOG_TOLERANCE))
         table.close()
-        described = Table(model, "run.model")
+        described = DataReader(model, "run.model")
         described.take("kind", str)
         described.take("identity", (str, type(None)))
         described.take("weights", (str, type(None)))

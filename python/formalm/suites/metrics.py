@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from formalm.drivers.intervals import Interval
+from formalm.drivers.mass_intervals import Interval
 from formalm.stats import (
     Quantity,
     jensen_shannon,
@@ -15,7 +15,7 @@ from formalm.stats import (
     total_variation,
 )
 from formalm.suites.answers import Answer, table_of
-from formalm.suites.counted import COUNTED
+from formalm.suites.count_metrics import COUNTED
 from formalm.suites.items import Item
 from formalm.suites.parts import Metric
 from formalm.suites.suite import Suite

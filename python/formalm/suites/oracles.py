@@ -98,7 +98,7 @@ def judge_of(oracle: Oracle, *, allow_http: bool = False) -> Callable[[str], boo
                 f"the oracle {oracle.name!r} asks servers, and that was not allowed",
                 hint="allow_http=True, or --allow-http: each text that is found is requested",
             )
-        from formalm.suites.requests import Server
+        from formalm.suites.url_requests import Server
 
         return Server(oracle.rate)
     oracle.check(digest_of_file(oracle.path))

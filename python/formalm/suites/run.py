@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
-from formalm.drivers.files import write_whole
+from formalm.drivers.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
@@ -16,11 +16,11 @@ from formalm.store import Journal
 from formalm.suites.answers import Answer
 from formalm.suites.items import Item
 from formalm.suites.manifest import Manifest, described, key_of
-from formalm.suites.packages import check_packages
-from formalm.suites.rounding import log_tolerance_of
+from formalm.suites.required_packages import check_packages
+from formalm.suites.rounding_error import log_tolerance_of
 from formalm.suites.suite import Suite
 from formalm.suites.verdicts import Evaluation, evaluate
-from formalm.suites.working import Step, Worker, checked, chosen_items, work_on
+from formalm.suites.worker import Step, Worker, checked, chosen_items, work_on
 
 __all__ = ["Run", "run_suite"]
 
@@ -251,7 +251,7 @@ class Run:
         path = self.directory / RESULTS
         try:
             text = "".join(lines)
-            write_whole(path, lambda file: file.write(text.encode()))
+            write_atomically(path, lambda file: file.write(text.encode()))
         except OSError as error:
             raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
         return path

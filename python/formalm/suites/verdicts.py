@@ -12,7 +12,7 @@ from formalm.stats import Quantity, benjamini_hochberg, holm, sign_flips
 from formalm.suites.differences import Difference
 from formalm.suites.items import Item
 from formalm.suites.metrics import Answered, Measurement, measured
-from formalm.suites.pairing import paired
+from formalm.suites.paired_test import paired
 from formalm.suites.parts import Assertion, Comparison
 from formalm.suites.suite import Suite
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from formalm.drivers import generate, mass_bounds, search
-from formalm.drivers.asking import asked_query
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
+from formalm.drivers.query_setup import resolved_query
 from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
-from formalm.testing.claims import Claim, Ends
+from formalm.testing.threshold import Claim, Ends
 
 __all__ = ["assert_conforms", "assert_mass", "assert_never", "assert_rank"]
 
@@ -57,17 +57,17 @@ def assert_mass(
     AssertionError: the mass of Choice(['a', 'b']) is 0.1875 ... and should be < 0.1
     """
     __tracebackhide__ = True
-    asked = asked_query(query)
+    resolved = resolved_query(query)
     if event is not None:
-        asked = asked_query(query, event=event)
+        resolved = resolved_query(query, event=event)
 
     def closing() -> Iterator[tuple[Ends, str]]:
         options: dict[str, Any] = {"limits": limits, "batch_size": batch_size, "tolerance": 0.0}
-        for found in mass_bounds(model, asked, prompt=prompt, **options):
+        for found in mass_bounds(model, resolved, prompt=prompt, **options):
             by = "" if found.truncated_by is None else f", stopped by {found.truncated_by}"
             yield (found.low, found.high), f"{found.forwards:,} forwards{by}"
 
-    return Claim(f"the mass of {asked.language!r}", closing)
+    return Claim(f"the mass of {resolved.language!r}", closing)
 
 
 def assert_rank(
@@ -98,10 +98,10 @@ def assert_rank(
         If the string is not a member.
     """
     __tracebackhide__ = True
-    asked = asked_query(query)
-    if not asked.asked.matches(text):
+    resolved = resolved_query(query)
+    if not resolved.asked.matches(text):
         raise ArgumentError(f"{text!r:.60} is no member, and has no rank")
-    stop = limits or asked.limits
+    stop = limits or resolved.limits
     most_hits = math.inf if stop.hits is None else stop.hits
     unlimited = replace(stop, hits=None)
 
@@ -175,10 +175,10 @@ def assert_never(
         If the limits do not suffice to decide.
     """
     __tracebackhide__ = True
-    asked = replace(asked_query(language), event="contains")
+    resolved = replace(resolved_query(language), event="contains")
     if max_tokens is not None:
-        asked = replace(asked, max_tokens=max_tokens)
-    _ = assert_mass(model, asked, prompt=prompt, limits=limits) < below
+        resolved = replace(resolved, max_tokens=max_tokens)
+    _ = assert_mass(model, resolved, prompt=prompt, limits=limits) < below
 
 
 def assert_conforms(

@@ -16,7 +16,7 @@ from formalm.testing.assertions import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.claims import Inconclusive, open_claims
+from formalm.testing.threshold import Inconclusive, open_claims
 
 INCONCLUSIVE = 3
 """How a session ends in which nothing failed and something was inconclusive."""

@@ -18,7 +18,7 @@ from formalm.vocabulary.parts import token_ids as _integers
 from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
 
-__all__ = ["CanonicalTokens", "NonCanonical", "Space", "load_encoder"]
+__all__ = ["CanonicalTokens", "LeadingSpace", "NonCanonical", "load_encoder"]
 
 # The analyzer for each kind of description.
 _READERS = {
@@ -43,7 +43,7 @@ MOST_CHECKED = 256
 _checked: set[tuple[str, bytes, str]] = set()
 
 
-class Space(NamedTuple):
+class LeadingSpace(NamedTuple):
     """The rule by which a tokenizer inserts a space before a text."""
 
     first_only: bool
@@ -125,7 +125,7 @@ class CanonicalTokens(Sources):
         )  # fmt: skip
         return token_ids[next(special, -1) + 1 :]
 
-    def space_after(self, front: Sequence[int]) -> Space | None:
+    def space_after(self, front: Sequence[int]) -> LeadingSpace | None:
         """Returns what the tokenizer inserts before a text that follows these tokens.
 
         Some tokenizers insert a space at the beginning of a text only, after at most a
@@ -139,7 +139,7 @@ class CanonicalTokens(Sources):
         if not self.encoder().prepends_space or self._parts.tokenizer is None:
             return None
         tokenizer = self._parts.tokenizer
-        space = Space(True, False)
+        space = LeadingSpace(True, False)
         if tokenizer.kind == "tokenizer.json":
             space = _space_of(tokenizer.data)
         behind_text = bool(front) and self.core.token_bytes(front[-1]) is not None
@@ -255,13 +255,13 @@ def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _space_of(tokenizer_json: bytes) -> Space:
+def _space_of(tokenizer_json: bytes) -> LeadingSpace:
     """Returns how the tokenizer of a file inserts spaces."""
     file = json.loads(tokenizer_json)
     for part in (file.get("normalizer") or {}, file.get("pre_tokenizer") or {}):
         for step in part.get("normalizers", part.get("pretokenizers", [part])):
             if step.get("type") == "Prepend":
-                return Space(False, False)
+                return LeadingSpace(False, False)
             if step.get("type") == "Metaspace":
-                return Space(step.get("prepend_scheme", "always") == "first", True)
-    return Space(True, False)
+                return LeadingSpace(step.get("prepend_scheme", "always") == "first", True)
+    return LeadingSpace(True, False)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from formalm.errors import ArgumentError
+from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.encoding import JsonTokenizer, checked_text
-from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["encode_chat"]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
+from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.encoding import JsonTokenizer
 from formalm.vocabulary.gguf_header import read_metadata
 from formalm.vocabulary.parts import EndTokens, Parts, ended
@@ -24,7 +25,6 @@ from formalm.vocabulary.sentencepiece import (
     USER_DEFINED,
     piece_bytes,
 )
-from formalm.vocabulary.template import ChatTemplate
 from formalm.vocabulary.tiktoken import shown
 
 __all__ = ["read_gguf"]
@@ -154,7 +154,7 @@ def _tokenizer(
     """Returns the encoder, or the reason why there is none."""
     model, pre = metadata[GGML + "model"], metadata.get(GGML + "pre")
     if model not in BYTE_LEVEL:
-        return None, f"a GGUF file of type {model!r} does not say how text is normalised"
+        return None, f"a GGUF file of type {model!r} does not say how text is normalized"
     if pre not in KNOWN_PRE:
         return None, f"which pre-tokenizer the file means by {pre!r} is not certain"
     merges = metadata.get(GGML + "merges")

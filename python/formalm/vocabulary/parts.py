@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
+from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.encoding import Tokenizer
-from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["GIVEN", "UNKNOWN", "EndTokens", "Parts", "end_token_ids", "ended", "token_ids"]
 

@@ -46,7 +46,7 @@ class SentencePieceTokenizer:
         return ids
 
 
-class Model(NamedTuple):
+class SentencePieceModel(NamedTuple):
     """The fields of a SentencePiece model that affect token bytes and end tokens."""
 
     pieces: list[tuple[str, int]]
@@ -93,7 +93,7 @@ def piece_bytes(piece: str, kind: int, place: str) -> bytes | None:
     raise VocabularyError(f"{place} is of type {kind}, which we do not know")
 
 
-def _notes(model: Model) -> list[str]:
+def _notes(model: SentencePieceModel) -> list[str]:
     unused = [at for at, (_, kind) in enumerate(model.pieces) if kind == UNUSED]
     notes = {
         f"tokens marked unused, never allowed: {shown(unused)}": bool(unused),
@@ -102,7 +102,7 @@ def _notes(model: Model) -> list[str]:
         ),
         "encoding puts a space in front of a text": model.dummy_prefix,
         "encoding drops spaces at both ends of a text and repeated ones": model.trims_spaces,
-        "encoding normalises characters": model.normalizes,
+        "encoding normalizes characters": model.normalizes,
     }
     return [note for note, holds in notes.items() if holds]
 
@@ -126,7 +126,7 @@ def _data(source: object) -> bytes:
     return data
 
 
-def _model(data: bytes) -> Model:
+def _model(data: bytes) -> SentencePieceModel:
     """Parses the message ``ModelProto``: pieces, trainer, normalizer, self-test, denormalizer."""
     if _TIKTOKEN_LINE.match(data):
         raise VocabularyError(
@@ -152,7 +152,7 @@ def _model(data: bytes) -> Model:
         raise VocabularyError(
             "this is no SentencePiece model: it has no pieces, or none for the unknown"
         )
-    return Model(
+    return SentencePieceModel(
         pieces,
         end_piece=_text(trainer.get(47, b"</s>"), "eos_piece"),
         dummy_prefix=bool(normalizer.get(3, True)),

@@ -63,7 +63,7 @@ class Sources:
         >>> Vocabulary.from_tokenizer(tokenizer, 0) == Vocabulary.from_pretrained(WEIGHTS)
         True
         """
-        from formalm.vocabulary.objects import read_object
+        from formalm.vocabulary.tokenizer_objects import read_object
 
         return cls(read_object(tokenizer, end_token_ids))
 
@@ -98,7 +98,7 @@ class Sources:
         >>> vocabulary.end_token_ids, vocabulary.end_token_source
         ((0,), 'given')
         """
-        from formalm.vocabulary.folder import read_folder
+        from formalm.vocabulary.model_folder import read_folder
 
         return cls(read_folder(folder, end_token_ids))
 
@@ -250,7 +250,7 @@ class Sources:
         VocabularyError
             If the file is unreadable, of an unsupported kind, or lacks a token that was named.
         """
-        from formalm.vocabulary.objects import read_json
+        from formalm.vocabulary.tokenizer_objects import read_json
 
         return cls(read_json(files.read_tokenizer_json(source), end_token_ids))
 

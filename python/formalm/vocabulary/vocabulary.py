@@ -11,9 +11,9 @@ from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary import files
 from formalm.vocabulary.canonical import CanonicalTokens
+from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.encoding import JsonTokenizer, checked_text, restored
 from formalm.vocabulary.parts import Parts, token_ids
-from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["Vocabulary"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import TypeAlias
 
-from formalm.automata.texts import SPECIAL
+from formalm.automata.encoding import SPECIAL
 from formalm.errors import LanguageError
 from formalm.languages.algebra import Combination
 from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
-from formalm.languages.special import SpecialToken
+from formalm.languages.special_tokens import SpecialToken
 from formalm.vocabulary import Vocabulary
 
 __all__ = [

@@ -8,7 +8,7 @@ from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
 from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language
-from formalm.languages.structure.free import free_text, until
+from formalm.languages.structure.free_text import free_text, until
 from formalm.languages.structure.marks import Mark, checked_mark, mark_language
 from formalm.languages.structure.section import (
     Piece,
@@ -153,7 +153,7 @@ class Structure(Combination):
         limit_bytes
             Maximum number of bytes to read in sections, for all their possible ends.
         """
-        from formalm.languages.structure.reading import pieces_of
+        from formalm.languages.structure.parse import pieces_of
 
         return pieces_of(self, text, limit_bytes)
 

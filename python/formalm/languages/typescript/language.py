@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError, LanguageError
+from formalm.languages.integers import with_whole_numbers
 from formalm.languages.json_schema import JsonSchema
-from formalm.languages.typescript import tree
-from formalm.languages.typescript.declarations import read_module
-from formalm.languages.typescript.evaluation import Evaluation
-from formalm.languages.typescript.lowering import Lowering
-from formalm.languages.typescript.shapes import Reference
-from formalm.languages.typescript.words import refuse
-from formalm.languages.whole_numbers import with_whole_numbers
+from formalm.languages.typescript import syntax_tree
+from formalm.languages.typescript.lexer import refuse
+from formalm.languages.typescript.parse_declarations import read_module
+from formalm.languages.typescript.resolve import TypeResolver
+from formalm.languages.typescript.to_json_schema import SchemaBuilder
+from formalm.languages.typescript.types import TypeReference
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -133,25 +133,25 @@ def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
         message = "a text has a lone surrogate, which no text has"
         raise LanguageError(message, source=text, span=span) from None
     module = read_module(text)
-    types = Evaluation(module)
+    types = TypeResolver(module)
     wanted = _root(module, root)
     plain = [name for name, one in module.declared.items() if not one.parameters]
-    Lowering(types, closed).check([Reference(name) for name in plain])
+    SchemaBuilder(types, closed).check([TypeReference(name) for name in plain])
     try:
-        return with_whole_numbers(Lowering(types, closed).schema(types.shape(wanted, {})))
+        return with_whole_numbers(SchemaBuilder(types, closed).schema(types.shape(wanted, {})))
     except LanguageError as error:
         if error.span is not None:
             raise
         refuse(text, wanted.span, error.message, hint=error.hint)
 
 
-def _root(module: tree.Module, root: str | None) -> tree.Node:
+def _root(module: syntax_tree.Module, root: str | None) -> syntax_tree.Node:
     """Returns the type that the whole text stands for."""
     if root is not None:
         if root not in module.declared:
             raise ArgumentError(f"root must be declared in the text, got {root!r}")
         declared = module.declared[root]
-        return tree.Named(declared.span, root)
+        return syntax_tree.NamedNode(declared.span, root)
     if module.type is not None:
         return module.type
     if not module.declared:
@@ -159,7 +159,7 @@ def _root(module: tree.Module, root: str | None) -> tree.Node:
     used = {
         name
         for declared in module.declared.values()
-        for name in tree.names_in(declared)
+        for name in syntax_tree.names_in(declared)
         if name != declared.name
     }
     free = [name for name in module.declared if name not in used]
@@ -168,4 +168,4 @@ def _root(module: tree.Module, root: str | None) -> tree.Node:
             f"text declares several types: {', '.join(free or module.declared)}",
             hint="name it with root=, write 'export default' before it, or its name at the end",
         )
-    return tree.Named(module.declared[free[0]].span, free[0])
+    return syntax_tree.NamedNode(module.declared[free[0]].span, free[0])

@@ -364,9 +364,9 @@ def _affine(x: Float, weight: Float, bias: Float) -> Float:
 
 def layer_norm(x: Float, weight: Float, bias: Float) -> Float:
     """Normalizes the last axis to mean 0 and variance 1, then scales and shifts it."""
-    centred = x - x.mean(-1, keepdims=True)
-    variance = (centred * centred).mean(-1, keepdims=True)
-    out: Float = centred / np.sqrt(variance + np.float32(1e-5)) * weight + bias
+    centered = x - x.mean(-1, keepdims=True)
+    variance = (centered * centered).mean(-1, keepdims=True)
+    out: Float = centered / np.sqrt(variance + np.float32(1e-5)) * weight + bias
     return out
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from formalm.errors import ArgumentError, ModelError
 from formalm.models.arguments import check_model_arguments
 from formalm.models.base import LogProbs
-from formalm.models.http.documents import Bound, shown
-from formalm.models.http.replies import Names, next_tokens, sequence_logprobs
+from formalm.models.http.completions_replies import TokenNames, next_tokens, sequence_logprobs
+from formalm.models.http.json_documents import Bound, shown
 from formalm.models.http.transport import Transport
 from formalm.vocabulary import Vocabulary
 
@@ -125,7 +125,7 @@ class HttpModel:
         self._shown = top_logprobs
         self._shown_at_most = min(top_logprobs, len(vocabulary))
         self._by_text = names == "text"
-        self._names = Names(vocabulary, by_text=self._by_text)
+        self._names = TokenNames(vocabulary, by_text=self._by_text)
         # Sampled tokens are not used; neutral settings keep servers from reporting changed numbers.
         self._fields: dict[str, Any] = {
             "max_tokens": 1,

@@ -12,16 +12,16 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.http.documents import Bound, parsed
-from formalm.models.http.exchange import (
+from formalm.models.http.http1_exchange import (
     Address,
     Deadline,
-    Failed,
-    Malformed,
+    ExchangeFailed,
+    MalformedReply,
     Reply,
     TooLarge,
     exchange,
 )
+from formalm.models.http.json_documents import Bound, parsed
 
 __all__ = ["Transport", "without_secrets"]
 
@@ -165,9 +165,9 @@ class Transport:
                 f"gave no whole reply in {self.timeout_seconds:g} seconds",
                 "look at the server, or raise timeout_seconds",
             ) from None
-        except Failed as trouble:
+        except ExchangeFailed as trouble:
             raise _Again(f"the connection broke: {trouble}") from None
-        except Malformed as trouble:
+        except MalformedReply as trouble:
             raise self._error(f"sent a reply that cannot be read: {trouble}") from None
         except TooLarge:
             raise self._error(

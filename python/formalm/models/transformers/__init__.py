@@ -2,6 +2,6 @@
 
 from formalm.models.transformers.loading import from_transformers
 from formalm.models.transformers.model import TransformersModel
-from formalm.models.transformers.state import TransformersState
+from formalm.models.transformers.prefix_state import TransformersState
 
 __all__ = ["TransformersModel", "TransformersState", "from_transformers"]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.transformers import facts
-from formalm.models.transformers.check import compare
+from formalm.models.transformers import model_metadata
+from formalm.models.transformers.batch_check import compare
 from formalm.models.transformers.model import TransformersModel
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
@@ -103,7 +103,8 @@ def from_transformers(
         )
     _move(model, device, dtype)
     if vocabulary is None:
-        vocabulary = facts.vocabulary_of(tokenizer, *facts.ends_of(model, tokenizer))
+        ends = model_metadata.ends_of(model, tokenizer)
+        vocabulary = model_metadata.vocabulary_of(tokenizer, *ends)
     result = _checked(model, tokenizer, vocabulary, batch_size)
     result.notes = (*notes, *result.notes)
     return result
@@ -112,17 +113,17 @@ def from_transformers(
 def _checked(
     model: Any, tokenizer: Any, vocabulary: Vocabulary, batch_size: int
 ) -> TransformersModel:
-    width = facts.width_of(model)
-    facts.check_fits(vocabulary, width)
-    prepended = () if tokenizer is None else facts.prepended_token_ids(tokenizer)
+    width = model_metadata.width_of(model)
+    model_metadata.check_fits(vocabulary, width)
+    prepended = () if tokenizer is None else model_metadata.prepended_token_ids(tokenizer)
     result = TransformersModel(
         model,
         tokenizer,
         vocabulary,
         width=width,
         bos_token_id=prepended[0] if len(prepended) == 1 else None,
-        empty_prompt_token_id=facts.empty_prompt_token_id_of(model, tokenizer),
-        context_length=facts.context_length_of(model),
+        empty_prompt_token_id=model_metadata.empty_prompt_token_id_of(model, tokenizer),
+        context_length=model_metadata.context_length_of(model),
         batch_size=batch_size,
     )
     if len(prepended) > 1:

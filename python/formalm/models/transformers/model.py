@@ -11,11 +11,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from formalm.errors import LimitError, ModelError
-from formalm.models.transformers import cache as caches
-from formalm.models.transformers.lengths import switches_of
-from formalm.models.transformers.network import PLACES, Floats, Network
-from formalm.models.transformers.pool import Pool, Slots, can_pool
-from formalm.models.transformers.state import Block, Row, Thinned, TransformersState
+from formalm.models.transformers import kv_cache as caches
+from formalm.models.transformers.forward_pass import PLACES, Floats, ForwardPass
+from formalm.models.transformers.kv_pool import KvPool, PoolSlots, can_pool
+from formalm.models.transformers.length_limits import switches_of
+from formalm.models.transformers.prefix_state import (
+    CacheBlock,
+    CacheRow,
+    Thinned,
+    TransformersState,
+)
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["TransformersModel"]
@@ -97,9 +102,9 @@ class TransformersModel:
         self.is_mixed = False
         self.switches = switches_of(model)
         self.notes: tuple[str, ...] = ()
-        self.network = Network(model)
+        self.network = ForwardPass(model)
         self._thinned: Thinned = deque()
-        self._pool: weakref.ref[Pool] | None = None
+        self._pool: weakref.ref[KvPool] | None = None
 
     def __repr__(self) -> str:
         return f"<TransformersModel {type(self.model).__name__}, {self.width:,} logits>"
@@ -149,15 +154,15 @@ class TransformersModel:
         rows, name, cache = self.network.start(prefix)
         return TransformersState(self, tuple(prefix), rows[0], self._keep(name, cache, len(prefix)))
 
-    def _keep(self, name: str, cache: Any, length: int) -> Slots | Row | None:
+    def _keep(self, name: str, cache: Any, length: int) -> PoolSlots | CacheRow | None:
         """Stores the cache of a first prefix."""
         if not caches.is_known(cache):
             return None
         if not can_pool(cache, length):
-            return Row(Block(name, cache, 1, self._thinned), 0)
+            return CacheRow(CacheBlock(name, cache, 1, self._thinned), 0)
         pool = None if self._pool is None else self._pool()
         if pool is None:
-            pool = Pool(name, cache)
+            pool = KvPool(name, cache)
             self._pool = weakref.ref(pool)
         return pool.keep(cache, [None], length)[0]
 
@@ -219,8 +224,8 @@ class TransformersModel:
         self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> list[TransformersState]:
         """Reads runs of one length after states, on a copy of their caches."""
-        slots = [state.kept for state in states if isinstance(state.kept, Slots)]
-        rows = [state.kept for state in states if isinstance(state.kept, Row)]
+        slots = [state.kept for state in states if isinstance(state.kept, PoolSlots)]
+        rows = [state.kept for state in states if isinstance(state.kept, CacheRow)]
         name = slots[0].pool.name if slots else rows[0].block.name
         cache = slots[0].pool.gather(slots) if slots else _joined(rows)
         lengths = [state.length for state in states]
@@ -229,12 +234,12 @@ class TransformersModel:
             part = [run[at : at + width] for run in runs]
             pasts = [length + at for length in lengths]
             logprobs = self.network.extend(part, name, cache, pasts)
-        kept: Sequence[Slots | Row]
+        kept: Sequence[PoolSlots | CacheRow]
         if slots:
             kept = slots[0].pool.keep(cache, slots, len(runs[0]))
         else:
-            block = Block(name, cache, len(states), self._thinned)
-            kept = [Row(block, row) for row in range(len(states))]
+            block = CacheBlock(name, cache, len(states), self._thinned)
+            kept = [CacheRow(block, row) for row in range(len(states))]
         several = len(states) > 1
         return [
             # A view would keep the rows of the whole batch in memory.
@@ -250,7 +255,7 @@ class TransformersModel:
         for place, (state, run) in enumerate(zip(states, runs, strict=True)):
             if state.kept is not None and not self._switches_within(state, run):
                 side = bisect_left(self.switches, state.length)
-                is_mixed = self.is_mixed and isinstance(state.kept, Slots)
+                is_mixed = self.is_mixed and isinstance(state.kept, PoolSlots)
                 length = -1 if is_mixed else state.length
                 groups.setdefault((len(run), side, length), []).append(place)
         for places in groups.values():
@@ -302,9 +307,9 @@ class TransformersModel:
             raise ModelError(f"token ids must be from 0 to {self.width - 1}")
 
 
-def _joined(rows: Sequence[Row]) -> Any:
+def _joined(rows: Sequence[CacheRow]) -> Any:
     """Returns a cache of the rows of some blocks, which may grow without changing them."""
-    parts: list[tuple[Block, list[int]]] = []
+    parts: list[tuple[CacheBlock, list[int]]] = []
     for row in rows:
         if not parts or parts[-1][0] is not row.block:
             parts.append((row.block, []))

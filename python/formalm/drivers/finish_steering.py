@@ -1,0 +1,71 @@
+"""``finish=True``: masks that keep a member within reach of the token budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm import _core
+from formalm.constraint import Constraint, Matcher
+from formalm.errors import LimitError, TokenError
+
+__all__ = ["FinishSteering"]
+
+SEARCH_LIMIT = 1 << 20
+
+
+class FinishSteering:
+    """Restricts masks to tokens after which some member can still be completed within the budget.
+
+    The first step decides whether that is possible, and no later step can lose it. The cost of a
+    completion is its minimum number of tokens. If that takes long to find, it is the minimum number
+    of tokens that spell the shortest completion in bytes.
+    """
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._core = constraint.core
+
+    def check(self, matcher: Matcher, budget: int) -> None:
+        """Refuses a budget below the shortest completion.
+
+        Raises
+        ------
+        LimitError
+            With the number of tokens needed.
+        TokenError
+            If no token sequence spells a member.
+        """
+        if self._core.completes_within(matcher.core, budget):
+            return
+        shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
+        if shortest is None:
+            raise TokenError(
+                "no sequence of tokens spells a member from here",
+                hint="the vocabulary lacks tokens for some bytes that the language needs",
+            )
+        hint = "raise max_tokens, or drop finish=True"
+        raise LimitError("tokens", len(shortest), budget, hint=hint)
+
+    def restrict(self, matcher: Matcher, mask: npt.NDArray[np.bool_], budget: int) -> None:
+        """Removes the tokens after which no member fits into ``budget`` tokens, including this one.
+
+        Raises
+        ------
+        LimitError
+            If the tokens lead to too many states that all need different completions.
+        """
+        mask &= self.kept(matcher.core, budget)
+
+    def kept(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.bool_]:
+        """Returns the mask of a core matcher without the tokens that leave no member.
+
+        Raises
+        ------
+        LimitError
+            As :meth:`restrict`.
+        """
+        try:
+            return self._core.completion_mask(matcher, budget)
+        except LimitError as error:
+            hint = "texts here are all completed differently: raise max_tokens, drop finish=True"
+            raise LimitError(error.what, error.needed, error.allowed, hint=hint) from None

@@ -1,0 +1,71 @@
+"""Formatting of numbers, intervals, places and texts for reports."""
+
+from __future__ import annotations
+
+import math
+from html import escape as escaped_html
+
+from formalm.automata.encoding import escaped
+from formalm.stats import Quantity
+
+__all__ = ["escape", "interval", "number", "p_value", "place", "visible", "worth"]
+
+WORTH = {
+    "exact": "exact",
+    "certified": "proven bounds",
+    "guaranteed": "at least this confidence",
+    "approximate": "about this confidence",
+}
+
+
+def visible(text: str) -> str:
+    """Returns text with control characters as escapes, except line breaks and tabs."""
+    return escaped(text, keep="\n\t")
+
+
+def escape(text: str) -> str:
+    """Returns the same, escaped for HTML."""
+    return escaped_html(visible(text))
+
+
+def number(value: float) -> str:
+    """Formats a number with four digits; ∞ and - for non-numbers."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value and not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}"
+    return f"{value:.4g}"
+
+
+def interval(quantity: Quantity) -> str:
+    """Formats an interval; empty for an exact number."""
+    if quantity.coverage == "exact" and quantity.low == quantity.high:
+        return ""
+    low, high = number(quantity.low), number(quantity.high)
+    if low == high:  # closer than the digits that are shown
+        return f"± {max(quantity.high - quantity.value, quantity.value - quantity.low):.1g}"
+    return f"{low} … {high}"
+
+
+def worth(quantity: Quantity) -> str:
+    """Describes the coverage of an interval."""
+    if quantity.coverage in ("exact", "certified"):
+        return WORTH[quantity.coverage]
+    return f"{WORTH[quantity.coverage]} ({quantity.confidence:.4g})"
+
+
+def place(where: dict[str, str], *, template: bool = False) -> str:
+    """Formats the subject of a number; long texts are shortened in the middle.
+
+    The name of the template is left out, unless there is nothing else or ``template`` asks for it.
+    """
+    named = template or len(where) == 1
+    shown = [text for name, text in where.items() if named or name != "template"]
+    return " · ".join(one if len(one) <= 60 else f"{one[:36]} … {one[-20:]}" for one in shown)
+
+
+def p_value(p: float | None) -> str:
+    """Formats a p-value."""
+    return "" if p is None else f"{p:.3g}"
