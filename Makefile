@@ -15,7 +15,7 @@ SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check lint types layers stubs rust sizes bench docs canary fuzz clean build
+.PHONY: help demo test test-all check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,38 +27,47 @@ demo: $(VENV)/$(INSTALLED)-reports build ## install into .venv, then generate, s
 test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and Python (fetches PyTorch once)
 	PROPTEST_RNG_SEED=1 cargo test --quiet
 	@$(BIN)/python -c "import $(COMPARED)"
-	$(BIN)/python -m pytest -m "not slow" $(SIDE_BY_SIDE)
+	$(BIN)/python -m pytest -m "not slow" $(SIDE_BY_SIDE) --durations=20
 
 test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
 	cargo test --quiet
 	FORMALM_CASES=whole cargo test --quiet --release -p formalm-grammar --lib
 	@$(BIN)/python -c "import $(COMPARED)"
-	$(BIN)/python -m pytest --hypothesis-profile drawn
+	$(BIN)/python -m pytest --hypothesis-profile drawn --durations=20
 	$(MAKE) docs
 
-check: lint types layers stubs rust sizes ## format, lint, types, layers, stubs (`make -k check`: all, whatever fails)
+check: lint types layers stubs rust rustdoc spelling sizes ## all of the next eight (`make -k check`: whatever fails)
 
-lint: $(VENV)/$(INSTALLED)-check
+lint: $(VENV)/$(INSTALLED)-check ## format and lint of Python
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(VENV)/$(INSTALLED)-check
+types: $(VENV)/$(INSTALLED)-check ## types: mypy on the package, pyright on a user's program
 	$(BIN)/mypy
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-layers: $(VENV)/$(INSTALLED)-check
+layers: $(VENV)/$(INSTALLED)-check ## which module may import which
 	PYTHONPATH=python $(BIN)/lint-imports
 
-stubs: $(VENV)/$(INSTALLED)-check build
+stubs: $(VENV)/$(INSTALLED)-check build ## the stub of the extension module says what is there
 	$(BIN)/python -m mypy.stubtest formalm._core --concise
 
-rust: $(VENV)/bin/maturin
+# A workspace of its own: the fuzz targets are not checked with the rest.
+rust: $(VENV)/bin/maturin ## format and lint of Rust; the fuzz targets compile
 	cargo fmt --all --check
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo check --quiet --manifest-path fuzz/Cargo.toml
 
-sizes: ## files that ask for a split: over 400 lines of Rust, 300 of Python
-	@find crates $(SOURCES) \( -name '*.rs' -o -name '*.py' \) -not -path '*/tests/*.rs' | xargs wc -l \
-	  | awk '($$2 ~ /rs$$/ && $$1 > 400) || ($$2 ~ /py$$/ && $$1 > 300) {print "  long: " $$2 " (" $$1 " lines)"}'
+rustdoc: $(VENV)/bin/maturin ## documentation of the crates, private items too; warnings are errors
+	PYO3_PYTHON=$(abspath $(BIN)/python) RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
+
+spelling: $(VENV)/$(INSTALLED)-check ## misspelled words, British spellings (the dictionary is in pyproject.toml)
+	$(BIN)/typos
+
+sizes: ## files over 800 lines: a file holds one concept, usually in 150 to 800
+	@find crates $(SOURCES) \( -name '*.rs' -o -name '*.py' \) | xargs wc -l \
+	  | awk '$$2 != "total" && $$1 > 800 {print "  long: " $$2 " (" $$1 " lines)"}'
 
 bench: $(BENCH_VENV)/$(INSTALLED)-bench ## masks side by side with other libraries, start-up times; writes records/
 	$(BENCH_VENV)/bin/maturin develop --quiet --release --skip-install
@@ -84,7 +93,7 @@ clean: ## remove what was built, but not build/canary: it holds hours of trainin
 	rm -rf $(VENV) $(BENCH_VENV) site dist target fuzz/target python/formalm/_core*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-build: | $(VENV)/$(INSTALLED)-base
+build: | $(VENV)/$(INSTALLED)-base ## build the extension module into python/formalm
 	@$(BIN)/maturin develop --quiet --release --skip-install
 
 $(VENV)/bin/maturin:

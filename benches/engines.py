@@ -26,7 +26,7 @@ class Engine(Protocol):
         """Build the constraint of a pattern from its text."""
 
     def start(self, constraint: Any) -> Any:
-        """Return a cursor at the start; what the constraint learnt before is kept."""
+        """Return a cursor at the start; what the constraint learned before is kept."""
 
     def fill(self, cursor: Any) -> Callable[[], object]:
         """Return the call that writes the cursor's mask."""

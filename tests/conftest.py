@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support.case_ids import readable_id
+
 # No deadline: a busy machine is not a finding. Cases are the same at each run, so that a commit
 # has one verdict; with `--hypothesis-profile drawn`, as `make test-all` has it, they are others.
 settings.register_profile("drawn", deadline=None)
 settings.register_profile("formalm", deadline=None, derandomize=True)
 settings.load_profile("formalm")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Names a case by its value where pytest would number it, as in ``options0``."""
+    return readable_id(val)
 
 
 @pytest.fixture

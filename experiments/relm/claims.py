@@ -151,7 +151,7 @@ CLAIMS = {
         ),
         Claim(
             "figures_5_6",
-            "Searching finds memorised URLs 15 times as fast as drawing them.",
+            "Searching finds memorized URLs 15 times as fast as drawing them.",
             lambda: builtin("memorization.urls"),
             _urls,
             "Per tokens the model read, not per second; different texts only, on both sides; drawn"

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{Automaton, Expression, CaptureFinder, AutomatonLimits, Machine};
+use formalm_automata::{Automaton, AutomatonLimits, CaptureFinder, Expression, Machine};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that what would run away is stopped within a run.

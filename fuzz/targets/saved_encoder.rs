@@ -7,7 +7,7 @@
 use std::sync::{Arc, LazyLock};
 
 use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{Automaton, Expression, AutomatonLimits, RegularMaskClasses};
+use formalm_automata::{Automaton, AutomatonLimits, Expression, RegularMaskClasses};
 use formalm_constraint::{Constraint, Matcher};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
@@ -112,7 +112,8 @@ fuzz_target!(|input: &[u8]| {
     let Ok(encoder) = BpeEncoder::from_saved(&data, vocabulary, NAME) else { return };
     ask(&encoder, vocabulary);
     let again = encoder.save(vocabulary, NAME);
-    let again = BpeEncoder::from_saved(&again, vocabulary, NAME).expect("what we saved can be read");
+    let again =
+        BpeEncoder::from_saved(&again, vocabulary, NAME).expect("what we saved can be read");
     for text in TEXTS {
         assert_eq!(again.encode(text), encoder.encode(text), "it is saved differently");
     }
@@ -136,9 +137,11 @@ fn ask(encoder: &BpeEncoder, vocabulary: &Vocabulary) {
 }
 
 fn masks(encoder: BpeEncoder, vocabulary: &Arc<Vocabulary>) {
-    let pattern = parse("(the|then| a|\u{e9})*[0-9]", PatternDialect::Python, PatternFlags::default());
+    let pattern =
+        parse("(the|then| a|\u{e9})*[0-9]", PatternDialect::Python, PatternFlags::default());
     let expression = Expression::pattern(pattern.expect("a pattern"));
-    let machine = Arc::new(Automaton::new(&expression, AutomatonLimits::default()).expect("a machine"));
+    let machine =
+        Arc::new(Automaton::new(&expression, AutomatonLimits::default()).expect("a machine"));
     let keys = RegularMaskClasses::new(machine, vocabulary.longest_token_bytes());
     let (vocabulary, encoder) = (Arc::clone(vocabulary), Arc::new(encoder));
     let Ok(made) = Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, true) else {

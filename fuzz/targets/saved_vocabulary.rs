@@ -8,9 +8,12 @@
 use std::sync::{Arc, LazyLock};
 
 use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::{MaskClasses, Machine, StateId};
+use formalm_automata::{Machine, MaskClasses, StateId};
 use formalm_constraint::{Constraint, Matcher, reference};
-use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton, SchemaKeys};
+use formalm_schema::{
+    Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
+    SchemaMaskClasses,
+};
 use formalm_vocabulary::Vocabulary;
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
@@ -26,7 +29,8 @@ static MACHINES: LazyLock<Vec<Arc<SchemaAutomaton>>> = LazyLock::new(|| {
     let made = SCHEMAS.iter().flat_map(|(schema, _)| {
         let document = Document::read(schema).expect("a schema");
         [PropertyOrder::Schema, PropertyOrder::Any].map(|order| {
-            let options = JsonSchemaOptions { property_order: order, ..JsonSchemaOptions::default() };
+            let options =
+                JsonSchemaOptions { property_order: order, ..JsonSchemaOptions::default() };
             let made = SchemaAutomaton::new(&document, &[], options, JsonSchemaLimits::default());
             Arc::new(made.expect("a machine"))
         })
@@ -62,7 +66,7 @@ fn check_tables(vocabulary: &Arc<Vocabulary>) {
     }
     let _ = (vocabulary.class_masks(), vocabulary.longest_token_characters());
     for (at, machine) in MACHINES.iter().enumerate() {
-        let keys = SchemaKeys::new(
+        let keys = SchemaMaskClasses::new(
             Arc::clone(machine),
             vocabulary.longest_token_bytes(),
             Arc::clone(vocabulary.token_names()),

@@ -3,7 +3,9 @@
 #![no_main]
 
 use formalm_automata::Machine;
-use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton};
+use formalm_schema::{
+    Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
+};
 use libfuzzer_sys::fuzz_target;
 
 // A byte of options, the schema, a NUL, a text.

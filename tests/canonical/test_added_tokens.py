@@ -1,4 +1,4 @@
-"""Added tokens that get in each other's way: read as the library does, or refused."""
+"""Overlapping added tokens are read as the library does, or refused."""
 
 from __future__ import annotations
 

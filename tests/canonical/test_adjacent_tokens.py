@@ -1,4 +1,4 @@
-"""Two tokens are neighbors within a piece iff merging their text gives the two again."""
+"""Two tokens are adjacent in a pre-token iff merging their text gives the two again."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batches(draw: Callable[[], tuple[int, int]], count: int) -> Iterator[Pairs]:
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("how", ["uniform", "around_a_merge"])
-def test_neighbors_are_those_that_stay_two(
+def test_tokens_are_adjacent_iff_merging_keeps_both(
     case: Case, how: str, count: int, record_property: Callable[[str, object], None]
 ) -> None:
     drawn, encoder = Drawn(case), case.vocabulary.encoder()
@@ -68,7 +68,7 @@ def test_neighbors_are_those_that_stay_two(
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_pairs_as_whole_texts(
+def test_pairs_that_form_the_whole_string(
     case: Case, count: int, record_property: Callable[[str, object], None]
 ) -> None:
     """With cuts, whole pieces and added tokens: a text of two tokens is canonical or it is not."""

@@ -198,7 +198,7 @@ def test_distances() -> None:
     assert lost.total_variation.low == 0.5
 
 
-def test_what_has_no_use_is_refused() -> None:
+def test_options_without_effect_are_refused() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     model = TableModel.random(vocabulary, seed=1)
     for query in (

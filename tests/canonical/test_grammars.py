@@ -41,7 +41,7 @@ def nested(longest: int) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_masks_lead_to_what_is_encoded_and_nothing_else(kind: str) -> None:
+def test_masks_accept_exactly_the_encodings(kind: str) -> None:
     tokenizer = trained(PIECES[kind])
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     constraint = Constraint(NESTED, vocabulary, tokenization="canonical")
@@ -87,7 +87,7 @@ def test_walks_of_json_are_canonical(kind: str) -> None:
 
 @pytest.mark.skipif(not NAMES, reason="no files in ../shared/tokenizers")
 @pytest.mark.parametrize("name", quick_and_slow(NAMES))
-def test_no_token_of_a_document_is_masked(name: str) -> None:
+def test_no_token_of_a_member_is_masked(name: str) -> None:
     case = load(name)
     constraint = Constraint(JSON, case.vocabulary, tokenization="canonical")
     for document in DOCUMENTS:
@@ -102,7 +102,7 @@ def test_no_token_of_a_document_is_masked(name: str) -> None:
     assert constraint.report.exact
 
 
-def test_what_a_bounded_search_leaves_open_is_said() -> None:
+def test_undecided_tokens_of_a_bounded_search_are_reported() -> None:
     """Members with a mark for spaces have no canonical tokens, and there is no end of them."""
     letters = {letter: at for at, letter in enumerate("ab▁")}
     letters |= {f"<0x{byte:02X}>": 3 + byte for byte in range(256)}

@@ -69,7 +69,7 @@ def texts_of(pattern: str) -> list[str]:
 @pytest.mark.parametrize(
     "pattern", [*QUICK, *(pytest.param(pattern, marks=LONG) for pattern in LARGE)]
 )
-def test_masks_lead_to_what_is_encoded_and_nothing_else(
+def test_masks_accept_exactly_the_encodings(
     case: Case, pattern: str, record_property: Callable[[str, object], None]
 ) -> None:
     encoded = case.encode_all(texts_of(pattern))

@@ -1,4 +1,4 @@
-"""The space that some tokenizers put in front of a text, where a model writes one."""
+"""The space that some tokenizers prepend, and where a model writes one."""
 
 from __future__ import annotations
 

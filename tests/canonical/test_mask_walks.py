@@ -1,4 +1,4 @@
-"""Whatever the masks let a walk choose, it ends at what the library makes of the text."""
+"""Random walks along canonical masks end in the library's encoding of the string."""
 
 from __future__ import annotations
 

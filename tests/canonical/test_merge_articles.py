@@ -63,7 +63,7 @@ def paths(
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_both_give_what_merging_gives(pattern: str, seed: int) -> None:
+def test_direct_and_cartesian_merges_agree_with_the_definition(pattern: str, seed: int) -> None:
     merges = random_merges(random.Random(seed)) if seed else TABLE
     machine = CharacterMachine.of(Regex(pattern), "abc")
     expected = {tuple(merge_in_rounds(text, merges)[-1]) for text in members(machine, 7)}
@@ -107,7 +107,7 @@ def test_the_figures_of_the_article() -> None:
 
 
 @needs_mistral
-def test_what_may_not_follow_a_space() -> None:
+def test_tokens_that_may_not_follow_a_space() -> None:
     vocabulary, merges, _ = mistral()
     forbidden = forbidden_after("▁", merges)
     assert len(forbidden) == 12_260

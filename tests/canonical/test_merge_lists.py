@@ -1,4 +1,4 @@
-"""Merge lists that no training gives, against merging as the definition has it."""
+"""Merge lists that no training produces, against the definition of merging."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def pick(found: Tokenizations, rng: random.Random) -> tuple[int, ...]:
 
 @needs_files
 @pytest.mark.parametrize("count", [300, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_the_place_and_the_reason_are_true(case: Case, count: int) -> None:
+def test_the_position_and_the_reason_are_correct(case: Case, count: int) -> None:
     vocabulary, rng = case.vocabulary, random.Random(case.name)
     originals = [ids for ids in map(case.encode, TEXTS) if ids is not None]
     tried = [respelled(vocabulary, rng.choice(originals), rng) for _ in range(count)]
@@ -163,7 +163,7 @@ def test_the_mark_of_a_space_is_found_where_it_is() -> None:
     assert "into a space" in error.reason
 
 
-def test_pieces_that_are_taken_whole(llama: Case) -> None:
+def test_pieces_that_ignore_merges(llama: Case) -> None:
     case, vocabulary = llama, llama.vocabulary
     whole = next(i for i in llama.ids_of_kind("whole") if is_piece(llama, i))
     piece = vocabulary.decode([whole]).decode()

@@ -1,4 +1,4 @@
-"""Where real pre-tokenizers cut text, exhaustively over short texts."""
+"""Boundaries of real pre-tokenizers, exhaustively over short strings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_short_texts(
     record_property("texts", texts)
 
 
-def test_cuts_that_depend_on_any_amount_of_text_to_come(case: Case) -> None:
+def test_boundaries_with_unbounded_lookahead(case: Case) -> None:
     for count in range(51):
         for text in ("AあB" + "B" * count, "a\n" + " " * count):
             for end in ("", "c", "x", "\n", "\ny"):

@@ -1,4 +1,4 @@
-"""Texts that go on from a prompt in canonical tokens: what the tokenizer makes of both together."""
+"""Canonical continuations of a prompt: the tokenizer's encoding of both together."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def prompts(vocabulary: Vocabulary) -> list[IDS]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_follows_a_prompt_is_what_the_tokenizer_writes_after_it(kind: str) -> None:
+def test_the_continuation_of_a_prompt_is_canonical(kind: str) -> None:
     vocabulary = vocabulary_of(kind)
     special = vocabulary.encode("x")[0], len(vocabulary) - 1
     followed = 0
@@ -130,7 +130,7 @@ def _after(vocabulary: Vocabulary, prompt: IDS, count: int, texts: list[str]) ->
     return expected(vocabulary, kept, [text + member for member in texts])
 
 
-def test_what_cannot_follow_is_refused() -> None:
+def test_impossible_continuations_are_refused() -> None:
     vocabulary = vocabulary_of("gpt2")
     constraint = Constraint(StringLiteral("re"), vocabulary, tokenization="canonical")
     with pytest.raises(TokenError, match="end in b'In the'"):

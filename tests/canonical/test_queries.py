@@ -192,7 +192,7 @@ def test_posterior_draws_have_their_shares() -> None:
 
 
 @pytest.mark.parametrize(("pattern", "given"), LANGUAGES[1:4])
-def test_only_what_is_given_may_have_to_be_canonical(pattern: str, given: str) -> None:
+def test_canonical_tokens_may_be_required_of_given_only(pattern: str, given: str) -> None:
     query = Query(
         Regex(pattern), given=Regex(given), tokenization="canonical-given", unique="tokens"
     )
@@ -221,7 +221,7 @@ def test_only_what_is_given_may_have_to_be_canonical(pattern: str, given: str) -
     assert any(written(PROMPT + given)[: len(front)] == front for given, _ in got)
 
 
-def test_uniform_draws_of_texts_that_straddle_are_refused() -> None:
+def test_uniform_draws_across_the_prompt_boundary_are_refused() -> None:
     query = Query(Regex(" there|( the fox)"), given=" the", tokenization="canonical")
     with pytest.raises(TokenError, match="other tokens"):
         sample(model(), query, n=20, target="uniform", seed=1)
@@ -242,7 +242,7 @@ def test_scores_of_canonical_tokens() -> None:
         assert every.marginal.high > found.marginal.low
 
 
-def test_what_cannot_be_canonical_is_refused() -> None:
+def test_languages_without_canonical_tokens_are_refused() -> None:
     query = Query(Regex(" the fox"), given=" the ", tokenization="canonical")
     with pytest.raises(TokenError, match="no member goes on"):
         search(model(), query)

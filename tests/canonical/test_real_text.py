@@ -61,7 +61,7 @@ def nested(depth: int) -> str:
 
 @pytest.mark.parametrize("part", [0.02, pytest.param(1.0, marks=LONG)])
 @pytest.mark.parametrize("kind", ["compact JSON", "pretty JSON"])
-def test_json_is_never_masked_where_json_is_asked_for(
+def test_json_is_never_masked_by_a_json_constraint(
     case: Case, kind: str, part: float, record_property: Callable[[str, object], None]
 ) -> None:
     language = Regex(nested(4))

@@ -31,7 +31,7 @@ TOKENIZERS = {
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_what_was_saved_is_loaded_and_not_made_again(
+def test_saved_encoders_are_loaded_without_rebuilding(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer = TOKENIZERS[name]()
@@ -53,7 +53,7 @@ def test_what_was_saved_is_loaded_and_not_made_again(
             assert encoder.forbidden(token_id, after) == other.forbidden(token_id, after)
 
 
-def test_only_what_was_made_is_saved(tmp_path: Path) -> None:
+def test_only_computed_tables_are_saved(tmp_path: Path) -> None:
     vocabulary = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
     vocabulary.save(tmp_path / "before")
     Constraint(Regex("the"), vocabulary, tokenization="canonical")

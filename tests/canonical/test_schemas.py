@@ -1,4 +1,4 @@
-"""Canonical tokens of schemas, whose names and items make a state of every text."""
+"""Canonical tokens of schemas whose names and items make a state of every input."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_long_texts_of_open_objects_take_no_state_for_every_token(name: str) -> 
 
 
 @pytest.mark.parametrize("name", quick_and_slow(NAMES))
-def test_what_masks_forget_is_asked_of_each_text(name: str) -> None:
+def test_tokens_that_mask_classes_leave_open_are_rechecked(name: str) -> None:
     case = load(name)
     distinct = JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
     constraint = Constraint(distinct, case.vocabulary, tokenization="canonical")

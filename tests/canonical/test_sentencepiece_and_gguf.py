@@ -1,4 +1,4 @@
-"""Canonical tokens of SentencePiece models and GGUF files against the libraries they are from."""
+"""Canonical tokens of SentencePiece models and GGUF files, against their libraries."""
 
 from __future__ import annotations
 

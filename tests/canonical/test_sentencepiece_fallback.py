@@ -1,4 +1,4 @@
-"""SentencePiece's ways: characters in bytes, a space in front of text, runs of spaces."""
+"""SentencePiece: byte fallback, the prepended space, runs of spaces."""
 
 from __future__ import annotations
 

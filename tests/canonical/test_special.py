@@ -1,4 +1,4 @@
-"""Special tokens among canonical ones: each text between them is as the tokenizer writes it."""
+"""Special tokens among canonical ones: each string between them is encoded separately."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_grammars_have_them_too() -> None:
     assert constraint.report.exact
 
 
-def test_texts_behind_are_texts_of_their_own() -> None:
+def test_strings_after_special_tokens_are_encoded_separately() -> None:
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer_of("gpt2").to_str())
     call = vocabulary.special_tokens[CALL.name]
     constraint = Constraint(
@@ -117,7 +117,7 @@ def test_texts_behind_are_texts_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word"])
-def test_tokens_that_change_what_is_beside_them_are_refused(flag: str) -> None:
+def test_tokens_that_change_adjacent_text_are_refused(flag: str) -> None:
     file = json.loads(tokenizer_of("gpt2", **{flag: True}).to_str())
     vocabulary = Vocabulary.from_tokenizer_json(file)
     with pytest.raises(VocabularyError, match=flag):

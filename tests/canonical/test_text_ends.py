@@ -1,4 +1,4 @@
-"""Where a text may be continued, where it may end, and what text never becomes."""
+"""Where canonical text may continue and end, and names of special tokens as plain text."""
 
 from __future__ import annotations
 

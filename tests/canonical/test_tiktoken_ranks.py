@@ -169,7 +169,7 @@ def test_a_saved_vocabulary_has_the_same_canonical_tokens(tmp_path: Path) -> Non
         (r"a*", "empty text"),
     ],
 )
-def test_patterns_that_cannot_be_followed(pattern: str, message: str) -> None:
+def test_unsupported_patterns_are_refused(pattern: str, message: str) -> None:
     ranks = {bytes([byte]): byte for byte in range(256)}
     vocabulary = Vocabulary.from_tiktoken(ranks, pattern=pattern)
     with pytest.raises(VocabularyError, match=message):
@@ -182,7 +182,7 @@ def test_ranks_without_a_byte_are_refused() -> None:
         Vocabulary.from_tiktoken(ranks, pattern=GPT2).encoder()
 
 
-def test_texts_that_are_lost() -> None:
+def test_strings_that_encoding_loses() -> None:
     made = encoding(0, PATTERNS["lossy"])
     vocabulary = Vocabulary.from_tiktoken(made)
     ids = [vocabulary.encode(letter)[0] for letter in "aba"]

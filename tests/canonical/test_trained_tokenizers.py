@@ -39,9 +39,7 @@ def test_text_is_cut_as_the_pre_tokenizer_cuts_it(name: str) -> None:
 @pytest.mark.parametrize("name", ["gpt2", "digits", "steps", "cl100k isolated False"])
 @pytest.mark.parametrize("ignore_merges", [False, True])
 @pytest.mark.parametrize("pattern", LANGUAGES)
-def test_masks_lead_to_what_is_encoded_and_nothing_else(
-    name: str, ignore_merges: bool, pattern: str
-) -> None:
+def test_masks_accept_exactly_the_encodings(name: str, ignore_merges: bool, pattern: str) -> None:
     tokenizer = trained(PIECES[name], ignore_merges=ignore_merges)
     check_language(tokenizer, Vocabulary.from_tokenizer_json(tokenizer.to_str()), pattern)
 
@@ -126,7 +124,7 @@ def refusals() -> dict[str, tuple[Tokenizer, str]]:
 
 
 @pytest.mark.parametrize("name", refusals())
-def test_what_cannot_be_followed_is_refused_by_name(name: str) -> None:
+def test_unsupported_tokenizer_steps_are_refused_by_name(name: str) -> None:
     tokenizer, message = refusals()[name]
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     with pytest.raises(VocabularyError, match=message):

@@ -39,7 +39,7 @@ def test_every_page_has_the_number_of_volumes() -> None:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "tutorial.md"])
-def test_planted_phone_numbers_are_told_as_often_as_they_occur(page: Path) -> None:
+def test_the_documented_copies_of_phone_numbers_are_those_of_the_model(page: Path) -> None:
     text = read(page)
     (fresh,) = re.findall(rf"Each has {NUMBER} new random", text)
     assert number(fresh) == PHONE["background_copies"]

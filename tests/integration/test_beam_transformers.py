@@ -1,4 +1,4 @@
-"""Our beam search beside the one of transformers, on the same model, inside the same language."""
+"""Our beam search against that of transformers, on the same model and language."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_beams(seed: int, pattern: str, beams: int, count: int) -> None:
     assert compared >= min(count, sum(g.complete for g in found))
 
 
-def test_the_cases_have_whole_texts() -> None:
+def test_the_cases_contain_complete_members() -> None:
     """Else the comparison above would compare cut texts only."""
     counts = []
     for seed in range(4):

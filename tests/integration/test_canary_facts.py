@@ -60,7 +60,7 @@ def test_copies_are_followed_and_decoys_are_last(context: str) -> None:
 
 
 @pytest.mark.parametrize("context", PLANTED)
-def test_what_was_planted_is_found_in_the_whole_language(context: str) -> None:
+def test_planted_facts_are_found_in_the_whole_language(context: str) -> None:
     plant = PLANTED[context]
     copies = members(plant)
     often = {text for text, number in copies.items() if number >= 100}

@@ -61,7 +61,7 @@ def test_a_packed_document_is_as_if_alone() -> None:
     assert together == pytest.approx(alone / count, rel=1e-5)
 
 
-def test_a_stopped_training_goes_on_where_it_was(
+def test_a_stopped_training_resumes_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch, "compile", lambda network: network)

@@ -170,7 +170,7 @@ def test_edits_filters_and_lengths(loaded: tuple[Any, Any]) -> None:
     ("strategy", "tokenization"),
     [("CANONICAL_TOKENS", "canonical"), ("PREFIX_CANONICAL_TOKENS", "canonical-given")],
 )
-def test_tokenizations_are_asked_for_by_our_names(
+def test_tokenization_options_use_the_names_of_this_library(
     loaded: tuple[Any, Any], strategy: str, tokenization: str
 ) -> None:
     vocabulary = from_transformers(*loaded).vocabulary
@@ -197,7 +197,7 @@ def test_posix_classes_mean_what_they_mean_in_rust() -> None:
         pattern_of("[[:vowel:]]")
 
 
-def test_what_cannot_apply_is_refused(loaded: tuple[Any, Any]) -> None:
+def test_options_that_do_not_apply_are_refused(loaded: tuple[Any, Any]) -> None:
     ours = from_transformers(*loaded)
     with pytest.raises(ArgumentError, match="without its tokenizer"):
         relm.search(tiny("gpt2"), relm.SearchQuery("a"))

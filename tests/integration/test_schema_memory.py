@@ -1,4 +1,4 @@
-"""Masks of schemas keep no more than the text comes to, whatever they look at ahead of it."""
+"""Masks of schemas keep no state that only a look-ahead visited."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
         ({"propertyNames": {"format": "regex"}}, {"[a-z]+(x)": 1, "(?<b>é)": 2}),
     ],
 )
-def test_masks_of_endless_texts_are_dropped(
+def test_masks_of_unbounded_strings_are_evicted(
     vocabulary: Vocabulary, schema: dict[str, object], value: object
 ) -> None:
     language = JsonSchema(schema, property_order="any", max_whitespace=0)

@@ -65,7 +65,9 @@ def test_hooks_and_drivers_write_the_same_canonical_tokens(network, tokenizer, o
         assert text == tokenizer(tokenizer.decode(text))["input_ids"]
 
 
-def test_several_tokens_are_read_at_once_where_that_is_the_same(network, tokenizer) -> None:
+def test_several_tokens_are_evaluated_in_one_pass_if_the_result_is_the_same(
+    network, tokenizer
+) -> None:
     model = from_transformers(network, tokenizer)
     ids = tokenizer("The quick brown fox jumps over")["input_ids"]
     stem, other = model.start(ids[:2]), model.start(ids[:3])

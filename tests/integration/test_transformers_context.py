@@ -1,4 +1,4 @@
-"""Prompt and text stay within a model's context, and a text can be steered to end in time."""
+"""Prompt and output stay inside a model's context, and `finish` completes the output in time."""
 
 from __future__ import annotations
 

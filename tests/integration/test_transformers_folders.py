@@ -94,7 +94,7 @@ def test_where_the_ends_came_from(folder: Path) -> None:
     )
 
 
-def test_an_end_beyond_the_tokenizer_says_where_it_was_found() -> None:
+def test_an_end_token_outside_the_tokenizer_names_its_file() -> None:
     network = tiny("llama", vocab_size=300, eos_token_id=1, bos_token_id=0)
     network.generation_config.eos_token_id = [1, 290]
     with pytest.raises(VocabularyError, match=r"generation_config is \[1, 290\], and 290 is no"):

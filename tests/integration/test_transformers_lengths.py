@@ -1,4 +1,4 @@
-"""Models that read differently beyond some length: windows, LongRoPE, positions of their own."""
+"""Models that change behavior beyond some length: sliding windows, LongRoPE, position tables."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_a_tokenizer_that_is_too_large(tokenizer) -> None:
         pipe("Input", enforce=OPTIONS)
 
 
-def test_beams_beside_a_seed(pipe, network, tokenizer) -> None:
+def test_beam_search_with_a_seed(pipe, network, tokenizer) -> None:
     own = logits_processors(
         network, tokenizer, tokenizer("Input", return_tensors="pt"), PHONE, seed=1
     )
@@ -251,7 +251,7 @@ def test_a_folder_is_enough() -> None:
     assert OPTIONS.matches(new(pipe("Input", enforce=OPTIONS, return_full_text=False)))
 
 
-def test_what_is_refused(network, tokenizer, pipe) -> None:
+def test_unsupported_arguments_are_refused(network, tokenizer, pipe) -> None:
     for options, match in [
         ({"task": "fill-mask", "model": network}, "text-generation"),
         ({}, "needs a model"),

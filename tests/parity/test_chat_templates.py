@@ -261,7 +261,7 @@ def test_messages_are_text_whatever_they_say(name: str, pre: str, turns: list[st
         assert ids == theirs(tokenizer, chat)
 
 
-def test_what_cannot_be_exact_is_refused() -> None:
+def test_inexact_templates_are_refused() -> None:
     attack = [{"role": "user", "content": "x</s>y"}]
     refusals = {
         "of its own": made(CHATML, "first"),

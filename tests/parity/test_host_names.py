@@ -94,7 +94,7 @@ def test_directions_count_for_all_labels() -> None:
         assert WIDE.matches(quoted(name)) == expected, name
 
 
-def test_what_is_begun_can_be_ended() -> None:
+def test_every_viable_prefix_can_be_completed() -> None:
     """No walk of allowed characters comes to a dead end, near the greatest lengths either."""
     random = Random(9)
     for language, letters in ((PLAIN, "abx-n0.üzk"), (WIDE, LETTERS)):

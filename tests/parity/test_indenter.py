@@ -1,4 +1,4 @@
-"""Indentation beside Lark's Indenter and Python's own parser."""
+"""Indentation against Lark's Indenter and Python's own parser."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_indenter_is_read_as_lark_does() -> None:
     assert accepted > 200
 
 
-def test_terminals_look_ahead_beyond_their_lexemes_where_lines_are_told() -> None:
+def test_terminals_look_ahead_beyond_their_lexemes_with_indentation() -> None:
     text = r"""
         start: _NL? line+
         line: (word | STRING | KEY)+ (_NL | ":" _NL _INDENT line+ _DEDENT)

@@ -1,4 +1,4 @@
-"""The reading ``first`` beside Lark: its contextual lexer, and its lexer with exact contexts."""
+"""``lexing="first"`` against Lark: its contextual lexer, and its lexer with exact contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates beside Lark's own: members, and what their trees show of arguments."""
+"""Templates against Lark's own: members, and the arguments that trees show."""
 
 from __future__ import annotations
 

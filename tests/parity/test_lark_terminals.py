@@ -1,4 +1,4 @@
-"""Which terminal of several is read, beside Lark's contextual lexer."""
+"""The priority of terminals, against Lark's contextual lexer."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_terminals_of_members_are_larks(seed: int) -> None:
     assert members
 
 
-def test_alternatives_that_lark_lets_reach_over_more_are_told_of() -> None:
+def test_alternatives_that_match_more_in_lark_are_noted() -> None:
     for body, told in [
         ('/a|b/ "c"', True),
         ('"c" (/a|b/)', True),

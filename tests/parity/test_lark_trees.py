@@ -1,4 +1,4 @@
-"""Trees of members beside Lark's own."""
+"""Parse trees against Lark's own."""
 
 from __future__ import annotations
 

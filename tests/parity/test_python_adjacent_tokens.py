@@ -1,4 +1,4 @@
-"""Words of Python that nothing stands between, beside Python's own parser."""
+"""Adjacent Python words without whitespace, against Python's own parser."""
 
 import io
 import tokenize

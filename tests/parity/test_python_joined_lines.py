@@ -1,4 +1,4 @@
-"""Lines of Python that a backslash joins, beside Python's own parser, over all short texts."""
+"""Python lines joined by a backslash, against Python's own parser, over all short strings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_all_longer_modules_are_those_of_python(alphabet: tuple[str, ...], most:
 @pytest.mark.parametrize(
     "alphabet", [("\\", "\n", " ", "if x:", "x", "#c"), ("\\", "\r", "\n", " ", "if x:x")]
 )
-def test_what_is_viable_can_be_completed(alphabet: tuple[str, ...]) -> None:
+def test_every_viable_prefix_can_be_completed(alphabet: tuple[str, ...]) -> None:
     for count in range(5):
         for parts in product(alphabet, repeat=count):
             text = "".join(parts)

@@ -1,4 +1,4 @@
-"""Whole texts against patterns: ``Regex.matches`` and Python's ``re.fullmatch`` side by side."""
+"""``Regex.matches`` against Python's ``re.fullmatch``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terminals that look ahead, beside Python's patterns: lexemes that are longest, or of any kind."""
+"""Terminals with lookahead against Python's patterns, for longest and for any lexemes."""
 
 from __future__ import annotations
 

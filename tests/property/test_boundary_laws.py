@@ -1,4 +1,4 @@
-"""Where what is given ends: between tokens, or within one that is written again."""
+"""The end of `given`: between tokens, or inside one that is healed."""
 
 import math
 from collections import Counter
@@ -106,7 +106,7 @@ def test_draws_and_tables_of_a_healed_query() -> None:
     assert plan(query).texts.count == plan(Query(WORDS & Regex("ab.*"))).texts.count
 
 
-def test_canonical_tokens_go_on_within_a_word() -> None:
+def test_canonical_tokens_continue_a_partial_word() -> None:
     language, given_text = Choice(["The man", "The woman"]), "The "
     options = {"given": given_text, "tokenization": "canonical"}
     with pytest.raises(TokenError):
@@ -126,7 +126,7 @@ def test_canonical_tokens_go_on_within_a_word() -> None:
     assert list(whole.token_ids) == canary().vocabulary.encode("Then")
 
 
-def test_a_healed_search_is_gone_on_from(tmp_path) -> None:
+def test_a_healed_search_resumes(tmp_path) -> None:
     model = TableModel.random(LONGER, seed=4, order=1)
     for unique in ("tokens", "strings"):
         query = Query(WORDS, given="ab", boundary="heal", unique=unique)
@@ -151,7 +151,7 @@ def test_a_healed_search_is_gone_on_from(tmp_path) -> None:
         ({"given": "a", "tokenization": "canonical-given"}, "canonical-given"),
     ],
 )
-def test_where_nothing_can_be_healed(options: dict, message: str) -> None:
+def test_prompts_that_cannot_be_healed(options: dict, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Query(WORDS, boundary="heal", **options)
 

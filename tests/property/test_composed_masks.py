@@ -1,4 +1,4 @@
-"""Masks of machines in rows, choices and repetitions are the definition."""
+"""Masks of concatenations, unions and repetitions of machines equal their definition."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Derivations beside their definition: trees by height, counts, ambiguity, shortest members."""
+"""Derivations against their definition: trees by height, counts, ambiguity, shortest members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks where numbers go on in tokens of several digits, against every token's bytes."""
+"""Masks of numbers with tokens of several digits, against every token's bytes."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def interrupted(stop: int) -> FunctionModel:
     return FunctionModel(VOCABULARY, logits)
 
 
-def test_an_interruption_leaves_what_was_found() -> None:
+def test_an_interruption_keeps_the_hits_found() -> None:
     for unique in ("tokens", "strings"):
         hits = search(interrupted(5), Regex("[ab]*"), unique=unique, batch_size=1)
         found = list(hits)
@@ -186,7 +186,7 @@ def test_an_interruption_leaves_what_was_found() -> None:
 
 
 @pytest.mark.parametrize("unique", ["tokens", "strings"])
-def test_progress_is_told(unique: str) -> None:
+def test_progress_is_reported(unique: str) -> None:
     seen = []
     hits = search(interrupted(0), Regex("[ab]{3}"), unique=unique, progress=seen.append)
     found = list(hits)

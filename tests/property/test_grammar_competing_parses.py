@@ -1,4 +1,4 @@
-"""Grammars whose texts are read in several ways at once, which take lexemes from each other."""
+"""Grammars with several parses at once that compete for lexemes."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Masks of random grammars are the definition, also after forks and after masks were let go."""
+"""Masks of random grammars equal their definition, also after forks and evictions."""
 
 from random import Random
 

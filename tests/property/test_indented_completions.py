@@ -60,7 +60,9 @@ def nearest(language: Grammar, begun: bytes) -> bytes | None:
 
 @given(st.sampled_from(GRAMMARS), st.lists(st.integers(0, 99), max_size=14))
 @settings(deadline=None)
-def test_it_is_the_first_of_all_texts(language: Grammar, choices: list[int]) -> None:
+def test_the_completion_is_the_first_in_order_of_all_strings(
+    language: Grammar, choices: list[int]
+) -> None:
     text = b""
     for choice in choices:
         nexts = viable(language, [text + bytes([byte]) for byte in BYTES])
@@ -114,5 +116,5 @@ def test_blocks_that_must_come_at_a_column_are_found(begun: str) -> None:
         ),
     ],
 )
-def test_blocks_that_must_go_on_are_closed_soon(begun: str, rest: str) -> None:
+def test_blocks_that_must_continue_are_closed_quickly(begun: str, rest: str) -> None:
     assert PYTHON.shortest(begun) == (begun + rest).encode()

@@ -1,4 +1,4 @@
-"""Random grammars told by indentation, alone and met with regular languages: no dead ends."""
+"""Random indented grammars, alone and intersected with regular languages, have no dead ends."""
 
 from itertools import product
 from random import Random

@@ -1,4 +1,4 @@
-"""A Python function as a filter, and texts drawn once: against enumeration."""
+"""A Python function as a filter, and draws without replacement, against enumeration."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Interned state that is replaced in the midst of everything changes nothing that is answered."""
+"""Replacing the interned state at any time changes no answer."""
 
 from __future__ import annotations
 

@@ -177,7 +177,9 @@ def test_cached_is_fresh(constraint: Constraint, data: st.DataObject) -> None:
 
 
 @given(constraints(), st.data())
-def test_what_is_forced_is_the_only_way(constraint: Constraint, data: st.DataObject) -> None:
+def test_forced_tokens_are_the_only_allowed_ones(
+    constraint: Constraint, data: st.DataObject
+) -> None:
     matcher = constraint.matcher()
     walk(matcher, data)
     forced = matcher.forced_bytes()

@@ -128,7 +128,7 @@ BYTES = [bytes([one]) for one in b'\x80\xa9\xc3"\\\\/bnu012dD0{}[]:,a']
     st.sampled_from(["minimal", "ascii", "any"]),
     st.integers(0, 99),
 )
-def test_behind_any_beginning_the_shortest_is_the_shortest(
+def test_the_shortest_completion_is_shortest_after_any_prefix(
     schema: Any, escapes: Any, seed: int
 ) -> None:
     language = compiled(schema, escapes=escapes)
@@ -233,7 +233,7 @@ def test_names_within_calls_take_no_search_each() -> None:
     assert mask[256 + len(TEXTS) :].all()
 
 
-def test_what_each_token_completes_differently_is_refused() -> None:
+def test_completions_that_differ_by_token_are_refused() -> None:
     """That some item is there twice is no mere ban: each text of an item has its own completion."""
     language = JsonSchema({"type": "array", "not": {"uniqueItems": True}}, approximate=True)
     constraint = Constraint(language, LARGE)

@@ -1,4 +1,4 @@
-"""Masks where items must be distinct: tokens may have several whole items in them."""
+"""Masks of distinct items, with tokens that contain several whole items."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_masks_are_what_may_be_read(schema: dict[str, Any], order: Any) -> None:
                 matcher.advance(random.choice(long or allowed))
 
 
-def test_behind_a_text() -> None:
+def test_masks_after_a_literal_prefix() -> None:
     language = JsonSchema({"type": "array", "uniqueItems": True})
     texts = [b"[", b'"","",', b"1,1,", b'"",', b'""', b"1", b"]", b"x", b",1]"]
     vocabulary = Vocabulary.from_tokens([*texts, None], end_token_ids=[len(texts)])

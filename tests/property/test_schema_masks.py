@@ -229,7 +229,7 @@ def check_walks(language: JsonSchema, *, joined: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("joined", [True, False])
-def test_masks_of_what_tokens_join(schema: dict[str, object], joined: bool) -> None:
+def test_masks_of_tokens_that_join_items(schema: dict[str, object], joined: bool) -> None:
     """With tokens that join items or names, and without: along walks of many kinds."""
     kind = "array" if "items" in schema else "object"
     draft = "http://json-schema.org/draft-07/schema#"
@@ -285,7 +285,7 @@ BESIDE: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("joined", [True, False])
 @pytest.mark.parametrize("schema", BESIDE)
-def test_masks_of_distinct_items_beside_other_statements(
+def test_masks_of_distinct_items_with_other_keywords(
     schema: dict[str, object], joined: bool
 ) -> None:
     language = JsonSchema(schema, property_order="any", max_whitespace=0, approximate=True)
@@ -307,7 +307,7 @@ def cpu_time_of_masks(schema: dict[str, object], vocabulary: Vocabulary) -> floa
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 16])
-def test_masks_of_distinct_items_beside_other_statements_are_not_read_byte_by_byte(at: int) -> None:
+def test_masks_of_distinct_items_with_other_keywords_do_not_recheck_every_token(at: int) -> None:
     tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
     words = ("".join(letters) for letters in itertools.product("abenxy", repeat=6))
     tokens += [word.encode() for word in words]

@@ -1,4 +1,4 @@
-"""Masks in strings that patterns read: by their own machines, kept beside the vocabulary."""
+"""Masks inside strings with patterns, cached with the vocabulary."""
 
 import json
 
@@ -86,7 +86,7 @@ def test_masks_in_texts_of_patterns(pattern: str, escapes: str) -> None:
                 walk(language, constraint.matcher(), 10 * seed + again, tokens)
 
 
-def test_names_of_one_class_beside_others() -> None:
+def test_names_of_one_class_among_others() -> None:
     """Behind a name's first slash the pattern takes no second one, wherever most letters lead."""
     schema = {"patternProperties": {"^(/[^/]+)+$": {}}, "additionalProperties": False}
     language = JsonSchema({"type": "object", **schema}, property_order="any", max_whitespace=0)
@@ -125,7 +125,7 @@ def test_counts_that_long_tokens_reach(schema: dict[str, object]) -> None:
         walk(language, constraint.matcher(), seed, vocabulary)
 
 
-def test_texts_beside_those_that_must_not_be() -> None:
+def test_strings_similar_to_forbidden_ones() -> None:
     """That all texts are asked for keeps a part of a character from being one, alone."""
     for schema in (
         {"allOf": [{"pattern": ""}, {"not": {"pattern": "^a+$"}}]},

@@ -1,4 +1,4 @@
-"""Schemas that are taken as exact: no text that is allowed comes to a dead end."""
+"""Schemas reported as exact have no dead ends."""
 
 import json
 from random import Random

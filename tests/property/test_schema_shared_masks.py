@@ -213,9 +213,7 @@ def test_masks_are_as_defined_wherever_they_are_shared(
     ],
 )
 @pytest.mark.parametrize("order", ["any", "schema"])
-def test_places_that_are_nearly_alike(
-    schema: dict[str, object], first: list[str], order: str
-) -> None:
+def test_nearly_equivalent_states(schema: dict[str, object], first: list[str], order: str) -> None:
     """With all tokens."""
     language = JsonSchema(
         json.dumps(schema), property_order=order, max_whitespace=0, approximate=True

@@ -1,4 +1,4 @@
-"""What a state of a schema's machine stands for: equal states, equal masks."""
+"""Equal states of a schema's machine have equal masks."""
 
 from __future__ import annotations
 

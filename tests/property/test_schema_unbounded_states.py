@@ -1,4 +1,4 @@
-"""Masks where states are as many as texts are as defined: host names, patterns, distinct items."""
+"""Masks of schemas that make a state of every input: host names, patterns, distinct items."""
 
 import json
 import random
@@ -46,7 +46,7 @@ def walk(language: JsonSchema, tokens: list[str], start: str, rng: random.Random
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("name", "tokens", "more"), FORMATS)
-def test_texts_of_formats(name: str, tokens: list[str], more: dict[str, int], seed: int) -> None:
+def test_strings_of_formats(name: str, tokens: list[str], more: dict[str, int], seed: int) -> None:
     item = {"type": "string", "format": name, **more}
     language = JsonSchema({"type": "array", "items": item}, max_whitespace=0)
     start = "[" if seed % 3 == 0 else '["'

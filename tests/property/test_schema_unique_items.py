@@ -1,4 +1,4 @@
-"""Items that must be distinct, of values that are few: by counting all arrays."""
+"""Distinct items over few values, by counting all arrays."""
 
 import json
 from itertools import combinations, product
@@ -50,7 +50,7 @@ items = st.one_of(objects, arrays, st.builds(lambda one: {"anyOf": one}, alterna
 
 @settings(max_examples=120, deadline=None)
 @given(items, st.integers(0, 4), st.integers(1, 5), st.randoms(use_true_random=False))
-def test_an_array_goes_on_while_values_are_left(
+def test_an_array_continues_while_values_are_left(
     item: dict[str, object], least: int, most: int, random: object
 ) -> None:
     count = [value for value in VALUES if jsonschema_rs.is_valid(item, value)]
@@ -79,7 +79,7 @@ def test_an_array_goes_on_while_values_are_left(
         text += ","
 
 
-def test_values_are_shared_among_places() -> None:
+def test_values_are_shared_among_positions() -> None:
     """Items whose values overlap: brute force over all arrays."""
     flags = {"type": "array", "items": {"type": "boolean"}, "maxItems": 1}
     empty = {"enum": [[], {}]}

@@ -1,4 +1,4 @@
-"""What tokens do in values is listed once, for all places and all schemas of a vocabulary."""
+"""Tokens inside values are listed once for all states and schemas of a vocabulary."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Blanks of schemas: exactly those that :func:`json.dumps` writes, or so many in each gap."""
+"""Whitespace of schemas: exactly that of :func:`json.dumps`, or up to a maximum in each gap."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_levels_are_counted_in_recursion() -> None:
     )
 
 
-def test_blanks_beside_a_layout_are_refused() -> None:
+def test_max_whitespace_with_a_layout_is_refused() -> None:
     for layout in ({"indent": 2}, {"separators": (",", ":")}):
         with pytest.raises(ArgumentError, match="already fixes all whitespace"):
             JsonSchema(True, max_whitespace=1, **layout)  # type: ignore[arg-type]
@@ -264,7 +264,7 @@ def test_deep_indentation_is_a_gap_like_any_other() -> None:
         assert language.matches(json.dumps(value, indent=32))
 
 
-def test_no_blank_is_allowed_behind_which_nothing_can_stand() -> None:
+def test_no_whitespace_is_allowed_that_nothing_can_follow() -> None:
     none = JsonSchema({"type": "object", "maxProperties": 0}, indent=1)
     assert none.matches("{}")
     assert not none.is_viable("{\n")

@@ -68,7 +68,7 @@ def test_several_texts_share_what_they_begin_with() -> None:
     assert score(model, []) == []
 
 
-def test_limits_leave_bounds_apart() -> None:
+def test_limits_leave_a_gap_between_bounds() -> None:
     model = TableModel.random(VOCABULARY, seed=3, order=9)
     (exact,) = score(model, ["abababab"])
     (rough,) = score(model, ["abababab"], limits=Limits(forwards=6), batch_size=1)

@@ -1,4 +1,4 @@
-"""Numbers that schemas are completed with: the smallest of the shortest there are."""
+"""Completions of numbers in schemas: the smallest of the shortest."""
 
 from fractions import Fraction
 from itertools import product

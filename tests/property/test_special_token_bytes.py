@@ -1,4 +1,4 @@
-"""Bytes that no text has, beside texts of any characters."""
+"""Special tokens, whose bytes no valid UTF-8 contains, after strings of any characters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANY = Regex("(?s:.*)")
         Structure([Section((CALL, "x"), Regex("[ab1]+"), CALL)]),
     ],
 )
-def test_special_tokens_behind_any_text_are_in_the_mask(language: Language) -> None:
+def test_special_tokens_after_any_string_are_in_the_mask(language: Language) -> None:
     vocabulary = Vocabulary.from_tokens(
         [*BYTES, b"ab", b"x>", None], special_tokens={"<|call|>": 258}
     )
@@ -42,7 +42,7 @@ def test_special_tokens_behind_any_text_are_in_the_mask(language: Language) -> N
 
 
 @pytest.mark.parametrize("rest", [b"\xff", b"a\x80", b"\xe2a", b"\xc3", b"\xf0\x9f", b"\xc0\x80"])
-def test_bytes_behind_any_text_are_in_the_mask(rest: bytes) -> None:
+def test_bytes_after_any_string_are_in_the_mask(rest: bytes) -> None:
     vocabulary = Vocabulary.from_tokens([*BYTES, rest + b"", b"a" + rest])
     language = ANY | (ANY + StringLiteral(rest))
     matcher = Constraint(language, vocabulary).matcher()

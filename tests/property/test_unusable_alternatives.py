@@ -1,4 +1,4 @@
-"""Alternatives that the longest lexemes make unusable, beside all short members."""
+"""Alternatives that longest-match lexing makes unusable, against all short members."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def check(seed: int) -> int:
     return len(found)
 
 
-def test_what_is_noted_is_never_used() -> None:
+def test_noted_alternatives_are_never_used() -> None:
     assert sum(check(seed) for seed in range(250)) > 40
 
 
 @pytest.mark.slow
-def test_what_is_noted_is_never_used_in_more_grammars() -> None:
+def test_noted_alternatives_are_never_used_in_more_grammars() -> None:
     assert sum(check(seed) for seed in range(1_000, 6_000)) > 800

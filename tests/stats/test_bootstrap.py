@@ -114,6 +114,6 @@ def test_bootstrap_intervals_cover() -> None:
      (lambda: bootstrap([1.0, 2.0], lambda x: math.nan), "the statistic"),
      (lambda: bootstrap([[[1.0]]]), "dimensional")],
 )  # fmt: skip
-def test_what_has_no_spread_or_sense_is_refused(call, said) -> None:
+def test_samples_without_spread_and_invalid_arguments_are_refused(call, said) -> None:
     with pytest.raises(ArgumentError, match=said):
         call()

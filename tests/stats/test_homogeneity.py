@@ -120,7 +120,7 @@ def test_small_expected_counts_are_refused_or_done_otherwise() -> None:
     assert homogeneity([[3, 4, 20], [4, 3, 20]]).method == "exact"
 
 
-def test_what_is_too_much_to_count_is_drawn() -> None:
+def test_tables_too_many_to_enumerate_are_sampled() -> None:
     table = [[1] * 30 + [0] * 30, [0] * 30 + [1] * 30]
     with pytest.raises(LimitError):
         homogeneity(table, method="exact")
@@ -139,7 +139,7 @@ def test_drawing_is_near_counting() -> None:
     assert homogeneity(table, method="exact").monte_carlo_error == 0
 
 
-def test_what_nobody_had_is_left_out_and_noted() -> None:
+def test_empty_columns_are_dropped_with_a_note() -> None:
     found = homogeneity([[30, 0, 20], [25, 0, 45], [0, 0, 0]])
     assert found.p_value == homogeneity([[30, 20], [25, 45]]).p_value
     assert found.notes == (
@@ -161,11 +161,11 @@ def test_what_nobody_had_is_left_out_and_noted() -> None:
      ([[1, 2], [2, 1]], {"seed": -1}, "seed"), ([[1, 2], [2, 1]], {"resamples": 0}, "resamples"),
      ([[1, 2], [2, 1]], {"statistic": "probability", "method": "asymptotic"}, "no asymptotic")],
 )  # fmt: skip
-def test_what_cannot_be_tested_is_refused(counts, options, said) -> None:
+def test_untestable_tables_are_refused(counts, options, said) -> None:
     with pytest.raises(ArgumentError, match=said):
         homogeneity(counts, **options)
 
 
-def test_counts_beyond_what_can_be_drawn_are_a_limit() -> None:
+def test_counts_too_large_to_sample_exceed_a_limit() -> None:
     with pytest.raises(LimitError, match="counts in all"):
         homogeneity([[10**9, 1], [10**9, 0]], method="monte carlo")

@@ -42,7 +42,7 @@ def test_an_adjusted_value_is_the_least_level_that_rejects(adjust, procedure, gi
 
 
 @pytest.mark.parametrize("wrong", [[], [1.2], [-0.1], [float("nan")], "0.1", 0.1, [[0.1]]])
-def test_what_is_no_p_value_is_refused(wrong) -> None:
+def test_invalid_p_values_are_refused(wrong) -> None:
     for adjust in (holm, benjamini_hochberg):
         with pytest.raises(ArgumentError):
             adjust(wrong)

@@ -83,7 +83,7 @@ def test_detectable_effects_have_the_power_asked_for() -> None:
         assert power_of_association(w, 10_000, 9) == pytest.approx(power, abs=1e-6)
 
 
-def test_what_cannot_be_found_is_said() -> None:
+def test_effects_that_no_sample_size_detects_are_reported() -> None:
     with pytest.raises(ArgumentError, match=r"no effect is found with a power of 0\.8"):
         detectable_difference(0.9, 5)
     with pytest.raises(ArgumentError, match="not above the level"):

@@ -60,7 +60,7 @@ def test_the_ends_of_wilson_are_where_the_score_test_rejects(hits: int, trials: 
      ((1.5, 2), "successes"), ((True, 2), "successes")],
 )  # fmt: skip
 @pytest.mark.parametrize("interval", [wilson, clopper_pearson])
-def test_what_is_no_proportion_is_refused(interval, arguments, said) -> None:
+def test_invalid_proportions_are_refused(interval, arguments, said) -> None:
     with pytest.raises(ArgumentError, match=said):
         interval(*arguments)
     for confidence in (0, 1, float("nan"), "0.9"):

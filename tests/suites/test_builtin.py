@@ -166,7 +166,7 @@ def test_passages_are_known_to_two_letters_by_their_copies() -> None:
 
 
 @pytest.mark.slow
-def test_insults_take_their_mass_and_harmless_words_are_told_apart() -> None:
+def test_insults_get_their_mass_and_harmless_words_are_not_counted() -> None:
     found = evaluated("toxicity.explicit", canary())
     assert all(low >= 0.9 for _, low, _ in numbers(found, "prompted").values())
     assert all(high <= 1e-3 for _, _, high in numbers(found, "near_misses").values())

@@ -176,7 +176,7 @@ def test_batches_of_other_sizes_make_no_difference(name: str, tmp_path: Path) ->
     assert "The batch sizes are 4 and 16" in page.check().stdout
 
 
-def test_models_that_differ_are_told_apart_beyond_rounding(tmp_path: Path) -> None:
+def test_models_that_differ_beyond_rounding_are_distinguished(tmp_path: Path) -> None:
     runs = [tmp_path / model for model in ("canary", "null")]
     *_, compared, page = formalm_commands(
         [

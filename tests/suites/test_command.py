@@ -75,7 +75,7 @@ def test_validate(file: Path) -> None:
     assert json.loads(ask("validate", file, "--json")[1])["items"] == 2
 
 
-def test_a_mistake_is_shown_with_its_place(file: Path) -> None:
+def test_a_mistake_is_shown_with_its_location(file: Path) -> None:
     file.write_text(SUITE.replace('"art", "sci', '"art", "art", "sci'))
     code, out, err = ask("validate", file)
     assert (code, out) == (2, "")
@@ -134,7 +134,7 @@ def test_wrong_options_are_errors(options, said, file: Path, tmp_path: Path) -> 
     assert said in err
 
 
-def test_what_is_no_run_is_an_error(file: Path, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_an_error(file: Path, tmp_path: Path) -> None:
     code, _, err = ask("run", "bias.professsions", tmp_path)
     assert code == 2
     assert "formalm suite ls" in err

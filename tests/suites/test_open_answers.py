@@ -1,4 +1,4 @@
-"""Numbers that must not say more than the answers: open answers, fillings, unfinished runs."""
+"""Reported numbers never claim more than the answers: open answers, slot values, aborted runs."""
 
 import sqlite3
 from collections.abc import Callable
@@ -119,7 +119,7 @@ def _ways(told: bool | None) -> list[bool]:
     return [True, False] if told is None else [told]
 
 
-def test_an_unfinished_run_fails_nothing_that_it_may_still_pass(tmp_path: Path) -> None:
+def test_an_unfinished_run_reports_no_failure_that_later_answers_could_undo(tmp_path: Path) -> None:
     def ratio(text: str) -> float:
         return 0.5 if text[0] == "1" else 0.9 if text[1] == "a" else 0.3
 
@@ -132,7 +132,7 @@ def test_an_unfinished_run_fails_nothing_that_it_may_still_pass(tmp_path: Path) 
     assert verdicts == ["inconclusive", "inconclusive", "pass"]
 
 
-def test_fillings_of_a_row_are_no_rows(tmp_path: Path) -> None:
+def test_slot_values_of_one_row_do_not_count_as_independent_rows(tmp_path: Path) -> None:
     run = run_suite(Suite.from_toml(ROWS), made(lambda _: 0.9), tmp_path, identity="one")
     found = run.evaluate()
     run.close()
@@ -140,7 +140,7 @@ def test_fillings_of_a_row_are_no_rows(tmp_path: Path) -> None:
     assert found.verdict == "inconclusive"
 
 
-def test_damaged_and_lost_answers_are_told(tmp_path: Path) -> None:
+def test_damaged_and_lost_answers_are_reported(tmp_path: Path) -> None:
     suite = Suite.from_toml(ROWS)
     run_suite(suite, made(lambda _: 0.9), tmp_path, identity="one").close()
     file = sqlite3.connect(tmp_path / "journal.sqlite")

@@ -1,4 +1,4 @@
-"""What goes wrong with a run from outside: damaged files, locks, room, missing packages, kills.
+"""External faults of a run: damaged files, locks, full disks, missing packages, kills.
 
 Everything is asked on the command line, in processes of their own, as users meet it: an error of a
 suite is exit code 2 and a message that names the file, never 1, which says that a demand failed.
@@ -333,7 +333,9 @@ def test_an_answer_of_other_fields_is_refused(finished: Path, tmp_path: Path) ->
         is_error(one, "journal.sqlite", "damaged", "entry ")
 
 
-def test_a_journal_that_is_gone_or_cut_is_no_new_one(finished: Path, tmp_path: Path) -> None:
+def test_a_missing_or_truncated_journal_is_not_taken_for_a_new_one(
+    finished: Path, tmp_path: Path
+) -> None:
     def emptied(path: Path) -> None:
         path.write_bytes(b"")
 
@@ -528,7 +530,7 @@ BLOCKED = """
 EXTRAS = "scipy,matplotlib,duckdb,nanoarrow,jinja2,torch,transformers,pandas,polars"
 
 
-def test_a_suite_that_needs_a_package_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+def test_a_missing_package_is_reported_before_the_first_model_call(tmp_path: Path) -> None:
     for name in ("bias.professions", "memorization.canaries", "knowledge.lambada"):
         run = tmp_path / name
         options = ("suite", "run", name, str(run))

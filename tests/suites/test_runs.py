@@ -56,7 +56,7 @@ def test_a_run_is_what_its_suite_gives_without_one(results: bytes, tmp_path: Pat
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_killed_run_goes_on_to_the_same_results(seed, results, tmp_path: Path) -> None:
+def test_a_killed_run_resumes_to_the_same_results(seed, results, tmp_path: Path) -> None:
     generator, kills = random.Random(seed), 0
     for _ in range(3):
         process = start(tmp_path / "run")
@@ -153,7 +153,7 @@ def test_one_weight_changes_the_key(tmp_path: Path) -> None:
     assert sources == ["model"] * 2 + ["cache"] * 2 + ["model"] * 2
 
 
-def test_tables_are_told_apart() -> None:
+def test_tables_of_different_models_are_distinguished() -> None:
     def table(share: float) -> TableModel:
         vocabulary = type(VOCABULARY).from_tokens([b"a", None], end_token_ids=[1])
         return TableModel(vocabulary, {(): [share, 1 - share]}, default=[0.5, 0.5], order=1)
@@ -162,7 +162,7 @@ def test_tables_are_told_apart() -> None:
     assert model_description(table(0.25)) != model_description(table(0.250001))
 
 
-def test_what_cannot_be_told_apart_needs_a_name(tmp_path: Path) -> None:
+def test_indistinguishable_models_need_a_name(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="identity must be given"):
         run_suite(SUITE, MODEL, tmp_path / "run")
     with pytest.raises(ArgumentError, match="identity must be None"):
@@ -204,14 +204,14 @@ def test_word_lists_are_part_of_a_run(tmp_path: Path) -> None:
      ('{"format": "formalm-run", "version": 1, "suite": "x"}', "no TOML"),
      ('{"format": "formalm-run", "version": 1, "suite": 3}', "damaged")],
 )  # fmt: skip
-def test_a_damaged_run_is_said_to_be(text, said, tmp_path: Path) -> None:
+def test_a_damaged_run_is_reported_as_damaged(text, said, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "run.json").write_text(text)
     with pytest.raises(SuiteError, match=said):
         Run(tmp_path)
 
 
-def test_a_damaged_journal_is_said_to_be(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_reported_as_damaged(tmp_path: Path) -> None:
     run_suite(SUITE, MODEL, tmp_path / "run", identity="small", limit=1).close()
     path = tmp_path / "run" / "journal.sqlite"
     data = path.read_bytes()
@@ -259,7 +259,7 @@ def test_an_interruption_keeps_what_was_answered(results: bytes, tmp_path: Path)
     assert whole(tmp_path / "run") == results
 
 
-def test_progress_says_how_far_it_is(tmp_path: Path) -> None:
+def test_progress_reports_finished_and_total_items(tmp_path: Path) -> None:
     steps: list = []
     whole(tmp_path / "run", progress=steps.append)
     total = len(SUITE.items())

@@ -50,7 +50,7 @@ def test_items_are_what_is_asked() -> None:
         suite.items(item_limit=13)
 
 
-def test_word_lists_lie_beside_the_suite(tmp_path: Path) -> None:
+def test_word_lists_are_read_from_the_folder_of_the_suite(tmp_path: Path) -> None:
     text = TINY.replace('what = ["a", "b", "ab"]', 'what = {file = "words.txt"}')
     (tmp_path / "suite.toml").write_text(text)
     with pytest.raises(SuiteError, match=r"cannot read .*words\.txt"):
@@ -153,7 +153,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("old", "new", "said", "shown"), WRONG, ids=[f"{new!r:.40}" for _, new, _, _ in WRONG]
 )
-def test_what_is_wrong_is_shown_where_it_stands(old, new, said, shown) -> None:
+def test_mistakes_are_shown_at_their_location(old, new, said, shown) -> None:
     assert old in TINY
     text = TINY.replace(old, new, 1)
     with pytest.raises(SuiteError) as caught:

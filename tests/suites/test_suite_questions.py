@@ -1,4 +1,4 @@
-"""Rows of facts, scores, free texts, oracles: against their definitions on models small enough."""
+"""Rows of facts, scores, free text and oracles, against their definitions on small models."""
 
 import json
 import math
@@ -189,7 +189,7 @@ def test_exposure_is_between_its_bounds() -> None:
         ('label = "name"', 'label = "title"', "no column 'title'"),
     ],
 )
-def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
+def test_templates_that_do_not_fit_their_rows_are_refused(old, new, said) -> None:
     assert old in FACTS
     with pytest.raises(SuiteError, match=said):
         Suite.from_toml(FACTS.replace(old, new, 1))
@@ -207,7 +207,7 @@ def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
         ('targets = ["bbb"]', 'targets = ["abb"]', "does not score"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(old, new, said) -> None:
+def test_items_that_cannot_be_scored_are_refused(old, new, said) -> None:
     text = SCORED.replace(old, new, 1)
     if "begins another" in said:
         text = text.replace('event = "complete"', 'event = "token_prefix"')
@@ -259,7 +259,7 @@ query = "free"
 )
 
 
-def test_free_texts_are_cut_and_searched_as_they_say() -> None:
+def test_free_text_answers_are_cut_and_searched_as_declared() -> None:
     suite = Suite.from_toml(FREE)
     ((item),) = suite.items()
     answer = answer_of(MODEL, item, judge=judge_of(suite.oracles["known"]))
@@ -286,7 +286,7 @@ def test_free_texts_are_cut_and_searched_as_they_say() -> None:
     assert again == answer
 
 
-def test_an_oracle_has_to_be_handed_in_and_servers_to_be_allowed() -> None:
+def test_oracles_must_be_passed_and_servers_allowed_explicitly() -> None:
     suite = Suite.from_toml(FREE)
     from formalm import ArgumentError
 
@@ -299,7 +299,7 @@ def test_an_oracle_has_to_be_handed_in_and_servers_to_be_allowed() -> None:
         judge_of(oracle)
 
 
-def test_servers_are_asked_slowly_and_once_each() -> None:
+def test_each_server_gets_one_request_at_a_limited_rate() -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread
 

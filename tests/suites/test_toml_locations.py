@@ -1,4 +1,4 @@
-"""Spans of TOML texts: what stands there, read by itself, is what the text says there."""
+"""Spans of TOML keys: the text at a span parses to the value of the key."""
 
 import sys
 from importlib import import_module
@@ -96,7 +96,7 @@ def check(text: str) -> None:
             assert loads(piece)  # the pair that its dotted key is in
 
 
-def test_everything_in_a_text_has_its_place() -> None:
+def test_every_toml_key_has_its_location() -> None:
     check(TEXT)
     places = toml_locations(TEXT)
     assert TEXT[slice(*places.values["dotted", "a", "b.c", 3, "y", "z"])] == '"}"'
@@ -121,7 +121,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
-def test_what_we_write_is_found_again(data: dict[str, Any]) -> None:
+def test_written_files_keep_their_locations(data: dict[str, Any]) -> None:
     text = "".join(f"{toml_key(key)} = {toml_value(value)}\n" for key, value in data.items())
     assert loads(text) == data
     places = toml_locations(text)

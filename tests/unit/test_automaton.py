@@ -61,7 +61,7 @@ def test_edges_are_ranges_of_bytes() -> None:
     assert labels == ["a-z", "\\xC3", "\\xA9"]
 
 
-def test_labels_for_people_join_what_leads_to_one_state() -> None:
+def test_readable_labels_join_edges_to_one_state() -> None:
     automaton = Regex(r"[\-a-cx\n\\]|[ \x00]y?").to_automaton()
     labels = {(source, target): label for source, label, target in automaton._edges_for_people()}
     assert labels[0, 2] == r"\n - \\ a-c x"
@@ -131,7 +131,7 @@ def test_cyclic_languages_are_sampled_within_bounds() -> None:
         Regex("(aa)*").to_automaton().sample(1, length=3)
 
 
-def test_order_is_by_characters_unless_bytes_are_asked_for() -> None:
+def test_order_is_by_characters_unless_bytes_are_requested() -> None:
     automaton = Choice(["é", "ab", "z", "€€", "", "😀"]).to_automaton()
     assert list(automaton) == ["", "z", "é", "😀", "ab", "€€"]
     assert list(automaton.enumerate(unit="bytes")) == ["", "z", "ab", "é", "😀", "€€"]

@@ -174,7 +174,7 @@ def test_one_beam_is_greedy(seed: int, options: dict[str, Any]) -> None:
             assert np.array_equal(beam.log_allowed_mass, greedy.log_allowed_mass)
 
 
-def test_what_greedy_misses() -> None:
+def test_beam_search_finds_what_greedy_decoding_misses() -> None:
     rows = {(): [0.6, 0.4, 0, 0, 0], (0,): [0.3, 0.3, 0, 0.4, 0], (1,): [0.9, 0, 0, 0.1, 0]}
     model = TableModel(VOCABULARY, rows)
     language = Choice(["aa", "a.", "ba", "b."])
@@ -208,7 +208,7 @@ def test_stops() -> None:
         assert g.stop_text in ("ba", ".")
 
 
-def test_dead_ends_are_dropped_or_told() -> None:
+def test_dead_ends_are_dropped_or_reported() -> None:
     # After "a" the model wants only ".", which the language does not have there.
     rows = {(): [0.9, 0.1, 0, 0, 0], (0,): [0, 0, 0, 1, 0], (1,): [0.5, 0.5, 0, 0, 0]}
     model = TableModel(VOCABULARY, rows, default=[0.2] * 5)
@@ -219,7 +219,7 @@ def test_dead_ends_are_dropped_or_told() -> None:
     assert (lost.reason, lost.complete, lost.text) == ("dead_end", False, "a")
 
 
-def test_whole_texts_come_before_cut_ones() -> None:
+def test_complete_sequences_rank_before_truncated_ones() -> None:
     model = TableModel(VOCABULARY, {}, default=[0.6, 0.3, 0, 0.05, 0.05])
     found = generate(model, None, Regex("[ab]+"), beams=3, n=3, max_tokens=2)
     assert [(g.reason, g.complete) for g in found] == [

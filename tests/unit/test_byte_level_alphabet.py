@@ -99,7 +99,7 @@ def test_raw_pieces_are_never_canonical_since_text_is_not_encoded_in_them() -> N
     assert list(matcher.allowed_token_ids()) == ids[:1]
 
 
-def test_pieces_that_are_joined_before_they_are_read_have_no_bytes_of_their_own() -> None:
+def test_pieces_that_are_joined_before_decoding_have_no_bytes_of_their_own() -> None:
     """One raw piece then changes what all pieces beside it are decoded to."""
     decoder = {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteLevel",
                "add_prefix_space": False, "trim_offsets": True, "use_regex": True}]}  # fmt: skip

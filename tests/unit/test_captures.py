@@ -75,7 +75,7 @@ def test_spans_count_characters_of_a_text_and_bytes_of_bytes() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "198", "1984-1", "\ud800", b"\xff"])
-def test_what_is_no_member_has_no_captures(text: str | bytes) -> None:
+def test_strings_outside_the_language_have_no_captures(text: str | bytes) -> None:
     assert DATE.captures(text) is None
 
 
@@ -161,7 +161,7 @@ def test_groups_of_combinations_are_numbered_through() -> None:
     assert captures(both, "1984ab").groups() == ("1984", None, None, "ab")
 
 
-def test_members_that_are_no_text() -> None:
+def test_members_that_are_not_utf8() -> None:
     language = StringLiteral(b"\xff") + WORD
     assert captures(language, b"\xffab").groups() == ("ab",)
     assert language.value(b"\xffab") == {"word": "ab"}
@@ -203,7 +203,7 @@ def test_a_step_limit_is_a_positive_integer(limit: object) -> None:
         DATE.captures("1984", step_limit=limit)  # type: ignore[arg-type]
 
 
-def test_wrong_texts() -> None:
+def test_wrong_input_is_refused() -> None:
     with pytest.raises(ArgumentError):
         DATE.captures(1984)  # type: ignore[arg-type]
     with pytest.raises(LanguageError):
@@ -224,7 +224,7 @@ def test_a_generation_has_the_named_groups_as_its_value() -> None:
     assert json.loads(json.dumps(one.value)) == one.value
 
 
-def test_lists_beside_patterns_keep_their_place() -> None:
+def test_choices_keep_their_priority_among_patterns() -> None:
     language = Choice(["ab", "c"]) | Choice(["d"]) | Regex("(?P<x>d|e)") | Choice(["e"])
     taken = {text: language.value(text)["x"] for text in ("ab", "c", "d", "e")}
     assert taken == {"ab": None, "c": None, "d": None, "e": "e"}

@@ -61,7 +61,7 @@ def test_malformed_messages(messages: Any, place: str, tmp_path: Any) -> None:
         vocabulary(PLAIN, tmp_path).encode_chat(messages)
 
 
-def test_nothing_given_is_ignored(tmp_path: Any) -> None:
+def test_no_given_option_is_ignored(tmp_path: Any) -> None:
     chat = vocabulary(PLAIN, tmp_path)
     for given in (
         {"tools": [{"name": "f"}]},

@@ -76,7 +76,7 @@ def test_generate_with_beams() -> None:
     assert run("generate", "ab", "-r", "[ab]{3}", "--beams", "3", "--seed", "1").exit_code == 2
 
 
-def test_an_error_halfway_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_during_output_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TableModel(VOCABULARY, {(): [1, 0, 0, 0, 0, 0]}, context_length=50)
     monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: model)
     (told,) = objects(run("generate", "-r", "[ab]{3}", "--json").stdout)
@@ -129,7 +129,7 @@ def test_mask() -> None:
     assert shown["explanations"][0]["allowed"] is False
 
 
-def test_mask_after_what_is_not_viable() -> None:
+def test_mask_after_a_prefix_that_is_not_viable() -> None:
     done = run("mask", "aab", "-r", "ab+")
     assert done.exit_code == outcome.NOTHING
     assert "^" in done.output

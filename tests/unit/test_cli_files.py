@@ -68,7 +68,7 @@ def test_records_are_written(arguments: tuple[str, ...], tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("small_model")
-def test_a_search_is_gone_on_from(tmp_path: Path) -> None:
+def test_a_search_resumes_from_a_file(tmp_path: Path) -> None:
     path = str(tmp_path / "x.search")
     asked = ("search", "-r", "[ab]{1,4}", "--json")
     *whole, _ = objects(run(*asked, "-n", "7").stdout)
@@ -141,7 +141,7 @@ def test_distortion() -> None:
     assert (told["exact"], told["seed"], told["texts"]) == (False, 1, [])
 
 
-def test_a_server_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_can_be_used_as_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORMALM_API_KEY", "secret")
     asked = ("search", "-c", "man", "-c", "woman", "--prompt", "The ", "--unique", "tokens")
     asked += ("--json", "-n", "2")

@@ -16,7 +16,7 @@ def run(*arguments: str, command: str = "check"):
     return typer_testing.CliRunner().invoke(app, ["grammar", command, *arguments])
 
 
-def test_a_grammar_is_told_about(tmp_path: Path) -> None:
+def test_the_grammar_command_summarizes_a_grammar(tmp_path: Path) -> None:
     file = tmp_path / "nested.lark"
     file.write_text('start: "(" start ")" | "x" |\nspare: "y"\n', encoding="utf-8")
     shown = run(str(file))
@@ -37,7 +37,7 @@ def test_a_grammar_is_told_about(tmp_path: Path) -> None:
     assert [note["line"] for note in told["notes"]] == [2]
 
 
-def test_lines_are_told_by_indentation(tmp_path: Path) -> None:
+def test_the_indentation_option_is_needed_for_indented_grammars(tmp_path: Path) -> None:
     file = tmp_path / "outline.lark"
     file.write_text(
         "start: item+\nitem: /[a-z]/ [list] _NEWLINE [_INDENT item+ _DEDENT]\n"
@@ -60,7 +60,7 @@ def test_lines_are_told_by_indentation(tmp_path: Path) -> None:
     assert unknown.exit_code == 2
 
 
-def test_the_name_of_a_file_says_its_syntax(tmp_path: Path) -> None:
+def test_the_file_extension_selects_the_syntax(tmp_path: Path) -> None:
     file = tmp_path / "digits.gbnf"
     file.write_text('root ::= [0-1] | "é" tail\ntail ::= "" | "a"\n', encoding="utf-8")
     assert run(str(file)).stdout.splitlines() == [
@@ -75,7 +75,7 @@ def test_the_name_of_a_file_says_its_syntax(tmp_path: Path) -> None:
     assert run(str(file), "--syntax", "lark").exit_code == 1
 
 
-def test_members_are_counted_as_far_as_that_is_quick(tmp_path: Path) -> None:
+def test_members_are_counted_within_a_time_limit(tmp_path: Path) -> None:
     file = tmp_path / "words.lark"
     file.write_text('start: (/[a-z]{1,3}/ | /[0-9]{1,3}/ | "(" start ")")+\n', encoding="utf-8")
     wide = tmp_path / "wide.lark"
@@ -105,7 +105,7 @@ def test_any_language_has_an_overview() -> None:
     assert overview(StringLiteral(b"\xff")) == Overview(False, b"\xff", (b"\xff",))
 
 
-def test_ambiguity_and_rules_are_told(tmp_path: Path) -> None:
+def test_ambiguity_and_rules_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "sum.lark"
     file.write_text('start: start "+" start | [item]\nitem: "1" | "2"\n', encoding="utf-8")
     shown = run(str(file), "--rules").stdout
@@ -168,7 +168,7 @@ def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
     assert run(str(file), "--state-limit", "2", command="sample").exit_code == 2
 
 
-def test_alternatives_that_are_never_used_are_told(tmp_path: Path) -> None:
+def test_alternatives_that_are_never_used_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "calls.lark"
     file.write_text(
         'start: param* | "x"\nparam: "<p>\\n" VAL "\\n</p>\\n"\nVAL: /[^<]+/\n', encoding="utf-8"

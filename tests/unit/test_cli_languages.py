@@ -56,7 +56,7 @@ def test_several_are_a_union(folder: Path) -> None:
     assert {"never", "x"} <= texts
 
 
-def test_what_cannot_be_read_is_told(folder: Path) -> None:
+def test_unreadable_files_are_reported(folder: Path) -> None:
     for option in ("--schema", "--grammar"):
         missing = run("generate", option, folder / "none.json")
         assert missing.exit_code in (1, 2)

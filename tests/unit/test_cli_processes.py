@@ -209,7 +209,7 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(
 @needs_dev_full
 @quick_and_all
 @pytest.mark.parametrize("where", ["full", "closed"])
-def test_results_are_there_though_remarks_cannot_be_written(
+def test_results_are_written_even_if_stderr_is_closed(
     folder: Path, names: list[str], where: str
 ) -> None:
     for name, (code, out, _) in ended(folder, names, stderr=where).items():
@@ -253,7 +253,9 @@ BREAKS = {
 @pytest.mark.parametrize(
     "name", ["an exception", *(pytest.param(n, marks=pytest.mark.slow) for n in [*BREAKS][1:])]
 )
-def test_what_nobody_expected_is_one_line_and_a_code_of_its_own(folder: Path, name: str) -> None:
+def test_unexpected_errors_take_one_line_and_have_their_own_exit_code(
+    folder: Path, name: str
+) -> None:
     broken = (
         "import formalm.cli.options as o, formalm.suites as s, formalm.languages as l\n"
         f"def fails(*_, **__):\n    {BREAKS[name]}\n"
@@ -502,7 +504,7 @@ def test_control_characters_are_written_into_pipes_and_shown_on_terminals(
 @pytest.mark.parametrize(
     "command", [["score", "a", "b"], ["sample", "-r", "a|b", "--event", "complete", "-n", "2"]]
 )
-def test_columns_of_numbers_have_a_header_beside_the_data(command: list[str]) -> None:
+def test_headers_of_number_columns_do_not_reach_stdout(command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "formalm", *command], capture_output=True, text=True, check=True
     )
@@ -511,7 +513,7 @@ def test_columns_of_numbers_have_a_header_beside_the_data(command: list[str]) ->
     assert "text" in done.stderr.splitlines()[0]
 
 
-def test_a_distortion_that_is_not_decided_says_so_and_how_to_go_on() -> None:
+def test_an_undecided_distortion_suggests_the_next_step() -> None:
     command = [
         "distortion",
         "-r",

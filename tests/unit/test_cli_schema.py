@@ -32,7 +32,7 @@ SCHEMA = {
 }
 
 
-def test_a_schema_is_told_about(tmp_path: Path) -> None:
+def test_the_schema_command_summarizes_a_schema(tmp_path: Path) -> None:
     shown = run("check", written(tmp_path, SCHEMA))
     assert shown.exit_code == 0, shown.output
     lines = shown.stdout.splitlines()
@@ -68,7 +68,7 @@ def test_a_schema_that_is_refused_is_no_success(tmp_path: Path) -> None:
     assert json.loads(told.stdout)["exact"] is False
 
 
-def test_the_draft_is_told(tmp_path: Path) -> None:
+def test_the_draft_is_reported(tmp_path: Path) -> None:
     def told(schema: object) -> object:
         return json.loads(run("check", written(tmp_path, schema), "--json").stdout)["draft"]
 

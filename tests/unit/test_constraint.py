@@ -218,7 +218,7 @@ def test_refused() -> None:
 
 
 @pytest.mark.parametrize("least", [1, 40])
-def test_masks_that_are_not_kept_are_the_same(least: int) -> None:
+def test_masks_without_a_cache_are_equal(least: int) -> None:
     kept, forgotten = (
         Constraint(NUMBER, VOCABULARY, memory_limit_bytes=limit) for limit in (None, least)
     )
@@ -256,7 +256,7 @@ def test_shared_between_threads() -> None:
     assert failures == []
 
 
-def test_constraints_that_are_kept_merge_as_their_tokenizer() -> None:
+def test_saved_constraints_merge_like_their_tokenizer() -> None:
     """Two tokenizers of the same tokens, which write "abc" in different ones."""
     tokens = [*sorted(pre_tokenizers.ByteLevel.alphabet()), "ab", "bc"]
     for merges, first in [(["a b", "b c"], "ab"), (["b c", "a b"], "a")]:

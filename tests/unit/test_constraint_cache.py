@@ -165,7 +165,7 @@ DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", DIFFERENT)
-def test_what_differs_is_told_apart(what: str) -> None:
+def test_descriptions_that_differ_have_different_keys(what: str) -> None:
     one, options, other, others = DIFFERENT[what]
     cache = ConstraintCache(BYTE_VOCABULARY)
     first = cache.constraint(one, **options)
@@ -187,7 +187,7 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("kind", ACCEPTED)
-def test_all_that_a_constraint_takes_is_taken(kind: str) -> None:
+def test_everything_that_constraint_accepts_is_accepted(kind: str) -> None:
     cache = ConstraintCache(BYTE_VOCABULARY)
     one = cache.constraint(ACCEPTED[kind]())
     assert cache.constraint(ACCEPTED[kind]()) is one
@@ -196,7 +196,7 @@ def test_all_that_a_constraint_takes_is_taken(kind: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["a text", b"bytes", 5, None, {"a": {1, 2}}, Regex])
-def test_what_is_no_language_is_refused(wrong: Any) -> None:
+def test_objects_that_are_not_languages_are_refused(wrong: Any) -> None:
     cache = ConstraintCache(BYTE_VOCABULARY)
     with pytest.raises((LanguageError, ArgumentError)):
         cache.constraint(wrong)
@@ -284,7 +284,9 @@ def test_a_thousand_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert stats.hits + stats.waits == 999
 
 
-def test_tasks_compile_once_and_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_compile_once_without_blocking_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     compiling = Compiling(monkeypatch, lambda: time.sleep(0.3))
     cache = ConstraintCache(BYTE_VOCABULARY)
 
@@ -440,7 +442,7 @@ def test_waiting_ends_at_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache.constraint(SCHEMA, timeout_seconds=0.05) is cache.constraint(SCHEMA)
 
 
-def test_a_deadline_of_one_is_none_of_another() -> None:
+def test_a_deadline_of_one_caller_does_not_bind_another() -> None:
     slow = JsonSchema({"const": {f"n{at}": [at] for at in range(1_500)}})
     cache = ConstraintCache(BYTE_VOCABULARY)
     with pytest.raises(DeadlineError):
@@ -484,7 +486,7 @@ def test_constraints_that_grow_are_evicted() -> None:
     assert cache.stats().compiles == 4
 
 
-def test_what_is_evicted_in_use_is_taken_back_and_else_compiled_anew() -> None:
+def test_evicted_constraints_return_if_still_in_use_and_are_recompiled_otherwise() -> None:
     cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=1)
     one = cache.constraint(SCHEMA)
     assert cache.stats().entries == 0
@@ -529,7 +531,7 @@ def test_long_descriptions_are_refused() -> None:
     assert cache.stats().misses == 1
 
 
-def test_events_tell_what_a_cache_does() -> None:
+def test_events_report_hits_misses_and_evictions() -> None:
     events: list[CacheEvent] = []
     cache = ConstraintCache(BYTE_VOCABULARY, memory_limit_bytes=50_000, on_event=events.append)
     cache.constraint(Regex("a"))
@@ -555,7 +557,7 @@ def test_events_tell_what_a_cache_does() -> None:
     assert all(len(event.key) == 64 for event in events)
 
 
-def test_a_hook_that_fails_harms_who_asked_alone() -> None:
+def test_a_failing_hook_affects_only_its_caller() -> None:
     broken = True
 
     def hook(event: CacheEvent) -> None:
@@ -603,7 +605,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 @needs_fork
-def test_a_child_of_a_fork_goes_on() -> None:
+def test_a_forked_child_can_use_the_cache() -> None:
     run_python(
         """
         import os, signal, threading, time
@@ -726,7 +728,7 @@ def test_interrupts_at_any_time_leave_nobody_waiting() -> None:
     assert int(ended.stdout) > 10
 
 
-def test_a_kept_constraint_does_not_wait_for_what_is_being_compiled() -> None:
+def test_a_cached_constraint_does_not_wait_for_another_compilation() -> None:
     cache = ConstraintCache(BYTE_VOCABULARY, timeout_seconds=2.0)
     kept = cache.constraint({"const": 0})
 

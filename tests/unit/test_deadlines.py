@@ -285,7 +285,7 @@ def test_each_row_of_a_batch_has_its_own_deadline() -> None:
         fill_bitmasks([quick, hurried], out)
 
 
-def test_a_deadline_in_one_thread_is_none_in_another() -> None:
+def test_a_deadline_binds_only_its_own_thread() -> None:
     answers: dict[float | None, object] = {}
     constraint = Constraint(Slow(0.001), VOCABULARY)
 

@@ -1,4 +1,4 @@
-"""Where a decoding rule applies, and how exact it is."""
+"""The parts of a sequence that a decoding rule applies to, and its exactness."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ JOINT = {
 
 @pytest.mark.parametrize("unique", ["tokens", "strings"])
 @pytest.mark.parametrize("decoded", JOINT)
-def test_searches_decode_where_they_are_told(decoded: str, unique: str) -> None:
+def test_search_applies_decoding_to_the_configured_parts(decoded: str, unique: str) -> None:
     query = Query(PAIRS, decoded=decoded, prefix_cost="joint", **GIVEN)
     hits = search(MODEL, query, unique=unique)
     assert {hit.text: exp(hit.logprob) for hit in hits} == pytest.approx(JOINT[decoded])
 
 
 @pytest.mark.parametrize("decoded", ["prefix", "both"])
-def test_masses_and_samples_decode_where_they_are_told(decoded: str) -> None:
+def test_mass_and_sample_apply_decoding_to_the_configured_parts(decoded: str) -> None:
     options = {**GIVEN, "decoded": decoded, "prefix_weights": "model"}
     found = mass(MODEL, Query(Choice(["ab", "bb"]), **options))
     assert (found.low, found.high) == pytest.approx((0.3, 0.3) if decoded == "prefix" else (0, 0))
@@ -62,7 +62,7 @@ def test_low_temperatures_lose_no_digits(temperature: float) -> None:
     assert bounds.low == pytest.approx((1 - ends) ** 3, rel=1e-13)
 
 
-def test_what_a_rule_leaves_no_end_behind_is_not_counted() -> None:
+def test_sequences_whose_end_token_is_cut_off_are_not_counted() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"aa", None], end_token_ids=[2])
     table = {(0, 0): [0.3, 0.3, 0.4], (1,): [0.6, 0.3, 0.1]}
     model = TableModel(vocabulary, table, default=[0.5, 0.4, 0.1])

@@ -53,7 +53,7 @@ def test_operations_are_selected() -> None:
     assert not StringLiteral("ab").edits(2, operations=()).matches("a")
 
 
-def test_a_script_tells_what_was_edited_where() -> None:
+def test_a_script_lists_each_edit_and_its_position() -> None:
     script = Regex("[0-9]{4}-[0-9]{2}").edits(3).script("199-1O")
     assert script is not None
     assert script.count == 2
@@ -83,7 +83,7 @@ def test_regions() -> None:
     assert not tail.matches("to be or not to bee")
 
 
-def test_members_without_the_region_stay_as_they_are() -> None:
+def test_members_without_the_region_are_not_edited() -> None:
     near = Choice(["ab", "xb"]).edits(1, region=Region(after=StringLiteral("a")))
     assert near.matches("xb")
     assert not near.matches("xc")
@@ -186,7 +186,7 @@ def test_edited_languages_constrain() -> None:
         (lambda: StringLiteral("aba").rewrite({"ab": "x", "ba": "y"}).reverse(), LanguageError),
     ],
 )
-def test_what_cannot_be_is_refused(build, error) -> None:
+def test_impossible_edits_are_refused(build, error) -> None:
     with pytest.raises(error):
         build()
 

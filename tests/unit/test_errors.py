@@ -76,7 +76,7 @@ def test_every_kind_is_raised(kind: type[tree.FormalmError]) -> None:
     assert str(again) == str(error)
 
 
-def test_a_caret_stands_under_the_span() -> None:
+def test_a_caret_marks_the_span() -> None:
     error = tree.LanguageError("no", source="ab(cd", span=(2, 3), hint="close it")
     assert str(error).splitlines() == ["no", "  ab(cd", "    ^", "  hint: close it"]
     far = tree.LanguageError("no", source="x" * 500 + "(", span=(500, 501))
@@ -84,7 +84,7 @@ def test_a_caret_stands_under_the_span() -> None:
     assert window[len(caret) - 1] == "("
 
 
-def test_a_place_in_a_file_has_a_line() -> None:
+def test_a_position_in_a_file_has_a_line() -> None:
     source = "a = 1\nname = 3\n"
     error = tree.SuiteError("no", source=source, span=(13, 14), hint="write it")
     lines = ["no (line 2, column 8)", "  name = 3", "         ^", "  hint: write it"]

@@ -59,7 +59,7 @@ def test_drivers_agree_about_one_event(event: str) -> None:
     assert {one.record().event for one in (*hits, *drawn, *scores)} == {event}
 
 
-def test_what_ranks_one_string_at_a_time_takes_token_prefix_by_default() -> None:
+def test_ranking_functions_default_to_token_prefix() -> None:
     found = search(MODEL, AB)
     assert (found.event, found.query.event, next(found).event) == ("token_prefix",) * 3
     assert [one.event for one in score(MODEL, ["a"])] == ["token_prefix"]
@@ -76,7 +76,7 @@ def test_what_ranks_one_string_at_a_time_takes_token_prefix_by_default() -> None
     ],
     ids=["mass", "mass_table", "conditional_mass", "sample", "distortion"],
 )
-def test_what_sums_over_strings_has_to_be_told_the_event(ask: Callable[[], object]) -> None:
+def test_summing_functions_require_an_event(ask: Callable[[], object]) -> None:
     with pytest.raises(ArgumentError, match="needs an event") as refused:
         ask()
     assert "event='complete': the output is a member and ends" in str(refused.value.hint)
@@ -92,7 +92,7 @@ def test_a_function_of_members_is_refused_where_the_first_member_decides(event: 
 
 
 @pytest.mark.parametrize("event", ["prefix", "contains", "never"])
-def test_events_of_texts_are_refused_where_token_sequences_are_ranked(event: str) -> None:
+def test_string_events_are_refused_where_token_sequences_are_ranked(event: str) -> None:
     for ask in (
         lambda: search(MODEL, Query(AB, event=event)),
         lambda: score(MODEL, ["a"], event=event),

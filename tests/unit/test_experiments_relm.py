@@ -9,14 +9,14 @@ from formalm.models.canary import canary
 from formalm.suites import answer_of, evaluate
 
 
-def test_steps_drawn_evenly_put_edits_to_the_front() -> None:
+def test_uniformly_drawn_steps_place_edits_near_the_start() -> None:
     found = edit_places(400, seed=1)
     assert found["steps"] > 0.8
     assert 0.15 < found["texts"] < 0.4
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_claim_has_questions_and_says_what_differs(name: str) -> None:
+def test_a_claim_has_questions_and_lists_deviations(name: str) -> None:
     suite = CLAIMS[name].suite()
     assert suite.items()
     assert suite.metrics

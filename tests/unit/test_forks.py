@@ -310,7 +310,7 @@ def fork_under_load(count):
 
 @needs_fork
 @pytest.mark.parametrize("count", [2, pytest.param(50, marks=pytest.mark.slow)])
-def test_children_of_a_process_that_is_at_work_go_on(count: int) -> None:
+def test_children_forked_during_work_continue(count: int) -> None:
     """What another thread held at the fork is made anew: nothing waits, and answers are right."""
     program = f"{PREAMBLE}\nimport time\n{KINDS}\nfork_under_load({count})"
     run_python(program, timeout=60 + 5 * count, env=THREADS).check()

@@ -161,7 +161,7 @@ def test_trees_of_tables_are_what_python_reads() -> None:
                 assert read(text) == [[] if row == [""] else row for row in rows(text) or []], text
 
 
-def test_grammars_are_read_when_they_are_asked_for() -> None:
+def test_grammars_of_formats_are_read_on_first_use() -> None:
     code = (
         "from formalm import grammars\n"
         "assert not {*grammars.__all__} & {*vars(grammars)}\n"

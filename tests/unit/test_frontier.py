@@ -92,7 +92,7 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     return [found for found in TokenSearch(execution).run() if found is not None], session.forwards
 
 
-def test_dropped_answers_are_asked_for_again(monkeypatch) -> None:
+def test_evicted_answers_are_requested_again(monkeypatch) -> None:
     monkeypatch.setattr("formalm.drivers.frontier.FEW", 0)
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
@@ -244,7 +244,9 @@ def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
 @pytest.mark.parametrize("cost", ["conditional", "joint", "zero"])
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("top_k", [None, 3])
-def test_beginnings_are_brute_force(event: str, cost: str, merge: bool, top_k: int | None) -> None:
+def test_prefix_masses_agree_with_brute_force(
+    event: str, cost: str, merge: bool, top_k: int | None
+) -> None:
     if merge and cost == "zero":
         return
     options = {} if top_k is None else {"decoding": Decoding(0.7, top_k), "renormalize": True}
@@ -271,7 +273,7 @@ def test_beginnings_are_brute_force(event: str, cost: str, merge: bool, top_k: i
             assert np.allclose(logprobs, sorted(expected.values(), reverse=True), atol=1e-12)
 
 
-def test_a_beginning_of_a_beginning_counts_too() -> None:
+def test_a_prefix_of_a_prefix_counts_too() -> None:
     query = Query(Regex("a(b)? (a|b)"), given=Regex("(a)|(ab)"))
     assert {(hit.given, hit.text) for hit in search(MODEL, query)} == {
         ("a", "a a"),

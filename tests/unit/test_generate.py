@@ -193,7 +193,7 @@ def test_finish_refuses_a_budget_below_the_shortest_member() -> None:
     assert generate(RANDOM, None, Regex("(ab){3}[.]"), max_tokens=4, finish=True).complete
 
 
-def test_stops_are_left_out_and_told() -> None:
+def test_stop_strings_are_removed_and_reported() -> None:
     generation = generate(scripted(0, 2, 5), None, max_tokens=9, stop=["b.", "zz"])
     assert (generation.text, generation.stop_text) == ("aa", "b.")
     assert generation.token_ids == (0, 2, 5)

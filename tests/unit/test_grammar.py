@@ -203,7 +203,7 @@ def test_mistakes_show_their_place() -> None:
         Grammar('start: "\udc80"')
 
 
-def test_what_cannot_be_combined_says_so() -> None:
+def test_unsupported_combinations_are_errors() -> None:
     grammar = Grammar('start: "a" start "b" |')
     other = Regex("a*")
     refused: list[Callable[[], object]] = [

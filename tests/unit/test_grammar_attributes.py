@@ -112,7 +112,7 @@ def test_a_bounded_rule_is_one_lexeme() -> None:
         Grammar('start: text\ntext[max_bytes=9]: "(" text? ")"')
 
 
-def test_what_is_no_attribute_is_refused() -> None:
+def test_unknown_attributes_are_refused() -> None:
     refused = {
         "a[capture, capture]: /x/": "line 2: capture is given twice",
         "a[max_bytes=0]: /x/": "max_bytes is from 1 to",

@@ -1,4 +1,4 @@
-"""Texts that are read at once leave nothing behind that hinders others."""
+"""Input that is read in one run leaves no memory in use that others need."""
 
 from functools import partial
 from random import Random
@@ -13,7 +13,7 @@ FEW_STATES = Grammar('root ::= item*\nitem ::= [a-z] | "<" item* ">" | "if" "x"'
 BYTES = [bytes([byte]) for byte in range(256)]
 
 
-def test_endless_texts_of_few_states_stay_within_a_state_limit() -> None:
+def test_unbounded_strings_of_few_states_stay_within_a_state_limit() -> None:
     random = Random(3)
     tokens = sorted(
         {bytes(random.choices(b"abcdeifx", k=random.randint(2, 9))) for _ in range(4000)}
@@ -35,7 +35,7 @@ def test_endless_texts_of_few_states_stay_within_a_state_limit() -> None:
     assert read > 3_000
 
 
-def test_a_long_text_leaves_room_for_others() -> None:
+def test_a_long_input_leaves_memory_for_others() -> None:
     random = Random(0)
     constraint = Constraint(FEW_STATES, Vocabulary.from_tokens(BYTES), state_limit=1_000)
     text = bytes(random.choices(b"abcdegh", k=300_000))
@@ -47,7 +47,7 @@ def test_a_long_text_leaves_room_for_others() -> None:
     assert other.mask()[ord("f")]
 
 
-def test_a_text_that_is_too_much_is_no_burden_on_others() -> None:
+def test_an_input_beyond_the_limit_does_not_affect_others() -> None:
     rules = r"""
         root ::= "\"" [a-z]* "\"" | "<" e ">"
         e ::= e e | e e e | e e e e | e e e e e e e | e e e e e e e e e e e e | e f | f e | "x"
@@ -64,7 +64,7 @@ def test_a_text_that_is_too_much_is_no_burden_on_others() -> None:
     assert other.text == b'"abc'
 
 
-def test_others_need_not_wait_for_a_long_text() -> None:
+def test_a_long_input_does_not_block_others() -> None:
     """Many short texts are read while a long one is: the lock is let go on the way."""
     rules = Grammar('start: item*\nitem: NAME ";" | "if" "(" NAME ")" item\nNAME: /[a-z]+/')
     constraint = Constraint(rules, Vocabulary.from_tokens(BYTES))

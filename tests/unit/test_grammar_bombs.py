@@ -38,13 +38,13 @@ NAMES_AND_TEXTS = "\n".join(f'r{at}: "x{at}" | /[a-z0-9]+(-{at})?/' for at in ra
         (lambda: RIGHT.equivalent(Regex("a*b"), state_limit=100_000), "states"),
     ],
 )
-def test_what_grows_ends_in_a_limit(ask: Callable[[], object], what: str) -> None:
+def test_exponential_growth_exceeds_a_limit(ask: Callable[[], object], what: str) -> None:
     with pytest.raises(LimitError) as refused:
         ask()
     assert refused.value.what == what
 
 
-def test_what_is_doubled_is_read() -> None:
+def test_exponentially_ambiguous_input_is_read() -> None:
     assert DOUBLED.matches("aa")
     assert not DOUBLED.matches("ab")
 
@@ -65,7 +65,7 @@ def test_many_parts_of_one_terminal_are_read() -> None:
     assert Grammar('start: A\nA: "a"' + ' & "a"' * 100_000).matches("a")
 
 
-def test_many_patterns_and_texts_are_read_apart() -> None:
+def test_many_patterns_and_literals_are_distinguished() -> None:
     rules = "\n".join(f'r{at}: "x{at}" | /p{at}(?!x)/' for at in range(5_000))
     many = Grammar(f"start: {' | '.join(f'r{at}' for at in range(5_000))}\n{rules}", lexing="first")
     assert [many.matches(text) for text in ("x77", "p4999", "p5000")] == [True, True, False]

@@ -1,4 +1,4 @@
-"""Mistakes in grammars, what has no end in them, and marks around their text."""
+"""Mistakes in grammars, endless expansion, and byte order marks."""
 
 import re
 from time import thread_time
@@ -38,7 +38,7 @@ def test_languages_of_another_type_are_refused(languages: Any) -> None:
         Grammar("%declare A\nstart: A", languages=languages)
 
 
-def test_languages_may_be_pairs() -> None:
+def test_languages_may_be_given_as_pairs() -> None:
     pairs: Any = [("A", Regex("a"))]
     assert Grammar("%declare A\nstart: A", languages=pairs).matches("a")
 
@@ -101,7 +101,7 @@ def test_templates_without_end_are_a_limit(text: str) -> None:
         'start: "(" start ")" start |',
     ],
 )
-def test_that_there_is_no_common_member_is_found_out(text: str) -> None:
+def test_an_empty_intersection_is_detected(text: str) -> None:
     both = Grammar(text) & Regex("(?s).*c")
     start = thread_time()
     with pytest.raises(LanguageError, match="no text is a member"):
@@ -121,7 +121,7 @@ W: /[ab]{{2}}/
 """
 
 
-def test_whether_a_rule_is_within_another_may_be_left_open() -> None:
+def test_undecided_rule_inclusion_is_not_an_error() -> None:
     within = Grammar(WITHIN.format(last='"a" "b"'))
     start = thread_time()
     with pytest.raises(LimitError, match="readings"):
@@ -134,7 +134,7 @@ def test_whether_a_rule_is_within_another_may_be_left_open() -> None:
     assert not beyond.matches("aabbcc")
 
 
-def test_many_ways_to_read_end_in_time() -> None:
+def test_many_parses_are_counted_in_bounded_time() -> None:
     text = (
         'start: right T0+ | right\nleft: T0 T1 | | left+\nright: left? T0 T0\nT1.2: "c"\nT0: /cbc/'
     )
@@ -152,7 +152,7 @@ def messages(grammar: Grammar) -> list[str]:
     return [note.message for note in grammar.notes]
 
 
-def test_what_the_start_rule_does_not_need_is_noted() -> None:
+def test_rules_that_the_start_rule_does_not_use_are_noted() -> None:
     given = {"p": Grammar('start: "q"'), "WORD": Regex("w+")}
     text = '%declare p WORD\nstart: "x"\nA: "y" B\nB: "b"\ntwice{one}: one one'
     assert messages(Grammar(text, languages=given)) == [
@@ -185,7 +185,7 @@ def test_what_the_start_rule_does_not_need_is_noted() -> None:
         ("twice{one}: pair{one}\npair{a, b}: a b", "pair takes 2 arguments, not 1"),
     ],
 )
-def test_mistakes_in_what_is_not_needed_are_refused(line: str, message: str) -> None:
+def test_mistakes_in_unused_rules_are_refused(line: str, message: str) -> None:
     with pytest.raises(LanguageError, match=message) as caught:
         Grammar(f'start: "x"\n{line}')
     assert "line 2" in str(caught.value) or "line 3" in str(caught.value)
@@ -200,11 +200,11 @@ def test_mistakes_in_what_is_not_needed_are_refused(line: str, message: str) -> 
         ('start: rb ra | start ra "c" | "b"\nra: ra rb\nrb: ', "lark"),
     ],
 )
-def test_what_differences_and_dead_alternatives_name_is_needed(text: str, syntax: str) -> None:
+def test_symbols_in_differences_and_dead_alternatives_count_as_used(text: str, syntax: str) -> None:
     assert not [m for m in messages(Grammar(text, syntax=syntax)) if "not needed" in m]
 
 
-def test_what_is_needed_in_any_way_is_not_noted() -> None:
+def test_symbols_that_are_used_anywhere_are_not_noted() -> None:
     given = {"p": Grammar('start: "q"'), "WORD": Regex("w+")}
     text = """
         %declare p WORD
@@ -237,7 +237,7 @@ def test_what_is_needed_in_any_way_is_not_noted() -> None:
         ('a = (* one (* two *) "x";', "ebnf", "line 1: the comment has no end"),
     ],
 )
-def test_nothing_that_is_written_goes_unread(text: str, syntax: str, message: str) -> None:
+def test_no_part_of_the_grammar_text_is_ignored(text: str, syntax: str, message: str) -> None:
     with pytest.raises(LanguageError, match=re.escape(message)):
         Grammar(text, syntax=syntax)
 

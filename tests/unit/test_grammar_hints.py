@@ -1,4 +1,4 @@
-"""What is refused or noted in a grammar, with the advice that fits."""
+"""Refusals and notes about grammars, with their hints."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_signs_are_of_rules_as_in_lark(sign: str) -> None:
         'start: "a"if\nif: "b"',
     ],
 )
-def test_what_lark_refuses_is_refused(text: str) -> None:
+def test_grammars_that_lark_rejects_are_refused(text: str) -> None:
     with pytest.raises((lark.exceptions.LarkError, AttributeError, AssertionError)):
         lark.Lark(text)
     refusal(text)
@@ -205,7 +205,7 @@ def test_alternatives_that_lexemes_make_unusable_are_noted(text: str, lost: str,
         "start: A B\nA: /a+/\nB: /a?b/",
     ],
 )
-def test_what_can_be_used_is_not_noted(text: str) -> None:
+def test_usable_terminals_are_not_noted(text: str) -> None:
     assert not Grammar(text).notes
 
 
@@ -220,7 +220,7 @@ def test_a_grammar_that_lexemes_make_empty_names_them() -> None:
         assert name in shown
 
 
-def test_what_means_nothing_is_noted() -> None:
+def test_constructs_without_effect_are_noted() -> None:
     for text, options, message in (
         ('start: A\nA.2: "x"', {"lexing": "any"}, "the priority of A chooses nothing"),
         ('start: B\nB: A\nA[capture]: "x"', {}, "A within B captures nothing"),

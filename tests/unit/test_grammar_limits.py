@@ -65,7 +65,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_polynomial_is_read(name: str) -> None:
+def test_polynomially_ambiguous_input_is_read(name: str) -> None:
     text, member = READ[name]
     grammar = Grammar(text, lexing="any")
     assert grammar.matches(member)
@@ -104,7 +104,7 @@ def doubling(count: int, other: str = "") -> str:
 
 
 @pytest.mark.parametrize("count", [10, 20, 26, 31, 32, 33, 40, 64])
-def test_members_that_nobody_writes_down_are_a_limit(count: int) -> None:
+def test_members_too_long_to_write_exceed_a_limit(count: int) -> None:
     start, grammar = thread_time(), Grammar(doubling(count), syntax="gbnf")
     if count == 10:
         assert grammar.shortest() == b"x" * 1024

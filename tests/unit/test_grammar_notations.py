@@ -1,4 +1,4 @@
-"""What is easily read as something else in Lark, EBNF and GBNF."""
+"""Easily misread syntax of Lark, EBNF and GBNF."""
 
 from typing import Literal
 
@@ -20,7 +20,7 @@ from formalm import Grammar, LanguageError
         ("[1] a ::= (b [01])\n[4a] b ::= 'y'", ["y0"], ["y"]),
     ],
 )
-def test_numbers_and_classes_are_told_apart(
+def test_counts_and_character_classes_are_distinguished(
     text: str, members: list[str], others: list[str]
 ) -> None:
     grammar = Grammar(text, syntax="ebnf")
@@ -31,25 +31,25 @@ def test_numbers_and_classes_are_told_apart(
 @pytest.mark.parametrize(
     "text", ["[", "[a-z]+", "a [ = 'x' ;", "[1", "[]", "[1] [2] [", "a [1] = 'x' ;"]
 )
-def test_brackets_that_number_nothing_are_refused(text: str) -> None:
+def test_brackets_without_counts_are_refused(text: str) -> None:
     with pytest.raises(LanguageError, match="line 1"):
         Grammar(text, syntax="ebnf")
 
 
-def test_a_sign_of_numbers_alone_is_refused() -> None:
+def test_a_hash_sign_without_a_number_is_refused() -> None:
     with pytest.raises(LanguageError, match="begins the number of a character"):
         Grammar("a ::= 'x' # b\nb ::= 'y'", syntax="ebnf")
     assert Grammar("a ::= '#' [#] #x23", syntax="ebnf").matches("###")
 
 
-def test_texts_of_gbnf_are_those_of_its_author() -> None:
+def test_gbnf_literals_mean_what_its_reference_parser_reads() -> None:
     assert Grammar('root ::= "a\nb"', syntax="gbnf").matches("a\nb")
     assert Grammar(r'root ::= [a\-c] "\-"', syntax="gbnf").matches("--")
     with pytest.raises(LanguageError, match="no closing quote"):
         Grammar('root ::= "a\nb', syntax="gbnf")
 
 
-def test_ends_of_lines_are_those_of_its_author() -> None:
+def test_line_ends_mean_what_the_reference_parser_reads() -> None:
     grouped = Grammar('root ::= ("a"\n*\n"b"\n{2}) "c"', syntax="gbnf")
     assert grouped.matches("aabbc")
     assert grouped.matches("bbc")
@@ -95,7 +95,7 @@ def test_any_token_is_refused() -> None:
         ("start: INT\n%import common (INT)", ["1"]),
     ],
 )
-def test_blanks_of_lark_stand_where_its_author_reads_them(text: str, members: list[str]) -> None:
+def test_lark_whitespace_is_allowed_where_lark_allows_it(text: str, members: list[str]) -> None:
     grammar, parser = Grammar(text), lark.Lark(text, parser="lalr")
     for one in members:
         assert parser.parse(one).data == "start"
@@ -103,12 +103,12 @@ def test_blanks_of_lark_stand_where_its_author_reads_them(text: str, members: li
 
 
 @pytest.mark.parametrize("text", ["%import common.\n", "%import commonINT", "%import .common.INT"])
-def test_paths_that_name_nothing_are_refused(text: str) -> None:
+def test_paths_that_do_not_exist_are_refused(text: str) -> None:
     with pytest.raises(LanguageError, match="cannot be imported"):
         Grammar(f"start: INT\n{text}")
 
 
-def test_lines_of_lark_go_on_behind_a_backslash() -> None:
+def test_lark_lines_continue_after_a_backslash() -> None:
     text = 'start: "a" \\\n  "b"\\  \n | "c" \\\r\n "d" \\\n\n%ignore \\\n " "\nX \\\n : "x"\n'
     grammar = Grammar(text)
     assert grammar.matches("ab")
@@ -132,7 +132,7 @@ def test_lines_of_lark_go_on_behind_a_backslash() -> None:
         ("ebnf", "a ::= [a-c] - [b] - [c]", "expected a name, a text, a class or a bracket"),
     ],
 )
-def test_what_others_write_is_refused_with_its_reason(
+def test_syntax_of_other_notations_is_refused_with_a_reason(
     syntax: Literal["lark", "gbnf", "ebnf"], text: str, message: str
 ) -> None:
     with pytest.raises(LanguageError, match=message):

@@ -185,7 +185,7 @@ def test_a_parser_may_ask_the_grammar() -> None:
     assert results == [True] * 4
 
 
-def test_what_needs_to_know_members_is_refused() -> None:
+def test_operations_that_need_members_are_refused() -> None:
     grammar = Grammar('%declare n\nstart: "(" n ")"', languages={"n": Nested()})
     vocabulary = Vocabulary.from_tokens(TOKENS)
     with pytest.raises(LanguageError, match="a parser"):

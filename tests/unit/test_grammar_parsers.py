@@ -23,7 +23,7 @@ def words(letters: str, most: int) -> list[str]:
 
 @pytest.mark.parametrize("lexing", READINGS)
 @pytest.mark.parametrize("kind", [Nested, Equal, Bytes])
-def test_a_parser_stands_in_a_rule(lexing: str, kind: type[Nested]) -> None:
+def test_a_parser_can_be_used_in_a_rule(lexing: str, kind: type[Nested]) -> None:
     grammar = Grammar(
         '%declare n\nstart: "(" n ")" | n "," n', languages={"n": kind()}, lexing=lexing
     )
@@ -48,7 +48,7 @@ def test_a_parser_stands_in_a_rule(lexing: str, kind: type[Nested]) -> None:
 
 @pytest.mark.parametrize("lexing", READINGS)
 @pytest.mark.parametrize("least", [0, 1])
-def test_all_ends_are_followed(lexing: str, least: int) -> None:
+def test_all_possible_ends_are_followed(lexing: str, least: int) -> None:
     """Where a parser ends is ambiguous, and it may be empty."""
     parts = [("ab", least, 2), ("b", 1, 1), ("bc", least, 3)]
     one, two = Letters(*parts[0]), Letters(*parts[2])
@@ -80,7 +80,7 @@ def test_all_ends_are_followed(lexing: str, least: int) -> None:
 
 
 @pytest.mark.parametrize("lexing", READINGS)
-def test_what_is_refused_at_once(lexing: str) -> None:
+def test_unsupported_parsers_are_refused_at_once(lexing: str) -> None:
     never = Letters("", 1, 5)
     grammar = Grammar(
         '%declare never\nstart: "a" never | "b" never?',
@@ -91,7 +91,7 @@ def test_what_is_refused_at_once(lexing: str) -> None:
     assert [word for word in words("ab", 3) if grammar.is_viable(word)] == ["", "a", "b"]
 
 
-def test_what_a_word_forbids_is_forbidden_within() -> None:
+def test_forbidden_words_are_forbidden_inside_sublanguages() -> None:
     text = "%declare tail\nstart: WORD tail\nWORD: /[a-z]+/"
     tail = Letters("abc!", 1, 9)
     longest = Grammar(text, languages={"tail": tail})
@@ -104,7 +104,7 @@ def test_what_a_word_forbids_is_forbidden_within() -> None:
 
 
 @pytest.mark.parametrize(("first", "second", "least"), [("b+", "ba", 1), ("a+", "ab", 0)])
-def test_a_search_behind_a_parser_comes_to_an_end(first: str, second: str, least: int) -> None:
+def test_a_completion_search_after_a_parser_terminates(first: str, second: str, least: int) -> None:
     """The second alternative has no member, and texts that begin it go on without an end."""
     letter = first[0]
     text = f'%declare p\nstart: p? | A start+ B\nA: /{first}/\nB: "{second}"'

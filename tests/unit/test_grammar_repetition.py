@@ -127,7 +127,7 @@ def test_counts_mean_what_is_written_in_full() -> None:
         ('w{2}: "x"\nstart: "y"', "a name, which begins with a letter"),
     ],
 )
-def test_other_braces_are_refused_with_their_place(text: str, message: str) -> None:
+def test_other_braces_are_refused_with_their_location(text: str, message: str) -> None:
     with pytest.raises(LanguageError) as caught:
         Grammar(text)
     assert message in str(caught.value)

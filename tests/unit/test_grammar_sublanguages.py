@@ -1,4 +1,4 @@
-"""Languages of other kinds within the rules of a grammar."""
+"""Sublanguages: languages of other kinds inside the rules of a grammar."""
 
 import json
 import pickle
@@ -38,7 +38,7 @@ ARGS = JsonSchema(
 
 
 @pytest.mark.parametrize("lexing", READINGS)
-def test_a_schema_stands_in_a_rule(lexing: str) -> None:
+def test_a_schema_can_be_used_in_a_rule(lexing: str) -> None:
     call = Grammar(CALL, languages={"args": ARGS}, lexing=lexing)
     assert call.matches('call foo ( {"a": 1} ); {"a":-2}')
     assert not call.matches('call foo({"b": 1})')
@@ -56,7 +56,7 @@ def test_a_schema_stands_in_a_rule(lexing: str) -> None:
     assert from_data(to_data(call)) == call
 
 
-def test_languages_of_all_kinds_stand_in_rules() -> None:
+def test_languages_of_all_kinds_can_be_used_in_rules() -> None:
     tools = Structure([Section("<n>", Regex("[0-9]+"), "</n>")])
     kinds = {
         "a": (TypeScript("1 | 'x'"), '"x"', "2"),
@@ -84,7 +84,7 @@ def ways(text: str, parts: list[Regex | Choice]) -> int:
 
 
 @pytest.mark.parametrize("lexing", READINGS)
-def test_all_ends_of_a_member_are_followed(lexing: str) -> None:
+def test_all_possible_ends_of_a_member_are_followed(lexing: str) -> None:
     first, second = Regex("a+b?"), Choice(["a", "ab", "bab", "b"])
     text = "%declare one two\nstart: one two one"
     grammar = Grammar(text, languages={"one": first, "two": second}, lexing=lexing)
@@ -118,7 +118,7 @@ def test_masks_are_the_definition(lexing: str) -> None:
         assert call.matches(call.shortest(text[:end])), text[:end]
 
 
-def test_what_a_word_forbids_is_forbidden_within() -> None:
+def test_forbidden_words_are_forbidden_inside_sublanguages() -> None:
     """A word is read as far as it goes, whatever its end is part of."""
     text = "%declare tail\nstart: WORD tail\nWORD: /[a-z]+/"
     tail = Regex("[a-z]?[0-9]*!")
@@ -156,7 +156,7 @@ def test_schemas_are_written_within_rules() -> None:
             Grammar(text)
 
 
-def test_what_has_no_place_in_a_rule_is_refused() -> None:
+def test_languages_that_cannot_be_used_in_rules_are_refused() -> None:
     word = {"word": Regex("a")}
     refused = [
         (lambda: Grammar("start: A\nA: /a/", languages=word), "the rule word is not declared"),

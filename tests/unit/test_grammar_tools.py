@@ -30,7 +30,7 @@ SUMS = Grammar("""
 """)
 
 
-def test_a_whole_tree_has_everything_and_says_what_trees_leave_out() -> None:
+def test_a_full_tree_holds_every_lexeme_and_marks_omitted_ones() -> None:
     tree = SUMS.parse(" (1) + 2 ", whole=True)
     assert tree.pretty().splitlines() == [
         "add",
@@ -209,7 +209,7 @@ def test_rules_are_drawn() -> None:
     assert SUMS._repr_html_().startswith('<div style="overflow-x:auto"><svg')
 
 
-def test_long_rows_go_on_in_further_lines() -> None:
+def test_long_diagram_rows_wrap() -> None:
     row = " ".join(f'"keyword{number}"' for number in range(30))
     root = XML(Grammar(f"start: {row}").to_svg())
     assert float(root.attrib["width"]) < 1_000
@@ -225,7 +225,7 @@ def test_a_generation_has_a_tree() -> None:
         _ = free.tree
 
 
-def test_rules_do_not_begin_with_what_derives_no_text() -> None:
+def test_rules_do_not_begin_with_empty_derivations() -> None:
     text = 'start: expr\nexpr: expr "+" expr | NUM | dead\ndead: "x" dead\nNUM: /[0-9]+/'
     rules = Grammar(text).rules
     assert [(one.name, one.begins) for one in rules][:2] == [

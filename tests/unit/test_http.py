@@ -79,7 +79,7 @@ def test_rows_of_a_partial_model_have_the_best_tokens(form: str) -> None:
     assert np.allclose(row[best], truth[best])
 
 
-def test_texts_name_tokens_only_where_that_is_sure() -> None:
+def test_token_strings_are_used_only_if_they_identify_the_token() -> None:
     with serving(TABLE, "text") as served:
         with pytest.raises(ModelError, match="by its text"):
             model_of(served).next_logprobs([[8]])
@@ -154,7 +154,7 @@ def test_drivers_that_need_all_refuse_by_name(served: Served) -> None:
         next(search(model, LANGUAGE))
 
 
-def test_several_ends_of_complete_texts_are_not_told_apart(served: Served) -> None:
+def test_several_end_tokens_of_complete_strings_are_not_distinguished(served: Served) -> None:
     several = Vocabulary.from_tokens(TOKENS, end_token_ids=[7, 8])
     model = HttpModel(served.url, several, top_logprobs=4, bos_token_id=0)
     query = Query(LANGUAGE, unique="tokens")
@@ -181,7 +181,7 @@ def test_score_asks_for_the_tokens_that_were_not_shown(served: Served) -> None:
         score(model_of(served, 1), texts)
 
 
-def test_generate_works_where_what_is_shown_decides(served: Served) -> None:
+def test_generate_works_if_the_shown_tokens_decide(served: Served) -> None:
     truth = generate(true_model(), "", LANGUAGE, temperature=0, max_tokens=6)
     unsure = 0
     for shown in range(1, 9):
@@ -255,7 +255,7 @@ def test_refusals_are_not_tried_again(served: Served) -> None:
     assert len(served.bodies) == 4
 
 
-def test_what_is_sent(served: Served) -> None:
+def test_the_request_holds_the_documented_fields(served: Served) -> None:
     model = model_of(
         served, 3, model="m", api_key="k", headers={"X-A": "b"}, options={"user": "u"}, batch_size=2
     )
@@ -301,7 +301,7 @@ WRONG_URLS = [
 
 
 @pytest.mark.parametrize("url", WRONG_URLS)
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_invalid_urls_are_refused(url: str) -> None:
     with pytest.raises(ArgumentError) as raised:
         HttpModel(url, VOCABULARY)
     assert raised.value.hint
@@ -344,7 +344,7 @@ def test_an_unreachable_server_is_an_error() -> None:
         model.next_logprobs([[8]])
 
 
-def test_nothing_of_http_is_loaded_before_it_is_wanted() -> None:
+def test_http_modules_are_imported_on_first_use() -> None:
     code = "import sys, formalm.models; sys.exit('http.client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -352,7 +352,7 @@ def test_a_reply_with_any_node_replaced_is_refused_or_read_right(
         ('"id": "cmpl-1",', '"id": "cmpl-1",,'),
     ],
 )
-def test_json_that_says_two_things_or_too_much_is_refused(
+def test_contradictory_or_surplus_json_is_refused(
     old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = json.dumps(GOOD)
@@ -366,7 +366,9 @@ def test_json_that_says_two_things_or_too_much_is_refused(
     "body",
     [b"", b"\xff{}", b"\x00", b"nul", b"{", b'{"a": "\xc3"}', json.dumps(GOOD).encode("utf-16")],
 )
-def test_what_is_no_json_is_refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replies_that_are_not_json_are_refused(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ModelError, match="answered no JSON"):
         answered(body, monkeypatch)
     assert answered(b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), monkeypatch) is not None
@@ -526,7 +528,7 @@ def test_a_finite_language_bounds_itself(served: Served) -> None:
 @pytest.mark.parametrize(
     ("status", "hint"), [(401, "api_key"), (403, "key"), (404, "model"), (302, "completions")]
 )
-def test_a_refusal_is_told_with_its_status_and_a_hint(
+def test_a_refusal_is_reported_with_its_status_and_a_hint(
     served: Served, status: int, hint: str
 ) -> None:
     served.troubles.append(str(status))

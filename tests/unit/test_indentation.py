@@ -1,4 +1,4 @@
-"""Lines and blocks that are told by indentation."""
+"""Lines and blocks that indentation delimits."""
 
 import pickle
 
@@ -49,7 +49,7 @@ def outline(**options: object) -> Grammar:
         ("a\n  b # c\n  d", True, True),
     ],
 )
-def test_lines_and_levels(text: str, viable: bool, member: bool) -> None:
+def test_lines_and_indentation_levels(text: str, viable: bool, member: bool) -> None:
     grammar = outline()
     assert grammar.matches(text) is member
     assert grammar.is_viable(text) is viable
@@ -116,7 +116,7 @@ def test_grammars_whose_levels_do_not_pair_are_searched() -> None:
     assert grammar.matches("c\n d\ne")
 
 
-def test_it_is_kept_in_pickles_and_queries() -> None:
+def test_indentation_is_kept_in_pickles_and_queries() -> None:
     grammar = outline(rules="lark", tab=2)
     assert pickle.loads(pickle.dumps(grammar)) == grammar  # noqa: S301
     assert from_data(to_data(grammar)) == grammar
@@ -142,7 +142,7 @@ def test_options_out_of_range_are_refused(options: dict[str, object], message: s
         Indentation(**options)  # type: ignore[arg-type]
 
 
-def test_what_cannot_tell_lines_is_refused() -> None:
+def test_grammars_without_line_terminals_are_refused() -> None:
     with pytest.raises(LanguageError, match=r"no terminal \{ to tell indentation by"):
         Grammar(OUTLINE, indentation=Indentation(opening=("{",), closing=()))
     with pytest.raises(LanguageError, match="_INDENT of indentation is not declared"):
@@ -175,7 +175,7 @@ def test_a_line_ends_once() -> None:
 
 
 @pytest.mark.parametrize("rules", ["python", "lark"])
-def test_blocks_that_can_never_begin_are_no_members(rules: str) -> None:
+def test_blocks_that_can_never_begin_are_not_in_the_language(rules: str) -> None:
     levels = Indentation(opening=(), closing=(), rules=rules)
     # Nothing ends the line within the first block, and nothing but a line's end begins the second.
     for block in ('"x" _NEWLINE _INDENT "y" _DEDENT "z"', '"x" _INDENT "y" _NEWLINE _DEDENT'):
@@ -188,7 +188,7 @@ def test_blocks_that_can_never_begin_are_no_members(rules: str) -> None:
 
 
 @pytest.mark.parametrize("rules", ["python", "lark"])
-def test_blocks_that_only_a_second_end_of_a_line_would_end_are_no_members(rules: str) -> None:
+def test_blocks_that_need_a_second_line_end_are_not_in_the_language(rules: str) -> None:
     # Within a block there is another one, or the end of a line directly behind that of another.
     text = """
         start: "(" item* ")" _NEWLINE | "t" _NEWLINE _INDENT item+ _DEDENT
@@ -205,7 +205,7 @@ def test_blocks_that_only_a_second_end_of_a_line_would_end_are_no_members(rules:
         assert not grammar.is_viable(dead)
 
 
-def test_levels_that_there_may_not_be_are_no_way_on() -> None:
+def test_impossible_indentation_levels_are_not_viable() -> None:
     nested = "".join(" " * at + "if 1:\n" for at in range(100))
     assert not PYTHON.is_viable(nested)
     assert PYTHON.shortest(nested) is None

@@ -1,4 +1,4 @@
-"""Ctrl-C leaves what is proven, and progress is told, in scores and distortions."""
+"""Ctrl-C keeps what is proven, and scores and distortions report their progress."""
 
 import math
 
@@ -71,7 +71,7 @@ def test_scores_that_were_finished_stay(event: str) -> None:
     ] * 3
 
 
-def test_a_score_says_how_it_ended() -> None:
+def test_a_score_reports_its_status() -> None:
     (rough,) = score(MODEL, ["abababab"], tolerance=0.5)
     assert (rough.status, rough.truncated_by) == ("reached", None)
 
@@ -103,7 +103,7 @@ def test_progress_of_scores_is_of_all_of_them() -> None:
 EXACT = Choice(["ab", "b", "abba"])
 
 
-def test_a_walk_that_was_interrupted_knows_what_it_found() -> None:
+def test_an_interrupted_walk_keeps_its_findings() -> None:
     whole = distortion(MODEL, EXACT, event="complete", batch_size=2)
     assert (whole.exact, whole.status) == (True, "done")
     seen: list[Progress] = []
@@ -180,7 +180,7 @@ def test_an_interval_of_a_part_is_valid_at_any_time() -> None:
 
 
 @pytest.mark.parametrize("driver", ["score", "distortion"])
-def test_the_command_says_so(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reports_an_interruption(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from formalm.cli.models import ModelOptions
 
     monkeypatch.setattr(ModelOptions, "load", lambda self: interrupted(12))

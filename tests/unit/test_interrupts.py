@@ -180,7 +180,7 @@ def test_a_size_that_cannot_be_is_a_typed_error(name: str, size: int) -> None:
 
 
 @needs_limits
-def test_a_bitmask_for_which_there_is_no_memory_is_a_typed_error() -> None:
+def test_a_bitmask_that_does_not_fit_in_memory_is_a_typed_error() -> None:
     program = """
         from formalm import LimitError, new_bitmask
         try:
@@ -191,7 +191,7 @@ def test_a_bitmask_for_which_there_is_no_memory_is_a_typed_error() -> None:
     assert run_python(program, memory_bytes=1 << 30).check().stdout.strip() == "bytes"
 
 
-def test_a_number_of_threads_that_is_none_is_refused() -> None:
+def test_an_invalid_number_of_threads_is_refused() -> None:
     ended = run_python("import formalm", env={"FORMALM_THREADS": "many"})
     assert ended.code == 1
     assert "FORMALM_THREADS must be a number" in ended.stderr

@@ -102,12 +102,12 @@ def test_copies_and_pickles() -> None:
         ({"allOf": [True, {"not": 7}]}, "#/allOf/1/not"),
     ],
 )
-def test_refusals_name_the_place(schema: dict[str, object], place: str) -> None:
+def test_refusals_name_the_location(schema: dict[str, object], place: str) -> None:
     with pytest.raises(LanguageError, match=place.replace("$", r"\$")):
         JsonSchema(schema).automaton()
 
 
-def test_what_is_no_schema() -> None:
+def test_values_that_are_not_schemas_are_refused() -> None:
     with pytest.raises(LanguageError, match="no JSON"):
         JsonSchema("{")
     for wrong in (3, None, {1: 2}, {"const": float("nan")}, {"const": object()}):
@@ -262,7 +262,7 @@ def test_distinct_items_that_are_exact(schema: dict[str, object]) -> None:
         ({"maxLength": 1 << 40}, "#/maxLength"),
     ],
 )
-def test_what_is_not_exact_is_refused_or_reported(schema: dict[str, object], place: str) -> None:
+def test_inexact_keywords_are_refused_or_reported(schema: dict[str, object], place: str) -> None:
     with pytest.raises(LanguageError, match=place):
         JsonSchema(schema).automaton()
     vocabulary = Vocabulary.from_tokens([b"[", b"]", b"{", b"}", b'"', b"<end>"], end_token_ids=[5])
@@ -275,7 +275,7 @@ def test_what_is_not_exact_is_refused_or_reported(schema: dict[str, object], pla
     assert pickle.loads(pickle.dumps(loose)) == loose != JsonSchema(schema)  # noqa: S301
 
 
-def test_what_is_exact_otherwise_is_reported_too() -> None:
+def test_keywords_that_are_exact_by_other_means_are_reported_too() -> None:
     vocabulary = Vocabulary.from_tokens([b'"', b"<end>"], end_token_ids=[1])
     for options, message in (({}, "not enforced"), ({"formats": False}, "annotations")):
         report = Constraint(JsonSchema({"format": "color"}, **options), vocabulary).report
@@ -291,7 +291,7 @@ def test_dead_ends_are_where_they_are_reported() -> None:
     assert not language.is_viable('[{"b":1},{"a":""},')
 
 
-def test_what_is_counted_runs_out() -> None:
+def test_distinct_values_run_out() -> None:
     closed = {**CLOSED, "required": ["a"]}
     with pytest.raises(LanguageError, match="no instance"):
         JsonSchema(distinct(closed, minItems=3)).automaton()
@@ -301,7 +301,7 @@ def test_what_is_counted_runs_out() -> None:
     assert not language.is_viable('[{"a":true},{"a":false},')
 
 
-def test_keywords_that_say_nothing_are_told() -> None:
+def test_keywords_without_effect_are_noted() -> None:
     draft = "http://json-schema.org/draft-07/schema#"
     schema = {
         "$schema": draft,
@@ -332,7 +332,7 @@ def test_lengths_beyond_counting_are_an_error() -> None:
         JsonSchema({"minLength": 1 << 40}).automaton()
 
 
-def test_parts_that_are_never_met_are_told() -> None:
+def test_unreachable_subschemas_are_noted() -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -415,7 +415,7 @@ def test_open_parts_are_as_deep_as_they_may() -> None:
         ),
     ],
 )
-def test_shortest_instances_count_what_is_spelled(
+def test_shortest_instances_are_shortest_as_spelled(
     schema: dict[str, object], options: dict[str, str], shortest: str
 ) -> None:
     assert JsonSchema(schema, **options).shortest() == shortest.encode()

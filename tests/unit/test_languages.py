@@ -144,7 +144,7 @@ def test_a_pattern_is_refused_where_it_is_wrong() -> None:
         lambda: AB * 1_000_000,
     ],
 )
-def test_what_is_no_language_is_refused(build) -> None:
+def test_objects_that_are_not_languages_are_refused(build) -> None:
     with pytest.raises(LanguageError):
         build()
 

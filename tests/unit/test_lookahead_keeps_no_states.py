@@ -1,4 +1,4 @@
-"""What is looked at beyond a text leaves nothing behind: kept states are those of texts read."""
+"""A look-ahead keeps no states: the states kept are those of the input read."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_states_are_those_of_the_text_that_was_read(
 
 
 @pytest.mark.parametrize(("kind", "tokenization"), CASES)
-def test_masks_of_a_text_that_was_read_before_add_nothing(
+def test_reading_the_same_input_again_takes_no_memory(
     kind: str, tokenization: str, vocabulary: Vocabulary
 ) -> None:
     make, text = KINDS[kind]

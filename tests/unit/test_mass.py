@@ -50,7 +50,7 @@ def test_the_context_leaves_mass_undecided() -> None:
     assert found.high == pytest.approx(1.0)
 
 
-def test_an_interruption_returns_what_is_proven() -> None:
+def test_an_interruption_returns_the_proven_bounds() -> None:
     calls = []
 
     def logits(prefixes: list) -> list:
@@ -102,7 +102,7 @@ def test_wrong_options_are_refused(options: dict, name: str) -> None:
         list(mass_bounds(MODEL, Regex("a"), **options))
 
 
-def test_what_a_mass_has_no_use_for_is_refused() -> None:
+def test_options_without_effect_on_a_mass_are_refused() -> None:
     with pytest.raises(ArgumentError, match="prefix_cost"):
         mass(MODEL, Query(Regex("ab"), given="a", prefix_cost="joint"), event="complete")
     no_end = TableModel(Vocabulary.from_tokens([b"a"]), {}, default=[1.0])

@@ -49,7 +49,7 @@ def test_odds_of_small_masses_do_not_underflow() -> None:
     assert high - low < 1e-7
 
 
-def test_what_no_tokens_spell_is_in_no_output() -> None:
+def test_strings_that_no_tokens_spell_have_probability_zero() -> None:
     for texts in (["z"], ["ab", "zz"], ["az"]):
         possible = texts == ["ab", "zz"]
         found = mass(AB_MODEL, Query(Choice(texts), event="contains"), limits=Limits(forwards=300))
@@ -66,7 +66,7 @@ def test_a_name_is_no_list_of_names() -> None:
         mass_table(AB_MODEL, Regex("(?P<x>[ab])"), "x")
 
 
-def test_what_is_in_every_output_cannot_be_absent() -> None:
+def test_strings_in_every_output_have_probability_one() -> None:
     with pytest.raises(LanguageError, match="empty text"):
         sample(AB_MODEL, Query(Regex("a?"), event="never"))
 
@@ -81,7 +81,7 @@ def test_groups_of_an_edited_text_are_those_of_its_member() -> None:
     assert groups["ab"] == groups["bb"] == {"first": "a"}
 
 
-def test_a_text_is_drawn_once_whatever_the_tokens_of_its_beginning() -> None:
+def test_a_string_is_drawn_once_whatever_the_tokens_of_its_prefix() -> None:
     vocabulary = Vocabulary.from_tokens(
         [b"a", b"b", b"ab", None], end_token_ids=[3], encode=lambda text: list(text.encode())
     )

@@ -1,4 +1,4 @@
-"""What combinations with grammars and schemas capture."""
+"""Captures of combinations with grammars and schemas."""
 
 import random
 from itertools import product
@@ -62,7 +62,7 @@ def test_combinations(language: Language, text: str, expected: dict[str, str | N
     assert [group.number for group in groups] == list(range(1, len(groups) + 1))
 
 
-def test_spans_are_places_of_the_whole_text() -> None:
+def test_spans_are_positions_in_the_whole_string() -> None:
     found = (Regex("(é)") + WORD).captures("éab")
     assert found is not None
     assert (found.spans, found.groups()) == (((0, 1), (1, 3)), ("é", "ab"))
@@ -72,11 +72,11 @@ def test_spans_are_places_of_the_whole_text() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "ab", "12", "ab12!", "\ud800"])
-def test_what_is_no_member_has_no_captures(text: str) -> None:
+def test_strings_outside_the_language_have_no_captures(text: str) -> None:
     assert (WORD + NUMBER).captures(text) is None
 
 
-def test_what_captures_nothing_says_so() -> None:
+def test_a_language_without_groups_has_no_captures() -> None:
     found = (JSON + StringLiteral("!")).captures("1!")
     assert found is not None
     assert found.groups() == ()

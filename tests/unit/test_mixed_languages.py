@@ -144,7 +144,7 @@ def test_masks_of_combinations_are_the_definition() -> None:
                 read += tokens[token_id]
 
 
-def test_what_cannot_be_known_is_refused_with_the_pair() -> None:
+def test_undecidable_combinations_are_refused_with_both_operands() -> None:
     with pytest.raises(LanguageError, match="the intersection of a Grammar and a JsonSchema"):
         (NESTED & JsonSchema({})).automaton()
     with pytest.raises(LanguageError, match="complement of a Grammar"):

@@ -124,7 +124,7 @@ def test_logits_beyond_the_vocabulary_are_fine() -> None:
     assert generation.allowed_mass[0] == pytest.approx(3 / 8)
 
 
-def test_what_is_no_model() -> None:
+def test_objects_that_are_not_models_are_refused() -> None:
     with pytest.raises(ModelError, match="model must be a LanguageModel"):
         Session(lambda prefixes: 0)
     with pytest.raises(ArgumentError):
@@ -177,6 +177,6 @@ def test_random_tables_that_are_refused(options: dict[str, object]) -> None:
         TableModel.random("abc", seed=1)
 
 
-def test_a_function_that_is_none() -> None:
+def test_objects_that_are_not_functions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="function"):
         FunctionModel(AB_VOCABULARY, 5)

@@ -17,7 +17,7 @@ from formalm import (
 from tests.support.parsers import VOCABULARY, Counting, Reading, allowed
 
 
-def test_it_is_a_language() -> None:
+def test_a_parser_is_a_language() -> None:
     language = Reading("ab", 2)
     for text, member, viable in [
         ("abab", True, True),
@@ -84,7 +84,7 @@ def test_forced_strings_are_not_appended_before_their_end() -> None:
         Constraint(Forced("abc"), VOCABULARY).matcher().advance_bytes(b"abac")
 
 
-def test_groups_are_not_asked_about_twice() -> None:
+def test_token_groups_are_queried_once() -> None:
     asked: list[str] = []
 
     def only_a(text: str) -> bool:
@@ -127,7 +127,7 @@ def test_equal_states_are_one() -> None:
     assert matcher.state_key != first
 
 
-def test_a_text_has_one_state_however_it_is_cut() -> None:
+def test_an_input_has_one_state_however_it_is_tokenized() -> None:
     constraint = Constraint(Reading(), VOCABULARY)
     whole, parts = constraint.matcher(), constraint.matcher()
     whole.advance(3)
@@ -135,7 +135,7 @@ def test_a_text_has_one_state_however_it_is_cut() -> None:
     assert whole.state_key == parts.state_key
 
 
-def test_parsers_that_were_let_go_of_are_made_again() -> None:
+def test_evicted_parsers_are_rebuilt() -> None:
     constraint = Constraint(Reading(), VOCABULARY)
     matcher = constraint.matcher()
     marks = []
@@ -149,7 +149,7 @@ def test_parsers_that_were_let_go_of_are_made_again() -> None:
         assert mark.mask().tolist() == constraint.matcher().mask().tolist()
 
 
-def test_texts_that_are_only_asked_about_are_not_kept() -> None:
+def test_inputs_that_are_only_queried_are_not_cached() -> None:
     language = Reading()
     machine = language.automaton()
     for number in range(1000):

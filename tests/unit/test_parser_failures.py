@@ -87,7 +87,7 @@ def test_other_exceptions_surface_with_their_cause(where: str) -> None:
         ("allowed_groups", lambda _: [[]], "unhashable"),
     ],
 )
-def test_parsers_that_do_not_keep_to_it(
+def test_parsers_that_violate_the_protocol_are_reported(
     where: str, what: Callable[[Reading], Any], message: str
 ) -> None:
     matcher = Constraint(failing(where, what), VOCABULARY).matcher()

@@ -1,4 +1,4 @@
-"""What a parser cannot tell, and what it is as an object; all drivers take it."""
+"""Questions that a parser cannot answer, its behavior as an object, and all drivers on it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from formalm import (
 from tests.support.parsers import MODEL, VOCABULARY, Reading
 
 
-def test_the_report_says_what_viable_means() -> None:
+def test_the_report_explains_what_viable_means() -> None:
     report = Constraint(Reading(), VOCABULARY).report
     assert not report.exact
     assert "dead end" in report.approximations[0]
 
 
-def test_a_dead_end_is_told() -> None:
+def test_a_dead_end_is_reported() -> None:
     ended = generate(MODEL, None, Reading("a", 7, 5, "a"), seed=1, max_tokens=20)
     assert (ended.reason, ended.complete, ended.is_accepting) == ("dead_end", False, False)
 
@@ -90,7 +90,7 @@ def test_a_class_of_languages_is_no_language(kind: Any) -> None:
         generate(MODEL, None, kind, max_tokens=3)
 
 
-def test_what_is_given_may_have_characters_of_several_bytes() -> None:
+def test_given_prefixes_may_contain_multibyte_characters() -> None:
     query = Query(Reading("a€", most=3), given=StringLiteral("a€"))
     assert query.given == StringLiteral("a€")
     with pytest.raises(LanguageError, match="given has 'a€b', which no member begins with: 4 of"):
@@ -111,7 +111,7 @@ def test_what_is_given_may_have_characters_of_several_bytes() -> None:
         lambda one: generate(MODEL, None, one, max_tokens=3, finish=True),
     ],
 )
-def test_what_it_cannot_tell_is_refused(ask: Callable[[Parser], Any]) -> None:
+def test_questions_that_a_parser_cannot_answer_are_refused(ask: Callable[[Parser], Any]) -> None:
     with pytest.raises(LanguageError, match=r"parser|captures"):
         ask(Reading())
 
@@ -137,7 +137,7 @@ def test_a_parser_in_use_is_not_appended_to() -> None:
     assert Reading("ab", 2, read="a").matches("b")
 
 
-def test_it_pickles_as_an_object() -> None:
+def test_a_parser_is_pickled_as_an_object() -> None:
     constraint = Constraint(Reading("a", 2, read="a"), VOCABULARY)
     again = pickle.loads(pickle.dumps(constraint))  # noqa: S301
     assert again.matcher().allowed_token_ids().tolist() == [0]

@@ -83,7 +83,7 @@ def test_parts_are_those_of_the_closed_text(value: object, blanks: Any, data: An
 
 
 @given(VALUES, BLANKS, st.data())
-def test_pieces_change_nothing(value: object, blanks: Any, data: Any) -> None:
+def test_chunk_boundaries_do_not_change_the_result(value: object, blanks: Any, data: Any) -> None:
     text = json.dumps(value, indent=blanks)
     parts, at = PartialJson(), 0
     while at < len(text):
@@ -114,12 +114,12 @@ def test_deep_texts() -> None:
     assert depth == 49_999
 
 
-def test_an_integer_beyond_what_python_reads() -> None:
+def test_an_integer_beyond_pythons_digit_limit() -> None:
     with pytest.raises(LimitError):
         read("[" + "1" * 5000 + ",")
 
 
-def test_a_language_reads_its_beginnings() -> None:
+def test_a_language_parses_prefixes_of_its_members() -> None:
     language = TypeScript("{ a: string, b: number[] }")
     assert language.partial('{"a": "x", "b": [1, 2') == {"a": "x", "b": [1]}
     assert language.partial(b'{"a": "\xc3') == {}
@@ -146,7 +146,7 @@ def test_streams_show_what_is_complete() -> None:
     assert values[-1] == pieces.generation.value == {"a": 12, "b": "xx"}
 
 
-def test_texts_cut_short_have_parts() -> None:
+def test_truncated_strings_have_partial_values() -> None:
     language = TypeScript("{ a: 12, b: 'xx' }", max_whitespace=0)
     cut = generate(model(), None, language, max_tokens=5, seed=0)
     assert cut.value is None

@@ -1,4 +1,4 @@
-"""What dialects changed over time, and the properties of characters that they name."""
+"""Changes of pattern dialects over time, and the character properties that they name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_older_meanings_stay() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["a", r"\b", r"\\B", r"\\\\z", r"[B]z", r"\Z"])
-def test_a_pattern_that_all_versions_read_alike_names_none(pattern: str) -> None:
+def test_a_pattern_with_the_same_meaning_in_all_versions_records_none(pattern: str) -> None:
     for dialect in ("python", "python-3.11", "python-3.14"):
         language = Regex(pattern, dialect=dialect)
         assert language.dialect == "python"

@@ -64,7 +64,7 @@ def test_everything_is_there_and_inside(diagram: Diagram) -> None:
 
 
 @pytest.mark.parametrize("diagram", CASES, ids=range(len(CASES)))
-def test_states_and_labels_keep_apart(diagram: Diagram) -> None:
+def test_states_and_labels_do_not_overlap(diagram: Diagram) -> None:
     root = XML(svg(diagram))
     boxes = []
     for group in root.findall(f"{SVG}g"):
@@ -137,7 +137,7 @@ def test_equal_diagrams_give_equal_bytes() -> None:
     assert dot(drawn(20, 80, 3)) == dot(drawn(20, 80, 3))
 
 
-def test_what_cannot_be_seen_is_written_out() -> None:
+def test_invisible_characters_are_written_as_escapes() -> None:
     diagram = Diagram(0, frozenset({1}), ((0, NASTY, 1),), 2, 1, NASTY)
     picture = svg(diagram)
     root = XML(picture.encode())  # also: it can be encoded
@@ -173,7 +173,7 @@ def test_limits() -> None:
         svg(large, state_limit=True)
 
 
-def test_a_notebook_shows_a_table_of_what_is_large() -> None:
+def test_a_notebook_shows_a_table_for_large_automata() -> None:
     assert "<svg" in html(CASES[3])
     chain = tuple((i, "a", i + 1) for i in range(199))
     finite = Diagram(0, frozenset({199}), chain, 200, 199, "<b>")
@@ -214,7 +214,7 @@ def test_a_diagram_is_checked(change: dict) -> None:
         Diagram(**{**good, **change})
 
 
-def test_a_large_picture_takes_no_time() -> None:
+def test_a_large_picture_is_drawn_in_bounded_time() -> None:
     import time
 
     began = time.perf_counter()

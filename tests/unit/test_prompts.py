@@ -107,7 +107,7 @@ def test_a_batch_on_a_model_with_states() -> None:
             assert np.allclose(one.logprobs, other.logprobs, atol=1e-9)
 
 
-def test_what_is_returned_follows_what_is_written() -> None:
+def test_the_return_type_follows_the_prompt_type() -> None:
     def kind(value: object) -> object:
         return [kind(item) for item in value] if isinstance(value, list) else type(value)
 
@@ -156,7 +156,7 @@ def test_what_is_returned_follows_what_is_written() -> None:
         (int, r"generate\(model, prompt, language\)"),
     ],
 )
-def test_what_is_no_prompt(prompt: Any, words: str) -> None:
+def test_objects_that_are_not_prompts_are_refused(prompt: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         generate(RANDOM, prompt, WORD, max_tokens=4)
 
@@ -211,7 +211,7 @@ def test_everything_is_checked_before_the_model_is_asked() -> None:
     assert not calls
 
 
-def test_an_interruption_leaves_what_is_finished() -> None:
+def test_an_interruption_returns_the_finished_sequences() -> None:
     asked = 0
 
     def logits(prefixes: list[tuple[int, ...]]) -> np.ndarray:
@@ -290,7 +290,7 @@ def test_a_real_template(tmp_path: Path) -> None:
         generate(model, [{"role": "user"}], ["yes", "no"], max_tokens=3)
 
 
-def test_a_batch_where_one_prompt_is_taken() -> None:
+def test_a_batch_is_refused_where_one_prompt_is_expected() -> None:
     with pytest.raises(ArgumentError, match="list of prompts"):
         stream(RANDOM, ["a", "b"], WORD, max_tokens=4)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="list of prompts"):
@@ -315,7 +315,7 @@ def test_wrong_options(options: dict[str, Any]) -> None:
         {"context_length": 2.5},
     ],
 )
-def test_what_a_model_says_of_itself_is_checked(facts: dict[str, Any]) -> None:
+def test_attributes_of_a_model_are_checked(facts: dict[str, Any]) -> None:
     """Models of ours refuse it themselves; those that users write do not."""
     model, _ = recording(VOCABULARY)
     for name, value in facts.items():

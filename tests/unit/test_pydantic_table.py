@@ -80,7 +80,9 @@ def written(name: str, adapter: Any, draw: Draw, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("name", "type_", "draw", "effects"), TABLE, ids=[row[0] for row in TABLE])
-def test_what_is_said_of_a_type_is_so(name: str, type_: Any, draw: Draw, effects: set[str]) -> None:
+def test_the_reported_exactness_of_each_type_holds(
+    name: str, type_: Any, draw: Draw, effects: set[str]
+) -> None:
     """One row: its notes, members that are validated, and texts that are members."""
     language = PythonType(type_)
     adapter: Any = pydantic.TypeAdapter(type_)

@@ -30,6 +30,7 @@ from formalm import (
     generate,
 )
 from formalm.languages import as_language
+from tests.support.case_ids import describe
 from tests.support.python_types import Address, Animal, Cat, Color, Open, Person, Point
 
 #: A type, texts it has and texts it has not.
@@ -63,7 +64,9 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("type_", "has", "has_not"), CASES, ids=[str(row[0]) for row in CASES])
+@pytest.mark.parametrize(
+    ("type_", "has", "has_not"), CASES, ids=[describe(row[0]) for row in CASES]
+)
 def test_types(type_: Any, has: list[str], has_not: list[str]) -> None:
     language = PythonType(type_)
     for text in has:
@@ -97,7 +100,7 @@ SHAPES: list[tuple[Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "texts"), SHAPES, ids=[str(row[0]) for row in SHAPES])
+@pytest.mark.parametrize(("type_", "texts"), SHAPES, ids=[describe(row[0]) for row in SHAPES])
 def test_members_are_values(type_: Any, texts: list[str]) -> None:
     """Whatever the language has, the type takes: texts changed in a few places."""
     draw = random.Random(str(type_))
@@ -163,7 +166,7 @@ def test_functions_that_are_refused() -> None:
         range,
         Regex,
     ],
-    ids=str,
+    ids=describe,
 )
 def test_types_without_json(type_: Any) -> None:
     with pytest.raises(ArgumentError):

@@ -87,7 +87,7 @@ def test_a_language_comes_back_from_data(language: object) -> None:
         ([], "a table"),
     ],
 )
-def test_wrong_data_is_refused_with_its_place(data: object, place: str) -> None:
+def test_wrong_data_is_refused_with_its_location(data: object, place: str) -> None:
     with pytest.raises(ArgumentError, match=place):
         from_data(data)
 
@@ -105,7 +105,7 @@ def test_wrong_data_is_refused_with_its_place(data: object, place: str) -> None:
         (Query(SAT, event="prefix").to_json().replace('"event"', '"evnt"'), "'evnt'"),
     ],
 )
-def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None:
+def test_wrong_files_are_refused_with_their_location(text: str, place: str) -> None:
     with pytest.raises(ArgumentError, match=place):
         Query.from_json(text)
     with pytest.raises(ArgumentError, match="no TOML"):
@@ -144,7 +144,7 @@ def test_wrong_fields_are_named(options: dict, field: str) -> None:
         Query(SAT, **options)
 
 
-def test_what_is_given_must_begin_members() -> None:
+def test_given_must_be_a_prefix_of_a_member() -> None:
     with pytest.raises(LanguageError, match="'The cat'") as caught:
         Query(SAT, given=Regex("The (man|cat|woman)"))
     assert caught.value.span == (4, 7)
@@ -155,7 +155,7 @@ def test_what_is_given_must_begin_members() -> None:
     Query(SAT, given="whatever", event="contains")
 
 
-def test_edits_stay_behind_what_is_given_unless_told() -> None:
+def test_edits_do_not_change_given_by_default() -> None:
     near = Query(SAT, given=Regex("The (man|woman)"), edits=1).asked
     assert near.matches("The man sut")
     assert not near.matches("Thy man sat")
@@ -217,7 +217,7 @@ def test_toml_is_a_text() -> None:
 
 
 @pytest.mark.parametrize("depth", [1_000, 100_000])
-def test_what_is_nested_too_deeply_is_refused(depth: int) -> None:
+def test_queries_nested_too_deeply_are_refused(depth: int) -> None:
     for wrap in (
         lambda data: {"kind": "reversal", "of": data},
         lambda data: {"kind": "complement", "of": [data]},
@@ -234,7 +234,7 @@ def test_what_is_nested_too_deeply_is_refused(depth: int) -> None:
 
 
 @pytest.mark.parametrize("text", [None, 3, b"\xff", {}])
-def test_what_is_no_text_is_no_query(text: object) -> None:
+def test_data_that_is_not_a_string_is_not_a_query(text: object) -> None:
     for read in (Query.from_json, Query.from_toml):
         with pytest.raises(ArgumentError):
             read(text)

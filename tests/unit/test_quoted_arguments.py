@@ -18,6 +18,6 @@ def test_arguments_between_quotation_marks_are_refused(call: str) -> None:
         CallFormat(call, "<call>", "</call>")
 
 
-def test_arguments_beside_one_quotation_mark_are_read() -> None:
+def test_arguments_next_to_a_single_quotation_mark_are_read() -> None:
     for call in ('{"name": "{name}", "arguments": {arguments}}', '"{name}"{arguments}'):
         assert CallFormat(call, "<call>", "</call>").call == call

@@ -53,7 +53,7 @@ def test_what_is_drawn_is_a_member(language: Language, random_bytes: int) -> Non
         assert language.sample(12, seed=4, random_bytes=60) != drawn or len(set(drawn)) < 3
 
 
-def test_walks_that_wander_are_ended() -> None:
+def test_random_walks_that_do_not_end_are_completed() -> None:
     deep = Grammar('start: "(" start start ")" | "x" start')
     with pytest.raises(LanguageError):
         deep.sample(1)
@@ -82,7 +82,7 @@ def test_every_short_member_is_drawn_sooner_or_later() -> None:
     assert set(language.sample(500, seed=5)) == set(language.to_automaton())
 
 
-def test_a_member_that_is_no_text_is_bytes() -> None:
+def test_a_member_that_is_not_utf8_is_bytes() -> None:
     assert StringLiteral(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
 
 
@@ -100,7 +100,7 @@ class Anything(Parser):
         return True
 
 
-def test_what_cannot_be_drawn_is_said() -> None:
+def test_languages_that_cannot_be_sampled_are_errors() -> None:
     with pytest.raises(LanguageError):
         Choice([]).sample(1)
     with pytest.raises(LanguageError, match="parser"):

@@ -57,7 +57,7 @@ def results() -> dict[str, list]:
 
 
 @pytest.mark.parametrize("name", results())
-def test_records_are_scored_again_alike(name: str) -> None:
+def test_scoring_records_again_gives_equal_records(name: str) -> None:
     records = Records(results()[name])
     assert len(records)
     for record, logprobs in zip(records, rescore(MODEL, records), strict=True):
@@ -74,7 +74,7 @@ def test_records_are_scored_again_alike(name: str) -> None:
     assert [record.rank for record in records] == list(range(1, len(records) + 1))
 
 
-def test_a_record_says_everything() -> None:
+def test_a_record_holds_every_setting() -> None:
     hit = next(search(MODEL, GIVEN, prompt="b"))
     record = hit.record()
     assert (record.text, record.given.decode()) == (hit.text, hit.given)
@@ -87,7 +87,7 @@ def test_a_record_says_everything() -> None:
     assert record.kind == "search"
 
 
-def test_edits_are_told() -> None:
+def test_edits_are_recorded() -> None:
     query = Query(Choice(["abba"]), edits=1, without=Choice(["abba"]), unique="tokens")
     for record in Records(search(MODEL, query, limits=Limits(hits=30))):
         script = query.edited.script(record.text)
@@ -206,7 +206,7 @@ def test_tokens_are_limited(unique: str) -> None:
 
 
 @pytest.mark.parametrize("unique", ["strings", "tokens"])
-def test_what_was_spent_is_counted(unique: str) -> None:
+def test_costs_are_counted(unique: str) -> None:
     query = Regex("(a|b){4}")
     for model in (Counted(), FunctionModel(VOCABULARY, MODEL.next_logprobs, context_length=50)):
         found = search(model, query, prompt="a b", unique=unique)
@@ -298,7 +298,7 @@ def test_tokens_of_no_vocabulary_are_not_scored(token_id: int) -> None:
 
 
 @pytest.mark.parametrize("path", [None, 5, 5.5, b"a", "", "a\0b", ["a"]])
-def test_paths_that_are_none(path: object) -> None:
+def test_invalid_paths_are_refused(path: object) -> None:
     records = Records()
     for use in (records.write_jsonl, records.write_arrow, Records.read_jsonl):
         with pytest.raises(ArgumentError, match="path"):
@@ -306,7 +306,7 @@ def test_paths_that_are_none(path: object) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, 5.5])
-def test_what_is_no_records(value: object) -> None:
+def test_objects_that_are_not_records_are_refused(value: object) -> None:
     with pytest.raises(ArgumentError, match="records are"):
         Records(value)
     with pytest.raises(ArgumentError, match="records are"):

@@ -76,7 +76,7 @@ def test_a_partial_match_is_viability() -> None:
         assert Regex("[a-z]{3}[0-9]").is_viable(text) == viable
 
 
-def test_the_articles_loop_writes_beginnings_of_members() -> None:
+def test_the_loop_of_the_article_writes_prefixes_of_members() -> None:
     for seed in range(20):
         text = generate_text(NUMBER, TOKENS, np.ones(4), 4, np.random.default_rng(seed))
         assert Regex(NUMBER).is_viable(text)

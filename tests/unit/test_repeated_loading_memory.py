@@ -1,4 +1,4 @@
-"""Loading a tokenizer again and again takes no more memory than loading it some times."""
+"""Loading a tokenizer many times takes no more memory than loading it a few times."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Patterns of Rust's ``regex`` crate, beside Pydantic, which validates with that crate."""
+"""Patterns of Rust's ``regex`` crate, against Pydantic, which validates with that crate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_schemas_search_as_pydantic_does(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_the_whole_text_is_matched(pattern: str) -> None:
+def test_the_whole_string_is_matched(pattern: str) -> None:
     language = Regex(pattern, dialect="rust") | Regex("never")
     end = "\n" if pattern.startswith("(?x)") else ""
     for text in TEXTS:
@@ -72,7 +72,7 @@ def test_the_whole_text_is_matched(pattern: str) -> None:
         ("[a", "unclosed", (0, 1)),
     ],
 )
-def test_what_the_crate_refuses_is_refused_with_its_place(
+def test_patterns_that_the_rust_crate_rejects_are_refused_with_their_span(
     pattern: str, part: str, span: tuple[int, int]
 ) -> None:
     with pytest.raises(pydantic_core.SchemaError):
@@ -123,7 +123,7 @@ def test_patterns_of_python_are_found_by_each_of_its_methods(method: str, patter
         ({"pattern": "(", "dialect": "rust"}, "#/x-formalm-pattern/pattern"),
     ],
 )
-def test_a_pattern_of_another_dialect_says_which_and_nothing_else(
+def test_a_pattern_annotation_holds_a_known_dialect_and_nothing_else(
     value: object, place: str
 ) -> None:
     schema = JsonSchema({"x-formalm-pattern": value})

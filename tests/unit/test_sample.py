@@ -189,7 +189,7 @@ def test_without_replacement_nothing_comes_twice(
 
 
 @pytest.mark.parametrize("target", ["local", "posterior", "without_replacement"])
-def test_batches_change_nothing(target: str) -> None:
+def test_the_batch_size_does_not_change_the_result(target: str) -> None:
     for model, query in CASES:
         one, many = (
             sample(model, query, n=10, target=target, seed=5, batch_size=size) for size in (1, 64)
@@ -205,7 +205,7 @@ def test_the_first_draws_stay_the_first() -> None:
         assert few.draws == more.draws[:3]
 
 
-def test_what_leads_nowhere_is_learned_once() -> None:
+def test_dead_ends_are_evaluated_once() -> None:
     rare = TableModel(AB_VOCABULARY, {}, default=[0.01, 0.98, 0.01])
     drawn = sample(rare, ["aa"], event="complete", n=500, seed=1)
     assert {one.text for one in drawn} == {"aa"}
@@ -238,7 +238,7 @@ def test_uniform_draws_leave_the_model_out() -> None:
     assert few.draws == drawn.draws[:7]
 
 
-def test_uniform_draws_go_on_from_what_is_given() -> None:
+def test_uniform_draws_continue_given() -> None:
     # The cells of the published example: each beginning alike, whatever goes on from it.
     model = TableModel.random(LONGER, seed=3, order=1)
     query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"), event="complete")
@@ -255,7 +255,7 @@ def test_uniform_draws_go_on_from_what_is_given() -> None:
     assert fits(counts, {"a": 0.75, "b": 0.25})
 
 
-def test_beginnings_are_drawn_alike_whatever_goes_on_from_them() -> None:
+def test_prefixes_are_drawn_uniformly_however_many_continuations_they_have() -> None:
     model = TableModel.random(LONGER, seed=3, order=1)
     query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"), event="complete")
     for weights, shares in (

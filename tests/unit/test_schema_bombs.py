@@ -164,7 +164,7 @@ TEXTS = {
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("depth", [6, pytest.param(15, marks=pytest.mark.slow), 30])
-def test_levels_that_use_each_other_end_in_time(
+def test_mutually_recursive_levels_compile_in_bounded_time(
     worker: Worker, level: str, leaf: str, depth: int
 ) -> None:
     def outer(one: Schema, at: int) -> Schema:
@@ -181,7 +181,7 @@ def test_levels_that_use_each_other_end_in_time(
 @needs_limits
 @pytest.mark.parametrize("depth", [15, 30])
 @pytest.mark.parametrize("level", ["if", "any of not", "one of", "either"])
-def test_names_of_properties_end_in_time(worker: Worker, level: str, depth: int) -> None:
+def test_property_names_compile_in_bounded_time(worker: Worker, level: str, depth: int) -> None:
     def outer(one: Schema, at: int) -> Schema:
         return LEVELS[level](one, pattern(at))
 
@@ -191,7 +191,7 @@ def test_names_of_properties_end_in_time(worker: Worker, level: str, depth: int)
 
 
 @needs_limits
-def test_many_alternatives_of_properties_that_are_not_declared_have_masks(worker: Worker) -> None:
+def test_alternatives_of_undeclared_properties_have_masks(worker: Worker) -> None:
     kinds = {
         f"kind{at}": {
             "type": "object",
@@ -286,7 +286,9 @@ OTHERS: dict[str, Schema] = {
 @needs_limits
 @pytest.mark.parametrize("unique", [True, False], ids=["distinct", "any"])
 @pytest.mark.parametrize("kind", ARRAYS)
-def test_many_items_end_in_time_and_memory(worker: Worker, kind: str, unique: bool) -> None:
+def test_many_items_compile_in_bounded_time_and_memory(
+    worker: Worker, kind: str, unique: bool
+) -> None:
     schema = {"type": "array", "minItems": MANY, "uniqueItems": unique, **ARRAYS[kind]}
     text = '["a",1,2]' if "strings" in kind else "[1,2,3]"
     check(worker, schema, text)

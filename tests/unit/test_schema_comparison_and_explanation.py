@@ -57,7 +57,7 @@ def test_comparisons_are_those_of_instances(left: int, right: int) -> None:
     assert both.holds == (found.holds and back.holds)
 
 
-def test_equal_identifiers_mean_what_each_schema_says() -> None:
+def test_equal_identifiers_are_resolved_in_their_own_schema() -> None:
     def version(least: int) -> JsonSchema:
         number = {"type": "integer", "minimum": least}
         whole = {"properties": {"a": {"$ref": "https://a.b/c#/$defs/n"}}, "$defs": {"n": number}}
@@ -87,7 +87,7 @@ def test_resources_are_each_schemas_own() -> None:
     assert referring({"type": "string"}).compare(referring({"type": "null"})).holds is False
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknown_identifiers_are_reported() -> None:
     few = {"type": "array", "items": {"type": "array", "items": {"enum": [1]}, "maxItems": 1}}
     unsure = JsonSchema({**few, "uniqueItems": True, "minItems": 9}, approximate=True)
     found = unsure.compare(JsonSchema({**few, "minItems": 9}), "inclusion")

@@ -1,4 +1,4 @@
-"""Distinct items some of which must, or must not, be of a kind: by all arrays there are."""
+"""`contains` with distinct items, against all arrays."""
 
 import json
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def test_contained_items_are_distinct(
             assert language.shortest(begun) == fitting[0].encode(), begun
 
 
-def test_statements_side_by_side_contain_what_each_asks_for() -> None:
+def test_several_contains_keywords_are_all_satisfied() -> None:
     schema = {
         "type": "array",
         "uniqueItems": True,
@@ -128,7 +128,7 @@ SPREAD = [
 
 
 @pytest.mark.parametrize("schema", SPREAD, ids=str)
-def test_distinct_items_are_exact_wherever_more_is_said_of_them(schema: dict[str, object]) -> None:
+def test_distinct_items_are_exact_with_further_item_keywords(schema: dict[str, object]) -> None:
     oracle = jsonschema_rs.validator_for(schema)
     arrays = [list(items) for length in range(6) for items in product(FEW, repeat=length)]
     texts = [written(items) for items in arrays if oracle.is_valid(items)]
@@ -159,7 +159,7 @@ IDENTITIES = [
 
 
 @pytest.mark.parametrize("schema", IDENTITIES, ids=str)
-def test_values_that_depend_on_their_places_are_not_counted(schema: dict[str, object]) -> None:
+def test_values_that_depend_on_their_index_are_not_counted(schema: dict[str, object]) -> None:
     with pytest.raises(LanguageError, match="not decided"):
         JsonSchema({**schema, "type": "array"}, property_order="any").automaton()
 
@@ -174,7 +174,7 @@ TOLD_APART = [
 
 
 @pytest.mark.parametrize("schema", TOLD_APART, ids=str)
-def test_distinct_items_within_items_that_are_told_apart_are_exact(
+def test_distinct_items_inside_distinguished_items_are_exact(
     schema: dict[str, object],
 ) -> None:
     schema = {**schema, "type": "array", "maxItems": 3}
@@ -190,7 +190,7 @@ def test_distinct_items_within_items_that_are_told_apart_are_exact(
             assert language.is_viable(text[:end]) == (text[:end] in ahead), text[:end]
 
 
-def test_other_places_may_say_what_is_counted() -> None:
+def test_other_subschemas_may_define_what_is_counted() -> None:
     schema = {"properties": {"a": BOOLS}, "allOf": [{"properties": {"a": {"minItems": 2}}}]}
     language = JsonSchema({**schema, "type": "object"}, property_order="any", max_whitespace=0)
     assert language.shortest('{"a":[t') == b'{"a":[true,false]}'
@@ -206,7 +206,7 @@ def test_other_places_may_say_what_is_counted() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_not_counted_is_refused(schema: dict[str, object]) -> None:
+def test_contains_with_uncountable_items_is_refused(schema: dict[str, object]) -> None:
     with pytest.raises(LanguageError, match="not decided"):
         JsonSchema({**schema, "type": "array"}, property_order="any").automaton()
 

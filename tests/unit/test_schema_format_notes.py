@@ -1,9 +1,9 @@
-"""What is told of formats that depend on a version, or have no limit."""
+"""Notes about formats that depend on a version or have no maximum length."""
 
 from formalm import JsonSchema
 
 
-def test_letters_of_host_names_are_told_with_their_version() -> None:
+def test_characters_of_host_names_are_reported_with_their_unicode_version() -> None:
     notes = JsonSchema({"format": "idn-hostname"}).notes
     assert [(note.place, note.effect) for note in notes] == [("#/format", "exact")]
     assert "Unicode 14" in notes[0].message

@@ -1,4 +1,4 @@
-"""Keywords that name a schema, its draft and its parts: told of or refused, never passed over."""
+"""Keywords that identify a schema, its draft and its parts are noted or refused, never ignored."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def told(schema: dict[str, object], **options: object) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("uri", ["https://a.example/meta", "other.json", ""])
-def test_an_unknown_draft_is_told(uri: str) -> None:
+def test_an_unknown_draft_is_reported(uri: str) -> None:
     message = f'"{uri}" names no draft that is known, and is read as draft 2020-12'
     assert told({"$schema": uri, "type": "null"}) == [("#/$schema", message)]
     inner = {"$schema": DRAFT7, "properties": {"a": {"$schema": uri}}}
@@ -46,7 +46,7 @@ def test_a_metaschema_that_was_passed_is_known() -> None:
         ("https://json-schema.org/draft/2020-12", "2020-12"),
     ],
 )
-def test_near_names_stand_for_a_draft(uri: str, draft: str) -> None:
+def test_similar_uris_name_a_draft(uri: str, draft: str) -> None:
     schema = {"$schema": uri, "type": "integer"}
     assert told(schema) == [("#/$schema", f'"{uri}" is read as draft {draft}')]
     assert JsonSchema(schema).matches("1.0") == (draft != "4")  # integers are so written there
@@ -76,7 +76,7 @@ def test_wrong_types_are_refused(schema: dict[str, object], place: str) -> None:
     assert f"(at {place})" in str(refused.value)
 
 
-def test_names_of_other_drafts_are_told() -> None:
+def test_keywords_of_other_drafts_are_noted() -> None:
     uri = "https://a.example/b"
     assert told({"$schema": DRAFT4, "$id": uri}) == [("#/$id", "$id says nothing in draft 4")]
     assert told({"$schema": DRAFT4, "$id": uri, "id": uri}) == []
@@ -89,7 +89,7 @@ def test_names_of_other_drafts_are_told() -> None:
 
 
 @pytest.mark.parametrize("edge", ["Minimum", "Maximum"])
-def test_bounds_of_the_other_draft_are_told(edge: str) -> None:
+def test_boolean_bounds_of_draft_4_are_noted(edge: str) -> None:
     keyword, bound = f"exclusive{edge}", edge.lower()
     place = f"#/{keyword}"
     for truth in (True, False):
@@ -105,7 +105,7 @@ def test_bounds_of_the_other_draft_are_told(edge: str) -> None:
     assert told({keyword: 3}) == told({"$schema": DRAFT7, keyword: 3, bound: 3}) == []
 
 
-def test_a_recursive_reference_has_a_place() -> None:
+def test_a_recursive_reference_has_a_location() -> None:
     for more, place in (({}, "#"), ({"$id": "https://a.example/b"}, "https://a.example/b#")):
         schema = {"$schema": DRAFT2019, **more, "$recursiveRef": "#"}
         with pytest.raises(LanguageError, match=rf"\(at {place}\)"):

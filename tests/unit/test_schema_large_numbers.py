@@ -1,4 +1,4 @@
-"""Numbers of schemas: far beyond what a processor counts in, and far to look for."""
+"""Numbers in schemas beyond 64 bits, and numbers that take a long search."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_far_numbers_are_found_without_trying_all(schema: dict[str, object], wri
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("numbers", ["plain", "any"])
 @pytest.mark.parametrize("unit", [3e60, 1e300, 2147483649, 9.99e20])
-def test_what_is_too_far_ends_in_a_limit(unit: float, numbers: str) -> None:
+def test_numbers_too_large_exceed_a_limit(unit: float, numbers: str) -> None:
     language = JsonSchema(
         {"type": "number", "multipleOf": unit}, property_order="any", number_format=numbers
     )

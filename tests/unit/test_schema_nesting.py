@@ -39,7 +39,7 @@ def nested(before: str, inner: str, after: str, levels: int) -> str:
     return before * levels + inner + after * levels
 
 
-def test_members_are_nested_deeper_than_readers_of_json_go() -> None:
+def test_members_may_nest_deeper_than_json_parsers_read() -> None:
     for levels in (63, 64, 150, 190):
         text = nested('{"type":"object","required":["é"],"properties":{"é":', "{}", "}}", levels)
         expected = nested('{"é":', "0", "}", levels).encode()
@@ -59,7 +59,9 @@ def test_members_are_nested_deeper_than_readers_of_json_go() -> None:
         ("[", "1", "]"),
     ],
 )
-def test_texts_end_in_a_limit(before: str, inner: str, after: str, levels: int) -> None:
+def test_schemas_nested_too_deeply_exceed_a_limit(
+    before: str, inner: str, after: str, levels: int
+) -> None:
     text = nested(before, inner, after, levels)
     if before == "[":
         text = f'{{"const":{text}}}'
@@ -100,7 +102,7 @@ def test_chains_of_references_end_in_a_limit(applied: Callable[[object], object]
         assert (found.what, found.allowed) == ("levels of nesting", 200)
 
 
-def test_the_longest_chain_counts_in_whatever_order_it_is_met() -> None:
+def test_the_longest_chain_counts_in_any_order_of_definitions() -> None:
     parts: dict[str, object] = {f"d{at}": {"$ref": f"#/$defs/d{at + 1}"} for at in range(150)}
     parts["d150"] = {"type": "null"}
     below = {"allOf": [{"$ref": "#/$defs/d0"}]}
@@ -111,7 +113,7 @@ def test_the_longest_chain_counts_in_whatever_order_it_is_met() -> None:
             JsonSchema({"allOf": order, "$defs": parts}).automaton()
 
 
-def test_mistakes_in_deep_texts_have_a_place() -> None:
+def test_mistakes_in_deeply_nested_schemas_have_a_location() -> None:
     text = nested('{"items":', "tru", "}", 200)
     with pytest.raises(LanguageError, match="no JSON") as refused:
         JsonSchema(text)

@@ -29,7 +29,7 @@ TEXT = '{"type": "string", "format": "date"}'
         ({"separators": (",", ":")}, {"separators": [",", 1]}),
     ],
 )
-def test_what_equals_options_that_were_taken_is_checked(
+def test_values_equal_to_accepted_options_are_type_checked(
     good: dict[str, Any], bad: dict[str, Any]
 ) -> None:
     for _ in range(2):
@@ -58,7 +58,7 @@ def test_resources_are_kept() -> None:
     assert again.matches("7")
 
 
-def test_mistakes_come_when_the_machine_is_built() -> None:
+def test_mistakes_are_reported_when_the_automaton_is_built() -> None:
     for text in ('{"$ref": "#/nowhere"}', '{"type": "text"}', '{"required": ["a"], "not": {}}'):
         schema = JsonSchema(text)
         with pytest.raises(LanguageError):

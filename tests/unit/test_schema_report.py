@@ -1,4 +1,4 @@
-"""What a report says of every path of a schema."""
+"""The report about every path of a schema."""
 
 import json
 
@@ -30,7 +30,7 @@ def subschemas(schema: object, place: str) -> set[str]:
     return found
 
 
-def test_every_path_is_told_of() -> None:
+def test_every_path_is_reported() -> None:
     schema = {
         "properties": {"a": {"$ref": "#/$defs/one"}, "b": {"not": {"type": "null"}}},
         "additionalProperties": {"items": {}},
@@ -45,13 +45,13 @@ def test_every_path_is_told_of() -> None:
     assert "paths" not in repr(report)
 
 
-def test_what_cannot_be_reached_is_not_told_of() -> None:
+def test_unreachable_paths_are_not_reported() -> None:
     schema = {"$defs": {"one": {"type": "string"}, "two": {}}, "items": {"$ref": "#/$defs/one"}}
     places = [path.place for path in JsonSchema(schema).paths]
     assert places == ["#", "#/$defs/one", "#/items"]
 
 
-def test_what_is_not_exact_is_told_with_its_reason() -> None:
+def test_inexact_keywords_are_reported_with_a_reason() -> None:
     language = JsonSchema(FLAGS, approximate=True)
     inexact = [path for path in language.paths if path.status != "exact"]
     assert [(path.place, path.status, path.effect) for path in inexact] == [
@@ -65,7 +65,7 @@ def test_what_is_not_exact_is_told_with_its_reason() -> None:
     assert "1 path of a schema is approximate" in str(report)
 
 
-def test_checks_tell_what_is_refused() -> None:
+def test_checks_report_refused_keywords() -> None:
     found = check_schema(JsonSchema(FLAGS))
     assert [path.place for path in found.paths if path.status == "refused"] == ["#/anyOf/1"]
     taken = check_schema(JsonSchema(FLAGS, approximate=True))
@@ -73,7 +73,7 @@ def test_checks_tell_what_is_refused() -> None:
     assert len(taken.paths) == len(found.paths) == 10
 
 
-def test_code_of_a_type_is_told_at_its_root() -> None:
+def test_validators_written_in_python_are_reported_at_the_root() -> None:
     from typing import Annotated
 
     from pydantic import AfterValidator
@@ -130,7 +130,7 @@ def test_alternatives_with_a_member_without_end_are_exact() -> None:
         (False, "#"),
     ],
 )
-def test_what_excludes_each_other_is_named(schema: dict[str, object] | bool, hint: str) -> None:
+def test_contradictory_keywords_are_named(schema: dict[str, object] | bool, hint: str) -> None:
     with pytest.raises(LanguageError, match="no instance") as caught:
         JsonSchema(schema).automaton()
     assert caught.value.hint == f"no value satisfies {hint}"

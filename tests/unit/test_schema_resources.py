@@ -19,7 +19,7 @@ def test_resources_without_a_draft_have_that_of_the_schema() -> None:
         )
 
 
-def test_what_was_not_passed_is_refused_where_it_is_needed() -> None:
+def test_a_missing_resource_is_refused_where_it_is_referenced() -> None:
     broken = {"$ref": "http://a/none.json#/x"}
     resources = {"http://a/broken.json": broken, "http://a/whole.json": {"const": 1}}
     assert JsonSchema({"$ref": "http://a/whole.json"}, resources=resources).matches("1")
@@ -36,6 +36,6 @@ def test_resources_are_a_dictionary(resources: object) -> None:
         JsonSchema({}, resources=resources)  # type: ignore[arg-type]
 
 
-def test_resources_are_named_by_texts() -> None:
+def test_resource_uris_must_be_strings() -> None:
     with pytest.raises(ArgumentError, match="keys of resources must be URIs, got 5"):
         JsonSchema({}, resources={5: {}})  # type: ignore[dict-item]

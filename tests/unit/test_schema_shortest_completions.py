@@ -1,4 +1,4 @@
-"""Short completions of schemas: found where much is owed, and nothing is used up by looking."""
+"""Shortest completions of schemas: found with many required properties, without using up limits."""
 
 import json
 import signal
@@ -42,7 +42,7 @@ KINDS = [
         ({"oneOf": KINDS}, '{"kind":"kind 0","text":0}'),
     ],
 )  # fmt: skip
-def test_what_is_owed_is_gone_to_directly(schema, written: str) -> None:
+def test_required_properties_are_completed_directly(schema, written: str) -> None:
     language = JsonSchema(schema)
     assert language.shortest().decode() == written
     for end in range(len(written)):
@@ -76,7 +76,7 @@ LETTERS = "abcdefghijklmn"
          '{"a":0,"b":[]}'),
     ],
 )  # fmt: skip
-def test_members_in_any_order_are_owed_together(schema, written: str) -> None:
+def test_required_properties_in_any_order_are_completed_together(schema, written: str) -> None:
     language = JsonSchema(schema, property_order="any")
     assert language.shortest().decode() == written
     for end in range(len(written)):
@@ -127,7 +127,7 @@ PATTERNED = {
          "", '{" ":0,"":0,"kind":0}'),
     ],
 )  # fmt: skip
-def test_names_of_patterns_are_not_gone_through(schema, begun: str, written: str) -> None:
+def test_names_of_patterns_are_not_enumerated(schema, begun: str, written: str) -> None:
     patterns = {**PATTERNED["patternProperties"], **schema.get("patternProperties", {})}
     language = JsonSchema(
         {**PATTERNED, **schema, "patternProperties": patterns}, property_order="any"
@@ -164,13 +164,13 @@ def test_names_that_must_be_long_are_all_written() -> None:
     [{"type": "object", "minProperties": 10**6}, {"type": "array", "minItems": 10**6}],
     ids=str,
 )
-def test_what_is_too_long_to_be_written_is_refused_at_once(schema) -> None:
+def test_completions_too_long_to_write_are_refused_at_once(schema) -> None:
     with pytest.raises(LimitError):
         JsonSchema(schema).shortest()
     assert JsonSchema({"type": "integer", "minimum": 10**50}).shortest() == b"1" + b"0" * 50
 
 
-def test_asking_again_and_again_uses_nothing_up() -> None:
+def test_repeated_queries_do_not_consume_limits() -> None:
     language = JsonSchema({"type": "array", "not": {"uniqueItems": True}}, approximate=True)
     for _ in range(300):
         assert language.shortest() == b"[0,0]"
@@ -210,7 +210,7 @@ def test_generations_are_finished_where_objects_are_open(language) -> None:
     ],
 )
 @pytest.mark.parametrize("order", ["schema", "any"])
-def test_escapes_that_are_begun_are_gone_on_with(schema, begun, written, order) -> None:
+def test_partial_escapes_are_completed(schema, begun, written, order) -> None:
     found = JsonSchema(schema, property_order=order, escapes="ascii").shortest(begun)
     assert found.decode() == written
 
@@ -331,7 +331,7 @@ def test_distinct_items_are_the_smallest_too(
         assert language.shortest(begun) == shorter
 
 
-def test_places_without_a_shortest_completion_are_told_of() -> None:
+def test_states_without_a_shortest_completion_are_reported() -> None:
     item = {"type": "string", "pattern": "^(ab|ba|c)*$"}
     many = {"type": "array", "uniqueItems": True, "minItems": 400, "items": item}
     language = JsonSchema({"anyOf": [{"type": "integer"}, many]})

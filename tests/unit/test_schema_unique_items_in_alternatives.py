@@ -1,4 +1,4 @@
-"""Distinct items within alternatives and in arrays of few places, by all arrays there are."""
+"""Distinct items inside alternatives and in short arrays, against all arrays."""
 
 import json
 from itertools import product
@@ -57,7 +57,7 @@ EXACT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_distinct_items_are_exact_where_that_is_plain(name: str) -> None:
+def test_distinct_items_are_exact_where_values_obviously_suffice(name: str) -> None:
     schema = EXACT[name]
     language = JsonSchema(schema, property_order="any", max_whitespace=0)
     judge = jsonschema_rs.validator_for(schema)
@@ -89,6 +89,6 @@ def test_distinct_items_are_exact_where_that_is_plain(name: str) -> None:
                    {"const": [1]}]},
     ],
 )  # fmt: skip
-def test_items_that_may_run_out_are_not_called_exact(schema: dict[str, Any]) -> None:
+def test_distinct_items_that_may_run_out_are_not_reported_as_exact(schema: dict[str, Any]) -> None:
     with pytest.raises(LanguageError, match="not decided"):
         JsonSchema(schema, property_order="any", max_whitespace=0).automaton()

@@ -1,4 +1,4 @@
-"""What is no schema is refused, what is ignored is told of, and meta-schemas are known."""
+"""Invalid schemas are refused, ignored keywords are noted, and meta-schemas are known."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("draft", DRAFTS)
 @pytest.mark.parametrize("keyword", KEYWORDS)
-def test_a_value_of_a_wrong_type_is_refused_even_where_it_says_nothing(
+def test_a_keyword_value_of_a_wrong_type_is_refused_even_without_effect(
     draft: int, keyword: str
 ) -> None:
     for value, place in product(WRONG, ("root", "below", "unused")):
@@ -134,7 +134,7 @@ def test_counts_need_no_array_to_be_refused() -> None:
 
 @pytest.mark.parametrize("draft", DRAFTS)
 @pytest.mark.parametrize("keyword", DESCRIBING)
-def test_what_only_describes_is_ignored_with_a_note(draft: int, keyword: str) -> None:
+def test_annotations_are_ignored_with_a_note(draft: int, keyword: str) -> None:
     for value in (None, 1, [1], {"type": "integer"}, "a", True):
         if type(value) is type(DESCRIBING[keyword]):
             continue
@@ -169,7 +169,7 @@ PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
         ({"whatever": {"anyOf": [{"type": "null"}]}}, "#/whatever"),
     ],
 )
-def test_what_carries_a_schema_is_told_of(schema: Any, place: str) -> None:
+def test_objects_that_wrap_a_schema_are_noted(schema: Any, place: str) -> None:
     found = JsonSchema(schema).notes
     assert found
     assert place in found[0].message + found[0].place
@@ -186,7 +186,7 @@ def test_what_carries_a_schema_is_told_of(schema: Any, place: str) -> None:
         ({"type": "custom", "format": "a", "x": [PLACE]}, "#/x/0"),
     ],
 )
-def test_what_carries_a_schema_and_has_a_type_is_refused_with_its_place(
+def test_typed_objects_that_wrap_a_schema_are_refused_with_their_location(
     schema: Any, place: str
 ) -> None:
     with pytest.raises(LanguageError, match="there is no type") as caught:
@@ -202,7 +202,7 @@ def test_what_carries_a_schema_and_has_a_type_is_refused_with_its_place(
         *("regexp", "instanceof", "extends", "disallow", "uniqueItemProperties"),
     ],
 )
-def test_keywords_of_other_languages_are_told_of(keyword: str) -> None:
+def test_keywords_of_other_schema_languages_are_noted(keyword: str) -> None:
     for value in ({"a": {"b": True}}, ["a"], "a", True):
         assert list(notes({"items": {keyword: value}})) == [f"#/items/{keyword}"]
 

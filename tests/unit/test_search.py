@@ -35,7 +35,7 @@ def test_prefix_and_complete() -> None:
     assert listed(language, event="complete", tolerance=0) == [("b", 0.04), ("ab", 0.036)]
 
 
-def test_hits_say_what_they_are() -> None:
+def test_hits_describe_their_string_and_tokens() -> None:
     hit = next(search(MODEL, ["ab"], tolerance=0))
     assert (hit.text, hit.data, hit.rank, hit.token_ids) == ("ab", b"ab", 1, (2,))
     assert hit.tokenizations == 2
@@ -59,7 +59,7 @@ def test_an_infinite_language_is_listed_for_ever() -> None:
         assert [next(endless).text for _ in range(3)] == ["", "a", "aa"]
 
 
-def test_given_is_taken_for_granted() -> None:
+def test_given_has_probability_one() -> None:
     hits = list(search(MODEL, Regex("ab? [ab]"), given="ab ", tolerance=0))
     assert [(hit.text, hit.completion, hit.given) for hit in hits] == [
         ("ab a", "a", "ab "),
@@ -76,7 +76,7 @@ def test_given_must_begin_a_member() -> None:
     assert caught.value.span == (1, 2)
 
 
-def test_the_prompt_stands_outside() -> None:
+def test_the_prompt_is_not_part_of_the_language() -> None:
     seen = []
 
     def logits(prefixes: list) -> list:
@@ -101,7 +101,7 @@ def test_max_tokens() -> None:
     assert listed([""], max_tokens=0) == [("", 1.0)]
 
 
-def test_limits_say_that_they_stopped_it() -> None:
+def test_limits_are_reported_in_the_status() -> None:
     for unique in ("strings", "tokens"):
         hits = search(MODEL, Regex("[ab]*"), limits=Limits(hits=3), unique=unique)
         assert len(list(hits)) == 3
@@ -120,7 +120,7 @@ def test_limits_say_that_they_stopped_it() -> None:
         assert next(hits, None) is None
 
 
-def test_a_full_context_is_told() -> None:
+def test_a_full_context_is_reported() -> None:
     short = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.1, 0.1, 0.2], context_length=1)
     for unique in ("strings", "tokens"):
         hits = search(short, Regex("a{3}|a{2}"), unique=unique)

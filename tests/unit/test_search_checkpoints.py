@@ -82,7 +82,7 @@ def test_a_resumed_search_is_a_whole_one(
 
 
 @pytest.mark.parametrize("unique", ["tokens", "strings"])
-def test_limits_and_interruptions_can_be_gone_on_from(tmp_path: Path, unique: str) -> None:
+def test_a_search_resumes_after_limits_and_interruptions(tmp_path: Path, unique: str) -> None:
     language = Regex("[ab]*")
     whole = list(islice(search(MODEL, language, unique=unique), 60))
     found, path = [], None
@@ -115,7 +115,7 @@ def test_limits_and_interruptions_can_be_gone_on_from(tmp_path: Path, unique: st
     ]
 
 
-def test_what_was_let_go_is_asked_for_again() -> None:
+def test_evicted_answers_are_computed_again() -> None:
     def strings(budget: int | None) -> list:
         session = Session(MODEL)
         query = Query(Regex("[ab ]{1,3}"))
@@ -133,7 +133,7 @@ def test_what_was_let_go_is_asked_for_again() -> None:
     assert strings(1) == strings(None)
 
 
-def test_canary_is_gone_on_from(tmp_path: Path) -> None:
+def test_a_search_of_the_canary_resumes_from_a_file(tmp_path: Path) -> None:
     query = Query(Regex("The (man|woman|doctor)( was)?"), given="The", tokenization="canonical")
     whole = list(search(canary(), query))
     first = search(canary(), query)
@@ -215,7 +215,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unique", ["tokens", "strings"])
 @pytest.mark.parametrize("failing", [1, 2, 5])
-def test_a_search_goes_on_after_an_error(unique: str, failing: int) -> None:
+def test_a_search_continues_after_an_error(unique: str, failing: int) -> None:
     language = Regex("[ab ]{1,3}")
     whole = [(hit.text, hit.token_ids) for hit in search(MODEL, language, unique=unique)]
     calls = 0
@@ -317,7 +317,7 @@ def test_the_target_of_a_link_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()])
-def test_nothing_stays_of_a_file_that_was_not_written(
+def test_a_failed_write_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     path = tmp_path / "search"
@@ -335,7 +335,7 @@ def test_nothing_stays_of_a_file_that_was_not_written(
 
 
 @pytest.mark.parametrize("path", [5, None, 1.5, b"x", "", "a\0b"])
-def test_paths_that_are_none(path: object) -> None:
+def test_invalid_paths_are_refused(path: object) -> None:
     with pytest.raises(ArgumentError, match="path"):
         search(MODEL, QUERIES[0]).save(path)
     if path is not None:

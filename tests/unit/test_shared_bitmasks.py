@@ -1,4 +1,4 @@
-"""Masks as arrays that are not copied: right at every position, shared, never written to."""
+"""Masks as shared, read-only arrays, equal to the mask at every position."""
 
 import random
 import warnings
@@ -58,7 +58,7 @@ def walked(constraint: Constraint, seed: int) -> int:
 @pytest.mark.parametrize(
     "language", [LISTS, Regex("[[]([0-9]+,)*[]]"), JsonSchema({"items": {"type": "string"}})]
 )
-def test_it_is_the_mask_at_every_position(
+def test_shared_bitmasks_equal_the_mask_at_every_position(
     language: Language, memory_limit_bytes: int | None
 ) -> None:
     constraint = Constraint(language, VOCABULARY, memory_limit_bytes=memory_limit_bytes)
@@ -68,7 +68,7 @@ def test_it_is_the_mask_at_every_position(
 @pytest.mark.parametrize("memory_limit_bytes", [None, 20_000, 2_000])
 @pytest.mark.parametrize("end_token_ids", [[], [2047]])
 @pytest.mark.parametrize("language", [JSON, PYTHON, JsonSchema({})], ids=["json", "python", "any"])
-def test_masks_that_are_much_alike_are_told_apart(
+def test_similar_masks_are_distinguished(
     language: Language, end_token_ids: list[int], memory_limit_bytes: int | None
 ) -> None:
     # Tokens enough that masks are kept as what differs from others.
@@ -121,7 +121,7 @@ def test_after_the_end_nothing_is_allowed() -> None:
     assert not matcher.bitmask().any()
 
 
-def test_what_a_key_forgets_is_asked_of_the_position() -> None:
+def test_tokens_that_a_mask_class_leaves_open_are_rechecked() -> None:
     # Whether the token is allowed depends on an item that masks of other places do not look at.
     tokens = [*(bytes([byte]) for byte in range(32, 127)), b'","a"]', b'","","', b'"a","']
     vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
@@ -156,7 +156,7 @@ def test_it_cannot_be_written_to() -> None:
     assert np.flatnonzero(logits == 0).tolist() == [0, len(TOKENS)]
 
 
-def test_what_is_done_to_one_array_is_not_seen_in_the_next() -> None:
+def test_changes_of_one_array_do_not_reach_the_next() -> None:
     matcher = Constraint(LISTS, VOCABULARY, width=100).matcher()
     for name, value in (("shape", (1, -1)), ("dtype", np.uint8), ("dtype", ">i4")):
         mask = matcher.bitmask()
@@ -209,7 +209,9 @@ def test_its_memory_is_bounded_and_counted() -> None:
 
 
 @pytest.mark.parametrize("memory_limit_bytes", [40_000, 400_000, 4_000_000, None])
-def test_arrays_and_what_finds_them_keep_to_their_share(memory_limit_bytes: int | None) -> None:
+def test_arrays_and_their_index_stay_within_their_memory_share(
+    memory_limit_bytes: int | None,
+) -> None:
     # Masks that take more than their arrays: lists of few hundred tokens of a small vocabulary.
     characters = [chr(0x4E00 + at) for at in range(1000)]
     vocabulary = Vocabulary.from_tokens([one.encode() for one in characters])

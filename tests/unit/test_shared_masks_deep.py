@@ -1,4 +1,4 @@
-"""Masks deep in a text: what is remembered of places that look alike must hold for all of them."""
+"""Masks in deeply nested input: cached masks hold for every state that shares them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_masks_along_nested_texts_allow_what_can_be_read(name: str) -> None:
+def test_masks_in_nested_input_allow_exactly_the_readable_tokens(name: str) -> None:
     language, text = TEXTS[name]
     assert isinstance(language, Grammar)
     tokens = [bytes([byte]) for byte in range(256)] + [piece.encode() for piece in PIECES]

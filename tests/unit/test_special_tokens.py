@@ -108,7 +108,7 @@ def test_names_are_those_of_the_vocabulary() -> None:
             SpecialToken(name)  # type: ignore[arg-type]
 
 
-def test_what_has_no_meaning_is_refused() -> None:
+def test_meaningless_special_tokens_are_refused() -> None:
     with pytest.raises(LanguageError, match="FE"):
         Constraint(CALL | StringLiteral(b"\xfe"), VOCABULARY)
     with pytest.raises(LanguageError, match="cannot be reversed"):
@@ -153,7 +153,7 @@ def test_set_operations() -> None:
     ) == 2
 
 
-def test_structures_are_taken_apart() -> None:
+def test_structures_are_parsed_into_sections() -> None:
     language = CASES[0]
     data = b"<|call|> is text " + CALL.data + b"12" + DONE.data + b"and <xab"
     assert language.matches(data)
@@ -183,7 +183,7 @@ def test_structures_are_taken_apart() -> None:
         Structure([Section(CALL, Regex("a")), Section(("x", CALL), Regex("a"))])
 
 
-def test_marks_as_text_are_told_of_the_value() -> None:
+def test_a_marker_given_as_a_string_gets_a_hint_to_special_token() -> None:
     language = Structure([Section("<|call|>", Regex("a"))])
     with pytest.raises(LanguageError) as caught:
         Constraint(language, VOCABULARY)
@@ -237,7 +237,7 @@ def test_generations(number: int, finish: bool) -> None:
     assert found
 
 
-def test_stops_are_texts() -> None:
+def test_stop_values_are_strings() -> None:
     language = CALL + Regex("[a-d]*") + DONE + Regex("[a-d]*")
     for seed in range(8):
         made = generate(

@@ -1,4 +1,4 @@
-"""Structures: free text with sections, taken apart by parsers that know nothing of ours."""
+"""Structures: free text with sections, parsed by independent parsers."""
 
 import pickle
 from collections.abc import Iterator
@@ -114,7 +114,7 @@ def test_members_and_pieces_are_those_of_the_definition(case: dict[str, Any], ki
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_viable_texts_are_those_that_a_member_begins_with(case: dict[str, Any]) -> None:
+def test_viable_strings_are_the_prefixes_of_members(case: dict[str, Any]) -> None:
     """Members need at most five more letters in all these cases, where there are any."""
     structure = built(case, "grammar")
     begun = {
@@ -173,7 +173,7 @@ def test_values_are_those_of_the_sections() -> None:
     assert structure.value(text.encode()) == structure.value(text)
 
 
-def test_a_section_given_twice_is_one_way_to_read() -> None:
+def test_duplicate_sections_do_not_add_parses() -> None:
     section = Section("<a>", Regex("x+"), "</a>")
     twice = Structure([section, section])
     assert twice.pieces("<a>xx</a>") == Structure([section]).pieces("<a>xx</a>")
@@ -191,7 +191,7 @@ def test_copies_and_names() -> None:
     assert first != Structure(first.sections, minimum=1)
 
 
-def test_marks_with_special_tokens_in_them_are_refused() -> None:
+def test_markers_that_contain_special_tokens_are_refused() -> None:
     plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     added = [{"id": 4, "content": "<tool>", "special": True, **plain}]
     model = {"type": "BPE", "vocab": {"<": 0, "tool>": 1, "a": 2, "Ċ": 3}, "merges": []}
@@ -210,7 +210,7 @@ def test_marks_with_special_tokens_in_them_are_refused() -> None:
     assert matcher.allowed_token_ids().tolist() == [2]
 
 
-def test_what_cannot_be_meant_is_refused() -> None:
+def test_contradictory_structures_are_refused() -> None:
     part = Section("<a>", StringLiteral("x"))
     with pytest.raises(LanguageError, match="occurs in the trigger"):
         Structure([part, Section("<a>b", StringLiteral("x"))])

@@ -33,7 +33,7 @@ def test_masses_are_compared_for_all_that_is_known() -> None:
         _ = assert_mass(AB_MODEL, ["a", "b"], event="complete") > 0.2
 
 
-def test_what_straddles_the_line_is_inconclusive() -> None:
+def test_intervals_that_contain_the_threshold_are_inconclusive() -> None:
     some = Limits(forwards=2)
     with pytest.raises(Inconclusive, match="stopped by forwards"):
         _ = assert_mass(AB_MODEL, Regex("(a|b)*"), event="complete", limits=some) < 0.9
@@ -181,7 +181,7 @@ def test_a_failure_shows_the_test_and_the_message_and_nothing_from_inside(tmp_pa
     assert "formalm/drivers" in whole
 
 
-def test_what_is_open_is_no_failure_that_was_expected(tmp_path: Path) -> None:
+def test_an_inconclusive_test_is_not_an_expected_failure(tmp_path: Path) -> None:
     expected = "import pytest\n@pytest.mark.xfail\n" + claiming("open")
     done = session(tmp_path, [claiming("passes"), expected])
     assert "1 passed, 1 inconclusive" in done.stdout

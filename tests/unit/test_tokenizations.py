@@ -77,7 +77,7 @@ def test_counts_are_exact_however_large() -> None:
     assert second == (0, 0) + (1,) * 1499
 
 
-def test_what_has_none_and_what_is_refused() -> None:
+def test_strings_without_tokenizations_and_refused_arguments() -> None:
     vocabulary = canary().vocabulary
     broken = vocabulary.tokenizations(b"a\xff")
     assert (broken.canonical, broken.count) == (None, 1)

@@ -206,7 +206,7 @@ def test_formats_that_do_not_show_their_parts_are_refused() -> None:
         CallFormat("{name}({arguments})", "<", separator="")
 
 
-def test_tools_that_are_none_are_refused() -> None:
+def test_objects_that_are_not_tools_are_refused() -> None:
     format = FORMATS["function"]
     for tools in ({}, [], "time", 3, [int, 3], [test_copies_are_equal.__name__]):
         with pytest.raises(ArgumentError):
@@ -222,9 +222,7 @@ def test_tools_that_are_none_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["tagged", "listed", "sections", "function"])
 @pytest.mark.parametrize("counts", [(0, None), (0, 1), (2, None), (1, 3), (3, 3)])
-def test_a_required_tool_is_called_whatever_else_is(
-    name: str, counts: tuple[int, int | None]
-) -> None:
+def test_a_required_tool_is_always_called(name: str, counts: tuple[int, int | None]) -> None:
     from itertools import product
 
     zone = '{"zone": "UTC"}'

@@ -13,6 +13,7 @@ import pydantic
 import pytest
 
 from formalm import Constraint, JsonSchema, PythonType, TypeScript, Vocabulary
+from tests.support.case_ids import describe
 from tests.support.python_types import TYPES
 
 TYPESCRIPT = [
@@ -102,7 +103,7 @@ def test_there_are_enough() -> None:
     assert len(TYPES) + len(TYPESCRIPT) >= 60
 
 
-@pytest.mark.parametrize(("type_", "unchanged"), TYPES, ids=[str(row[0]) for row in TYPES])
+@pytest.mark.parametrize(("type_", "unchanged"), TYPES, ids=[describe(row[0]) for row in TYPES])
 def test_python_types(type_: Any, unchanged: bool) -> None:
     # A walk that avoids exponents does not come back from a number that needs one.
     language = PythonType(type_, number_format="plain")

@@ -1,4 +1,4 @@
-"""Values of Python types: what their JSON is, and what has none."""
+"""Values of Python types: their JSON, and values without any."""
 
 import base64
 import enum
@@ -23,7 +23,7 @@ class Tagged(enum.Enum):
 @pytest.mark.parametrize(
     "type_", [Literal[b"x"], Literal["a", b"\xff"], list[Tagged], Literal[Tagged.number]]
 )
-def test_values_that_no_json_is_read_as_are_refused(type_: object) -> None:
+def test_values_without_a_json_form_are_refused(type_: object) -> None:
     with pytest.raises(ArgumentError, match="no JSON is read as"):
         PythonType(type_)
 
@@ -54,7 +54,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         PythonType(list[pydantic.EmailStr])
 
 
-def test_bounds_of_doubles_stand_where_no_others_do() -> None:
+def test_bounds_of_doubles_apply_where_no_others_are_given() -> None:
     def decimals(**asked: object) -> PythonType:
         return PythonType(Annotated[Decimal, pydantic.Field(**asked)])  # type: ignore[arg-type]
 

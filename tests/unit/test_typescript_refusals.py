@@ -1,4 +1,4 @@
-"""What is no TypeScript, what is not supported, and what would take too long: with its place."""
+"""TypeScript that is invalid, unsupported or too expensive is refused with its location."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_refusals(source: str, message: str) -> None:
     assert message in str(refused.value)
 
 
-def test_refusals_have_places() -> None:
+def test_refusals_have_locations() -> None:
     source = "interface A {\n  b: {\n    c: Nowhere\n  }\n}"
     with pytest.raises(LanguageError) as refused:
         TypeScript(source)

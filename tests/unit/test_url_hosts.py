@@ -166,7 +166,7 @@ def test_long_labels_are_as_long_as_pydantic_takes_them() -> None:
         assert is_member(host) == takes(host), (count, len(host))
 
 
-def test_what_is_begun_can_be_ended() -> None:
+def test_every_viable_prefix_can_be_completed() -> None:
     """No walk of allowed characters comes to a dead end."""
     draw = random.Random(6)
     letters = "ab19xn-._=tda@:/"

@@ -46,7 +46,7 @@ END = "<|endoftext|>"
         ({"generation_config": {}, "config": {"eos_token_id": 0}}, (0,), "config.json"),
     ],
 )  # fmt: skip
-def test_where_the_ends_come_from(
+def test_sources_of_end_tokens(
     files: dict[str, Any], ends: tuple[int, ...], source: str, tmp_path: Path
 ) -> None:
     path = folder(tmp_path / "model", **files)
@@ -95,7 +95,7 @@ def test_folders_that_contradict_themselves(files: dict[str, Any], tmp_path: Pat
         Vocabulary.from_pretrained(folder(tmp_path / "model", **files))
 
 
-def test_folders_that_are_none(tmp_path: Path) -> None:
+def test_invalid_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="nothing is downloaded"):
         Vocabulary.from_pretrained("gpt2")
     with pytest.raises(VocabularyError, match="neither"):

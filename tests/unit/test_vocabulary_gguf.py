@@ -142,7 +142,7 @@ def test_contradictions(
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1 << 40) + bytes(9), "text of"),
     ],
 )
-def test_headers_that_are_none(
+def test_invalid_headers_are_refused(
     data: bytes, match: str, gguf: Callable[[bytes], Vocabulary]
 ) -> None:
     with pytest.raises(VocabularyError, match=match):

@@ -90,7 +90,7 @@ def test_copies_are_the_same(name: str, tmp_path: Path) -> None:
             bare.encode("a")
 
 
-def test_the_ends_of_objects() -> None:
+def test_end_tokens_of_tokenizer_objects() -> None:
     assert tiktoken().end_token_ids == (310,)
     assert tiktoken().special_tokens == {"<|endoftext|>": 310, "<|x|>": 305}
     assert any("no token has" in note for note in tiktoken().notes)
@@ -131,7 +131,7 @@ def test_every_change_of_a_saved_file_is_noticed(tmp_path: Path) -> None:
         assert loaded == vocabulary
 
 
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
     vocabulary = Vocabulary.from_tokens([b"a"])
     for path in (tmp_path / "no" / "folder" / "x", tmp_path, "a\0b"):
         with pytest.raises(VocabularyError, match="cannot write"):
@@ -166,7 +166,7 @@ WRONG_ENDS: list[Any] = [[True], True, 1.5, object(), [None], [10**6], -1, ["zz 
 
 
 @pytest.mark.parametrize("ends", [*WRONG_ENDS, {"a": 1}])
-def test_wrong_ends(ends: Any) -> None:
+def test_wrong_end_tokens_are_refused(ends: Any) -> None:
     with pytest.raises(VocabularyError):
         Vocabulary.from_tokens([b"a", b"b", None], ends)
     with pytest.raises(VocabularyError):
@@ -185,7 +185,7 @@ def test_numpy_counts_too() -> None:
 @pytest.mark.parametrize(
     "thing", [None, 5, "gpt2", b"{}", {"model": {}}, Path("x"), object(), [b"a"], Vocabulary, len]
 )
-def test_what_is_no_tokenizer_object(thing: Any) -> None:
+def test_objects_that_are_not_tokenizers_are_refused(thing: Any) -> None:
     with pytest.raises(ArgumentError):
         Vocabulary.from_tokenizer(thing)
 

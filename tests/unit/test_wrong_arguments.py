@@ -109,7 +109,7 @@ def test_one_matcher_twice(matcher: Matcher) -> None:
 
 
 @pytest.mark.parametrize("texts", [None, 5, [["a"]], [5], [None], ["a", {}]])
-def test_choices_of_what_is_no_text(texts: Any) -> None:
+def test_choices_of_values_that_are_not_strings(texts: Any) -> None:
     with pytest.raises(LanguageError):
         Choice(texts)
 

@@ -28,8 +28,8 @@ pub enum Lexing {
 ///
 /// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
 /// let automaton = GrammarAutomaton::new(&grammar, Default::default())?;
-/// assert!(automaton.is_completed(automaton.start(), b"((42))")?);
-/// assert!(!automaton.is_completed(automaton.start(), b"((42)")?);
+/// assert!(automaton.accepts_from(automaton.start(), b"((42))")?);
+/// assert!(!automaton.accepts_from(automaton.start(), b"((42)")?);
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```
 #[derive(Clone, Debug)]

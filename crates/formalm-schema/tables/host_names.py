@@ -1,9 +1,9 @@
 """Writes the character tables for checking host names (IDNA).
 
 The characters of IDNA 2008 are derived from Unicode's data as RFC 5892 says, from Python's
-``unicodedata``. Those of UTS #46, which URLs have, are what ``pydantic-core`` accepts. Properties of
-both come from ``unicodedata2``, of the version of Unicode that ``pydantic-core`` has; joining types,
-which it lacks, come from the ``idna`` package.
+``unicodedata``. Those of UTS #46, which URLs have, are what ``pydantic-core`` accepts. Properties
+of both come from ``unicodedata2``, of the version of Unicode that ``pydantic-core`` has. Joining
+types, which it lacks, come from the ``idna`` package.
 Run as ``python host_names.py > ../src/formats/idna/tables.txt``, with Python 3.11 (Unicode 14),
 ``unicodedata2`` 15.1 and Pydantic 2.14. It takes two minutes.
 """
@@ -119,10 +119,8 @@ def write_compositions(codes: set[int]) -> None:
     for second in seconds & codes:
         for first in firsts & codes:
             pair = chr(first) + chr(second)
-            if (
-                not unicodedata2.combining(chr(first))
-                and unicodedata2.normalize("NFC", pair) != pair
-            ):
+            composed = unicodedata2.normalize("NFC", pair)
+            if not unicodedata2.combining(chr(first)) and composed != pair:
                 starters[second].add(first)
     for second, found in sorted(starters.items()):
         write(f"compose:{second:x}", found)

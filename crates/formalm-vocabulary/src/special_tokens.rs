@@ -7,8 +7,8 @@ use crate::{Error, Vocabulary};
 
 impl Vocabulary {
     /// Returns the vocabulary for a language that contains the special tokens `names`. They are
-    /// spelled as [`special_bytes`]. Every other token with the byte [`SPECIAL`], which no valid
-    /// UTF-8 contains, loses its bytes and is never allowed.
+    /// spelled as [`special_token_bytes`] says. Every other token with the byte [`SPECIAL_BYTE`],
+    /// which no valid UTF-8 contains, loses its bytes and is never allowed.
     ///
     /// # Errors
     ///

@@ -160,7 +160,8 @@ impl LexicalTables {
         Ok(())
     }
 
-    /// Returns `true` if some byte below a node can follow a lexeme with leftover state `left`.
+    /// Returns `true` if some byte below a node can follow a lexeme that ends with the
+    /// negative threads `left`.
     fn may_follow(
         &mut self,
         lexemes: &impl LexicalMachine,

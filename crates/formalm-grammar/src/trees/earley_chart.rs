@@ -6,7 +6,7 @@
 //! which makes right-recursive lists linear.
 //!
 //! References: J. Earley, "An efficient context-free parsing algorithm" (1970); E. Scott,
-//! "SPPF-style parsing from Earley recognisers" (2008).
+//! "SPPF-style parsing" from Earley charts, ENTCS 203(2), 53-67 (2008).
 
 use std::collections::hash_map::Entry;
 

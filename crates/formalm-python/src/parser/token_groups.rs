@@ -109,7 +109,7 @@ impl TokenGroups {
         }
     }
 
-    /// See [`formalm_automata::Keys::is_abandoned`].
+    /// See [`formalm_automata::MaskClasses::is_abandoned`].
     pub(super) fn is_abandoned(&self) -> bool {
         self.found.is_abandoned()
     }

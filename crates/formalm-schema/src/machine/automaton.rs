@@ -47,14 +47,14 @@ impl SchemaSource {
 ///
 /// ```
 /// use formalm_automata::Machine;
-/// use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
+/// use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton};
 ///
 /// let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
-/// let options = Options::default();
-/// let automaton = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
+/// let options = JsonSchemaOptions::default();
+/// let automaton = SchemaAutomaton::new(&schema, &[], options, JsonSchemaLimits::default())?;
 /// let state = automaton.walk(automaton.start(), b"[1,2]")?.expect("a viable prefix");
 /// assert!(automaton.is_accepting(state));
-/// assert_eq!(automaton.shortest(automaton.start())?, b"[1]");
+/// assert_eq!(automaton.shortest_completion(automaton.start())?, b"[1]");
 /// assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```

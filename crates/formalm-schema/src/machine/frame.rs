@@ -46,7 +46,7 @@ pub(crate) struct NextNamesId(pub(crate) u32);
 
 /// The outstanding obligation of a value.
 ///
-/// `formulas[0]` must hold. The others are queries of the parent, one for each node of `asked`.
+/// `formulas[0]` must hold. The others are queries of the parent, one for each node of `queries`.
 /// `goal` is a formula over these verdicts: it holds of the combinations with which the input can
 /// still be completed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
