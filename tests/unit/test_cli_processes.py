@@ -255,7 +255,7 @@ BREAKS = {
 )
 def test_what_nobody_expected_is_one_line_and_a_code_of_its_own(folder: Path, name: str) -> None:
     broken = (
-        "import formalm.cli.options as o, formalm.suites as s, formalm.languages as l\n"
+        "import formalm.cli.shared_options as o, formalm.suites as s, formalm.languages as l\n"
         f"def fails(*_, **__):\n    {BREAKS[name]}\n"
         "o.chosen_model = s.builtin_names = l.Regex.__init__ = fails\n"
         "import formalm.cli.grammar as g, formalm.cli.schema as c\n"

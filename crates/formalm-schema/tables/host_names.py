@@ -119,7 +119,10 @@ def write_compositions(codes: set[int]) -> None:
     for second in seconds & codes:
         for first in firsts & codes:
             pair = chr(first) + chr(second)
-            if not unicodedata2.combining(chr(first)) and unicodedata2.normalize("NFC", pair) != pair:
+            if (
+                not unicodedata2.combining(chr(first))
+                and unicodedata2.normalize("NFC", pair) != pair
+            ):
                 starters[second].add(first)
     for second, found in sorted(starters.items()):
         write(f"compose:{second:x}", found)

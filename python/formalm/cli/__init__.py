@@ -33,7 +33,7 @@ def _run() -> int:
     """The exit code of the command that was given."""
     try:
         from formalm.cli.app import app
-        from formalm.cli.outcome import CLOSED_PIPE, INTERNAL, INTERRUPTED, tell_internal
+        from formalm.cli.exit_status import CLOSED_PIPE, INTERNAL, INTERRUPTED, tell_internal
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130
@@ -118,12 +118,12 @@ def _open_streams() -> None:
 
 
 def _abandon(number: int) -> None:
-    from formalm.cli.outcome import abandon_output
+    from formalm.cli.exit_status import abandon_output
 
     abandon_output(number)
 
 
 def _complain(text: str) -> None:
-    from formalm.cli.output import remark
+    from formalm.cli.terminal_output import remark
 
     remark(text)

@@ -9,19 +9,19 @@ import typer
 from formalm.cli.automaton import automaton
 from formalm.cli.distortion import distortion
 from formalm.cli.doctor import doctor
+from formalm.cli.exit_status import want_traceback
 from formalm.cli.generate import generate
 from formalm.cli.grammar import grammar
 from formalm.cli.mask import mask
 from formalm.cli.mass import mass
-from formalm.cli.options import CommandGroup, Traceback, register
-from formalm.cli.outcome import want_traceback
-from formalm.cli.output import say
 from formalm.cli.plan import plan
 from formalm.cli.sample import sample
 from formalm.cli.schema import schema
 from formalm.cli.score import score
 from formalm.cli.search import search
+from formalm.cli.shared_options import CommandGroup, Traceback, register
 from formalm.cli.suite import suite
+from formalm.cli.terminal_output import say
 from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
-from formalm.cli.outcome import NOTHING, print_json, reported
-from formalm.cli.output import say, write_data
+from formalm.cli.exit_status import NOTHING, print_json, reported
+from formalm.cli.shared_options import Json, LanguageOptions, VocabularyOptions
+from formalm.cli.terminal_output import say, write_data
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:

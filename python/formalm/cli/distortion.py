@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import say
-from formalm.cli.queries import LimitOptions, QueryOptions
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import LimitOptions, QueryOptions
+from formalm.cli.shared_options import Json, one_of
+from formalm.cli.terminal_output import say
 
 __all__ = ["distortion"]
 

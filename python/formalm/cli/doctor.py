@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import typer
 
-from formalm.cli.options import Json
-from formalm.cli.outcome import ERROR, print_json, reported
-from formalm.cli.output import say
+from formalm.cli.exit_status import ERROR, print_json, reported
+from formalm.cli.shared_options import Json
+from formalm.cli.terminal_output import say
 
 __all__ = ["doctor"]
 

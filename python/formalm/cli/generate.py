@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from formalm.automata.texts import shown_bytes
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, LanguageOptions, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import is_terminal, remark, say, write_data
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.shared_options import Json, LanguageOptions, one_of
+from formalm.cli.terminal_output import is_terminal, remark, say, write_data
 
 if TYPE_CHECKING:
     from formalm.drivers import Generation

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from formalm.cli.exit_status import print_json, reported
 from formalm.cli.grammar_report import as_data, as_text
 from formalm.cli.language_files import read_grammar, read_indentation
-from formalm.cli.options import CommandGroup, Json, one_of, register
-from formalm.cli.outcome import print_json, reported
-from formalm.cli.output import say, write_data
+from formalm.cli.shared_options import CommandGroup, Json, one_of, register
+from formalm.cli.terminal_output import say, write_data
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:

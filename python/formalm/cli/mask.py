@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.automata.texts import shown_text
-from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
-from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
-from formalm.cli.output import remark, say
+from formalm.cli.exit_status import NOTHING, checked_bytes, print_json, reported
+from formalm.cli.shared_options import Json, LanguageOptions, VocabularyOptions
+from formalm.cli.terminal_output import remark, say
 from formalm.errors import ArgumentError, FormalmError, LanguageError, TokenError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from formalm.cli.options import Json, VocabularyOptions
-from formalm.cli.outcome import print_json, reported
-from formalm.cli.output import say
-from formalm.cli.queries import QueryOptions
+from formalm.cli.exit_status import print_json, reported
+from formalm.cli.query_options import QueryOptions
+from formalm.cli.shared_options import Json, VocabularyOptions
+from formalm.cli.terminal_output import say
 
 __all__ = ["plan"]
 

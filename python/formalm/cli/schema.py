@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from formalm.cli.exit_status import NOTHING, print_json, reported
 from formalm.cli.language_files import read_schema
-from formalm.cli.options import CommandGroup, Json, one_of, register
-from formalm.cli.outcome import NOTHING, print_json, reported
-from formalm.cli.output import say, write_data
+from formalm.cli.shared_options import CommandGroup, Json, one_of, register
+from formalm.cli.terminal_output import say, write_data
 
 if TYPE_CHECKING:
     from formalm.languages import JsonSchema

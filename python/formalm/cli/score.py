@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, print_json, reported
-from formalm.cli.output import remark, write_data
-from formalm.cli.queries import read_query
-from formalm.cli.records import RecordOptions
+from formalm.cli.exit_status import INTERRUPTED, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import read_query
+from formalm.cli.record_options import RecordOptions
+from formalm.cli.shared_options import Json, one_of
+from formalm.cli.terminal_output import remark, write_data
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from formalm.automata.texts import shown_bytes
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import Progress, remark, write_data
-from formalm.cli.queries import LimitOptions, QueryOptions
-from formalm.cli.records import RecordOptions, writable
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import LimitOptions, QueryOptions
+from formalm.cli.record_options import RecordOptions, writable
+from formalm.cli.shared_options import Json, one_of
+from formalm.cli.terminal_output import Progress, remark, write_data
 
 if TYPE_CHECKING:
     from formalm.drivers import Hit, Search

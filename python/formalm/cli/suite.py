@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import CommandGroup, Json, register
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.exit_status import print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.shared_options import CommandGroup, Json, register
 from formalm.cli.suite_reports import compare, report
 from formalm.errors import ArgumentError, SuiteError
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.exit_status import print_json, reported
+from formalm.cli.shared_options import Json, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

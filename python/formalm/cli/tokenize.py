@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.cli.automaton import shown_tokens
-from formalm.cli.options import Json, VocabularyOptions
-from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
-from formalm.cli.output import say
+from formalm.cli.exit_status import NOTHING, checked_bytes, print_json, reported
+from formalm.cli.shared_options import Json, VocabularyOptions
+from formalm.cli.terminal_output import say
 from formalm.errors import ArgumentError, VocabularyError
 
 if TYPE_CHECKING:

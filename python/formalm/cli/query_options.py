@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from formalm.cli.options import LanguageOptions, one_of
+from formalm.cli.shared_options import LanguageOptions, one_of
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_h
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from formalm.cli.exit_status import want_traceback
 from formalm.cli.language_files import read_grammar, read_schema
-from formalm.cli.outcome import want_traceback
 from formalm.errors import ArgumentError, ModelError, VocabularyError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from formalm.cli import options
+from formalm.cli import shared_options
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class ModelOptions:
                 option = name.replace("_", "-")
                 raise ArgumentError(
                     f"--{option} is about a server's model, and --model is"
-                    f" {options.shown_name(self.model)!r}"
+                    f" {shared_options.shown_name(self.model)!r}"
                 )
-        return options.chosen_model(self.model)
+        return shared_options.chosen_model(self.model)
 
     def _served(self) -> LanguageModel:
         from formalm.models.http import HttpModel
@@ -81,4 +81,4 @@ class ModelOptions:
             "api_key": os.environ.get(API_KEY),
         }
         given = {name: value for name, value in chosen.items() if value is not None}
-        return HttpModel(self.model, options.tokenizer_vocabulary(self.tokenizer), **given)
+        return HttpModel(self.model, shared_options.tokenizer_vocabulary(self.tokenizer), **given)

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from formalm.cli.output import print_json, remark
+from formalm.cli.terminal_output import print_json, remark
 from formalm.errors import ArgumentError, FormalmError
 
 __all__ = [
