@@ -1,4 +1,4 @@
-"""The commands, put together. What a command needs is imported when it runs."""
+"""The Typer application. Commands import their drivers when they run, so that help is fast."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]
 
-# One line a paragraph: the lines are kept as they are.
+# One line per paragraph: Typer keeps line breaks.
 HELP = (
-    "Formal languages for language models.\n\n"
-    "Exit codes: 0 done, 1 an error of the input or of writing, 2 wrong usage or a wrong value of"
-    " an option, 3 nothing found or decided, a text cut short or a relation that does not hold,"
-    " 70 an internal error, 130 interrupted (what was found until then is printed), 141 nobody"
-    " reads the output. Those of `formalm suite` are in its own help."
+    "Formal languages for language models: constrained generation and exact model queries.\n\n"
+    "Exit codes: 0 success, 1 an input or output error, 2 a usage error, 3 a negative or incomplete"
+    " result (nothing found, undecided, cut short, a relation that does not hold), 70 an internal"
+    " error, 130 interrupted (results so far are printed), 141 closed pipe. `formalm suite` has"
+    " exit codes of its own."
 )
 
 app = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -60,12 +60,12 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
     traceback: Traceback = False,
 ) -> None:
-    """Read the options in front of the command."""
+    """Read the options before the command."""
     want_traceback(traceback)
 
 

@@ -17,11 +17,11 @@ __all__ = ["plan"]
 def plan(
     query: QueryOptions,
     vocabulary: VocabularyOptions,
-    state_limit: Annotated[int, typer.Option(help="Most states to count.")] = 100_000,
-    edge_limit: Annotated[int, typer.Option(help="Most edges over tokens.")] = 5_000_000,
+    state_limit: Annotated[int, typer.Option(help="Maximum states of the automaton.")] = 100_000,
+    edge_limit: Annotated[int, typer.Option(help="Maximum edges over tokens.")] = 5_000_000,
     json: Json = False,
 ) -> None:
-    """Explain a query without a model: members, states, encodings, cost."""
+    """Explain a query before running it: members, automaton size, tokenizations, cost."""
     with reported(json):
         from formalm.query import plan as explained
 
