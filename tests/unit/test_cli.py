@@ -170,8 +170,8 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
         ("search", "-r", "a", "--seconds", "nan"),
         ("search", "-r", "a", "--event", "never"),
         ("search", "-r", "a", "--tolerance", "2"),
-        ("search", "-r", "a", "--beam", "0", "--unique", "tokens"),
-        ("search", "-r", "a", "--beam", "2"),
+        ("search", "-r", "a", "--beams", "0", "--unique", "tokens"),
+        ("search", "-r", "a", "--beams", "2"),
         ("search", "-r", "a", "--save", "/no such folder/x"),
         ("search", "-r", "a", "--jsonl", "/no such folder/x"),
         ("search", "-r", "a", "--resume", "/no such folder/x"),
@@ -430,3 +430,82 @@ def test_plan_and_query_files(tmp_path: Path) -> None:
     assert run("plan").exit_code == exit_status.USAGE
     assert run("plan", "-q", str(tmp_path / "none.toml")).exit_code == exit_status.USAGE
     assert run("plan", "-r", "a", "--state-limit", "0").exit_code == exit_status.USAGE
+
+
+def test_an_option_with_fixed_values_has_those_of_the_library() -> None:
+    from typing import get_args
+
+    from formalm import sampling
+    from formalm.cli import sample, search
+    from formalm.drivers import samples
+
+    assert set(get_args(sample.Target)) == set(get_args(samples.Target))
+    assert sampling.sample is not None
+    assert set(get_args(search.Unique)) == {"strings", "tokens"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "-r", "a", "--event", "never"], "--event must be one of "),
+        (["search", "-r", "a", "--hits", "x"], "/-n must be "),
+        (["search", "-r", "a", "--no-such"], "no such option: --no-such"),
+        (["mass", "-r", "a"], "--event is required; complete: the output is a member and ends;"),
+        (["search"], "a query or a language is required; give --query, --regex"),
+        (["generate", "-l", "a", "--dialect", "ecma"], "--dialect requires --regex"),
+    ],
+    ids=["choice", "number", "unknown option", "event", "no language", "dialect"],
+)
+def test_a_usage_error_names_the_option_and_what_it_must_be(
+    arguments: list[str], message: str
+) -> None:
+    done = run(*arguments)
+    assert done.exit_code == exit_status.USAGE
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    (described,) = objects(run(*arguments, "--json").stdout)
+    assert described["error"]["kind"] == "ArgumentError"
+
+
+def test_a_number_agrees_with_its_noun() -> None:
+    assert "exhausted: 1 hit, " in run("search", "-r", "a").stderr
+    assert "exhausted: 2 hits, " in run("search", "-r", "a|b").stderr
+    assert "1 forward)" in run("mass", "-r", "a", "--event", "token_prefix").stdout
+    assert "done: 1 draw, " in run("sample", "-r", "a", "--event", "complete").stderr
+
+
+def test_mass_gives_its_cost_once_as_json() -> None:
+    (found,) = objects(run("mass", "-r", "a", "--event", "complete", "--json").stdout)
+    assert "cost" not in found
+    assert found["forwards"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "header"),
+    [
+        (["search", "-r", "a"], ["rank", "logprob", "text"]),
+        (["sample", "-r", "a", "--event", "complete"], ["logprob", "log", "weight", "text"]),
+        (["score", "a"], ["logprob", "all", "tokenizations", "text"]),
+        (["tokenize", "a"], ["id", "token"]),
+        (["mask", "-r", "a"], ["id", "token"]),
+    ],
+    ids=lambda each: each[0],
+)
+def test_a_header_on_standard_error_names_the_columns(
+    arguments: list[str], header: list[str]
+) -> None:
+    done = run(*arguments)
+    assert done.stderr.splitlines()[0].split() == header
+    assert "logprob" not in done.stdout
+    assert "logprob" not in " ".join(run(*arguments, "--json").stderr.split())
+
+
+def test_a_dash_reads_standard_input() -> None:
+    def piped(*arguments: str):
+        return typer_testing.CliRunner().invoke(app, list(arguments), input="ab\n")
+
+    assert [each["id"] for each in objects(piped("tokenize", "-", "--json").stdout)] == [0, 1]
+    (shown,) = objects(piped("mask", "-", "-r", "abb", "--json").stdout)
+    assert shown["after"] == "ab"
+    (made,) = objects(piped("generate", "-", "-r", "b", "--json").stdout)
+    assert made["prompt_token_ids"] == [0, 1]

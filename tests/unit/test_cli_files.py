@@ -106,7 +106,7 @@ def test_scores_of_a_query_file(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_model")
 def test_beams() -> None:
     asked = ("search", "-r", "[ab]{3}", "--unique", "tokens", "--json")
-    *hits, facts = objects(run(*asked, "--beam", "1").stdout)
+    *hits, facts = objects(run(*asked, "--beams", "1").stdout)
     assert facts["truncated_by"] == "beam"
     *every, facts = objects(run(*asked, "-n", "99").stdout)
     assert facts["truncated_by"] is None

@@ -216,9 +216,13 @@ def _compare(language: Language, other: Language, asked: str, state_limit: int, 
     elif holds:
         say("equivalent" if relation == "equivalence" else "a subset")
     else:
-        where = "the language, not of the regex" if within else "the regex, not of the language"
+        where = (
+            "is in the language, but does not match the regex"
+            if within
+            else "matches the regex, but is not in the language"
+        )
         what = "not equivalent" if relation == "equivalence" else "not a subset"
-        say(f"{what}: {witness!r} is a member of {where}")
+        say(f"{what}: {witness!r} {where}")
     if not holds:
         raise typer.Exit(NOTHING)
 

@@ -52,7 +52,7 @@ def check(
 ) -> None:
     """Check a schema: exactness, unsatisfiable parts, first bytes, examples.
 
-    Exit code 3: the schema is not enforced exactly, so JsonSchema refuses it unless approximate=True.
+    Exit code 3: the schema cannot be enforced exactly; JsonSchema needs approximate=True.
     """
     with reported(json):
         from formalm.languages.schema_check import check_schema

@@ -28,8 +28,8 @@ FILE_CONTENTS, SHARE = "Contents of the suite", "Part of the suite"
 # One line per paragraph: Typer keeps line breaks.
 HELP = (
     "Evaluate models with suites of questions.\n\n"
-    "Exit codes: 0 all assertions hold, 1 an assertion fails, 2 an error, 3 inconclusive (the bounds"
-    " do not decide, or items are unanswered), 130 interrupted (answers so far are kept)."
+    "Exit codes: 0 all assertions hold, 1 an assertion fails, 2 an error, 3 inconclusive (the"
+    " bounds do not decide, or items are unanswered), 130 interrupted (answers so far are kept)."
 )
 
 suite = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True)
