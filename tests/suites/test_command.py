@@ -126,7 +126,8 @@ def test_json_has_every_number(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [(["--shard", "3/2"], "shard"), (["--shard", "one"], "--shard must be I/N"),
-     (["--limit", "0"], ""), (["--identity", "x"], "identity"), (["--model", "nowhere"], "nowhere")],
+     (["--limit", "0"], ""), (["--identity", "x"], "identity"),
+     (["--model", "nowhere"], "nowhere")],
 )  # fmt: skip
 def test_wrong_options_are_errors(options, said, file: Path, tmp_path: Path) -> None:
     code, out, err = ask("run", file, tmp_path / "run", *options)

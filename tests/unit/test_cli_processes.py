@@ -396,7 +396,7 @@ def test_help_names_values_in_words_and_groups_options() -> None:
         assert f"─ {panel} " in text
     for choices in (
         "One of python, python-3.11, python-3.14, ecma or rust.",
-        "[token_prefix|complete]",
+        "[complete|token_prefix]",
         "[strings|tokens]",
     ):
         assert choices in " ".join(text.replace("│", " ").split())
