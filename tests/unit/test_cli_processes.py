@@ -475,12 +475,12 @@ def test_progress_never_shares_a_line_with_a_result() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_suite_shows_one_bar_on_a_terminal_and_a_line_an_item_in_a_log(tmp_path: Path) -> None:
-    (tmp_path / "two.toml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "two.toml").write_text(SUITE.replace("é∀", "words"), encoding="utf-8")
     command = ["suite", "run", str(tmp_path / "two.toml")]
     written = on_a_terminal([*command, str(tmp_path / "shown")])
     lines, states = shown_on_screen(written)
     assert any(state.startswith("[####################] 2/2") for state in states)
-    assert [line for line in lines if line] == ["pass: two.é∀, 2/2 items"]
+    assert [line for line in lines if line] == ["pass: two.words, 2/2 items"]
     done = subprocess.run(
         [sys.executable, "-m", "formalm", *command, str(tmp_path / "logged")],
         capture_output=True,

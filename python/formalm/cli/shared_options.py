@@ -363,7 +363,8 @@ def _option(name: str, annotation: Any, panel: str | None) -> Any:
                 given.metavar = _metavar(kind)
         found.append(given)
     if values:
-        choices: Any = Enum("Values", {value: value for value in values}, type=str)
+        make: Any = Enum  # mypy wants the members of an enum to be literals
+        choices = make("Values", {value: value for value in values}, type=str)
         kind = Union[choices, None] if type(None) in get_args(kind) else choices
     return Annotated.__class_getitem__((kind, *found))  # type: ignore[attr-defined]
 
