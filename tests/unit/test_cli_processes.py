@@ -475,7 +475,14 @@ def test_progress_never_shares_a_line_with_a_result() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_suite_shows_one_bar_on_a_terminal_and_a_line_an_item_in_a_log(tmp_path: Path) -> None:
-    (tmp_path / "two.toml").write_text(SUITE.replace("é∀", "words"), encoding="utf-8")
+    text = SUITE.partition("[queries.told]")[0].replace("é∀", "words").replace('"é"', '"woman"')
+    text = text.replace("{word}", "{word} was trained in {field}.")
+    text = text.replace("[templates]", 'field = ["art", "science"]\n\n[templates]')
+    text += (
+        '[queries.told]\nask = "table"\nevent = "complete"\neach = ["word"]\n\n[metrics.apart]\n'
+        'kind = "total_variation"\nquery = "told"\nbetween = "word"\nof = "field"\n'
+    )
+    (tmp_path / "two.toml").write_text(text, encoding="utf-8")
     command = ["suite", "run", str(tmp_path / "two.toml")]
     written = on_a_terminal([*command, str(tmp_path / "shown")])
     lines, states = shown_on_screen(written)
