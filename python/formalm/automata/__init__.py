@@ -1,4 +1,4 @@
-"""Languages and constraints written out: every state, every edge, every member in order."""
+"""Minimal automata of languages and constraints: states, edges, counts, ranking, sampling."""
 
 from formalm.automata.automaton import Automaton
 from formalm.automata.tokens import TokenAutomaton

@@ -1,4 +1,4 @@
-"""A regular language written out: states and edges over bytes."""
+"""The :class:`Automaton` class: the minimal deterministic automaton of a language, over bytes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,19 @@ PAIR_LIMIT = 1_000_000
 class Automaton(View):
     r"""The minimal deterministic automaton of a language, over bytes, without a dead state.
 
-    Made by :meth:`Language.to_automaton`. States are numbered breadth first from 0, the start,
-    bytes ascending, so that equal languages have the very same automaton: ``==`` and ``hash`` say
-    whether two *languages* are equal, however they were written. Immutable, picklable, shared
-    freely between threads.
+    Created by :meth:`Language.to_automaton`. States are numbered breadth first from 0, the start,
+    with bytes ascending, so equal languages have identical automata: ``==`` and ``hash`` compare
+    *languages*, however they were written. Immutable, picklable, shared freely between threads.
 
-    Members are handed out as ``str``; one that is not UTF-8 (only :class:`StringLiteral` of bytes
-    makes such) as ``bytes``. Lengths count characters, and members come by length and then in order
-    of code points, which is that of their bytes. ``unit="bytes"`` counts bytes instead; it is the
-    only unit for languages with members that are not UTF-8, for which the other is a
-    :class:`LanguageError`. Iterating goes through all members in this order, lazily; ``in`` asks
-    for membership, and ``len`` is the number of *states*.
+    Members are ``str``, or ``bytes`` if they are not UTF-8 (only possible with
+    :class:`StringLiteral` of bytes). Lengths count characters, and members are ordered by length,
+    then by code points, which is also the order of their bytes. ``unit="bytes"`` counts bytes
+    instead. It is required for languages with members that are not UTF-8; the default unit then
+    raises a :class:`LanguageError`. Iteration lists all members in this order, lazily. ``in`` tests
+    membership, and ``len`` is the number of *states*.
 
-    Counts are exact integers of any size. What takes memory has the keyword
-    ``memory_limit_bytes``, 256 MiB unless you say otherwise; more than that is a
-    :class:`LimitError`. Long work can be interrupted by Ctrl-C.
+    Counts are exact integers of any size. Methods that need memory take ``memory_limit_bytes``, 256
+    MiB by default, and raise a :class:`LimitError` beyond it. Ctrl-C interrupts long computations.
 
     Examples
     --------
@@ -69,7 +67,7 @@ class Automaton(View):
         return self.core.range_count
 
     def edges(self) -> npt.NDArray[np.uint32]:
-        """All edges, by source and then by byte.
+        """Returns all edges, sorted by source, then by byte.
 
         Returns
         -------
@@ -79,7 +77,7 @@ class Automaton(View):
         return self.core.ranges()
 
     def step(self, state: int, byte: int) -> int | None:
-        """The state after ``byte``; None if no member goes on so."""
+        """Returns the state after ``byte``; None if no member continues this way."""
         if checked_integer("state", state) >= self.state_count:
             raise ArgumentError(
                 f"state must be below the number of states ({self.state_count}), got {state}"
@@ -89,12 +87,12 @@ class Automaton(View):
         return self.core.after(state, byte)
 
     def matches(self, text: str | bytes) -> bool:
-        """Whether the whole of ``text`` is a member."""
+        """Returns whether the whole of ``text`` is a member."""
         data = text_bytes(text)
         return data is not None and self.core.accepts(data)
 
     def shortest(self, *, unit: Unit = "characters") -> str | bytes | None:
-        """The shortest, then smallest, member; None if there is none."""
+        """Returns the shortest, then smallest, member; None if there is none."""
         found = self.core.shortest(counts_characters(unit))
         return None if found is None else as_text(found)
 
@@ -106,12 +104,12 @@ class Automaton(View):
         unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> int:
-        """How many members there are: of a length, of at most a length, or altogether.
+        """Returns the number of members: of one length, of at most a length, or in total.
 
         Raises
         ------
         ArgumentError
-            If there are infinitely many and neither bound is given.
+            If there are infinitely many and no bound is given.
         LanguageError
             If characters are counted and some member is not UTF-8.
         LimitError
@@ -122,25 +120,25 @@ class Automaton(View):
     def counts(
         self, max_length: int, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> list[int]:
-        """How many members there are of each length, from 0 to ``max_length``."""
+        """Returns the number of members of each length, from 0 to ``max_length``."""
         return self._numbering(unit, memory_limit_bytes).counts(max_length)
 
     def nth(
         self, index: int, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> str | bytes:
-        """The member with number ``index``, from 0, by length and then from the smallest.
+        """Returns the member with index ``index``, from 0, by length, then from the smallest.
 
         Raises
         ------
         ArgumentError
-            If there are not so many members.
+            If there are fewer members.
         """
         return as_text(self._numbering(unit, memory_limit_bytes).nth(index))
 
     def rank(
         self, text: str | bytes, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> int:
-        """The number of a member: ``nth(rank(text)) == text``.
+        """Returns the index of a member: ``nth(rank(text)) == text``.
 
         Raises
         ------
@@ -151,7 +149,7 @@ class Automaton(View):
         numbering = self._numbering(unit, memory_limit_bytes)
         if data is None or not self.core.accepts(data):
             raise ArgumentError(f"{text!r} is not a member, so it has no rank")
-        # A member that is not UTF-8 has a length in bytes only; the core refuses the other.
+        # A member that is not UTF-8 has only a length in bytes; the core refuses characters.
         length = len(data.decode(errors="replace")) if numbering.characters else len(data)
         return numbering.rank(data, length)
 
@@ -163,7 +161,7 @@ class Automaton(View):
         unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> Iterator[str | bytes]:
-        """Members by length and then from the smallest, lazily: all, or those of some lengths."""
+        """Yields members by length, then from the smallest: all, or those of some lengths."""
         numbering = self._numbering(unit, memory_limit_bytes)
         return map(as_text, numbering.members(length, max_length))
 
@@ -177,14 +175,14 @@ class Automaton(View):
         unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> list[str | bytes]:
-        """``n`` members, independent and uniform: each member is exactly as likely as any other.
+        """Returns ``n`` independent, uniform draws: every member is equally likely.
 
         Parameters
         ----------
         n
-            How many; a member may come more than once.
+            Number of draws; a member may occur more than once.
         seed
-            Equal seeds give equal samples, and the first three of ten are the same as three; None
+            Equal seeds give equal samples, and the first three of ten draws equal three draws. None
             draws differently each time.
         length, max_length
             The members to draw from: of one length, or of at most a length. An infinite language
@@ -207,11 +205,11 @@ class Automaton(View):
         return [as_text(member) for member in numbering.sample(n, seed, length, max_length)]
 
     def equivalent(self, other: Automaton) -> bool:
-        """Whether both have the same members; the same as ``==``."""
+        """Returns whether both have the same members, like ``==``."""
         return self.core == _checked(other).core
 
     def is_subset(self, other: Automaton, *, state_limit: int = PAIR_LIMIT) -> bool:
-        """Whether every member is a member of ``other``."""
+        """Returns whether every member is a member of ``other``."""
         limit = checked_integer("state_limit", state_limit, least=1)
         graph = _checked(other).core
         found = self.core.difference(graph, inclusion=True, characters=False, pair_limit=limit)
@@ -225,15 +223,15 @@ class Automaton(View):
         unit: Unit = "characters",
         state_limit: int = PAIR_LIMIT,
     ) -> str | bytes | None:
-        """The shortest, then smallest, text that refutes a relation; None if it holds.
+        """Returns the shortest, then smallest, string that refutes a relation; None if it holds.
 
         Parameters
         ----------
         relation
-            ``"equivalence"``: a text in exactly one of the two. ``"inclusion"``: a text in this
+            ``"equivalence"``: a string in exactly one of the two. ``"inclusion"``: a string in this
             one and not in ``other``.
         unit, state_limit
-            What a length counts, and the most pairs of states to look at.
+            The unit of length, and the maximum number of pairs of states to visit.
 
         Examples
         --------
@@ -252,17 +250,17 @@ class Automaton(View):
         return None if found is None else as_text(found)
 
     def to_bytes(self) -> bytes:
-        """The automaton in a compact form of its own, which :meth:`from_bytes` reads."""
+        """Returns the automaton in a compact format, for :meth:`from_bytes`."""
         return self.core.save()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Automaton:
-        """Read what :meth:`to_bytes` wrote; everything is checked, nothing executed.
+        """Reads the result of :meth:`to_bytes`; everything is checked, nothing is executed.
 
         Raises
         ------
         ArgumentError
-            If ``data`` is anything else.
+            For any other data.
         """
         if not isinstance(data, bytes):
             raise ArgumentError(

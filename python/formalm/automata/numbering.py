@@ -1,4 +1,4 @@
-"""Members by number: counts, the n-th, its rank, uniform samples. For bytes and for tokens."""
+"""Ranking of the members of an automaton: counts, n-th member, rank, uniform samples."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MOST_LENGTHS = 10_000_000
 
 @dataclass(frozen=True)
 class Span:
-    """Which members are meant: of one length, of at most a length, or all of them."""
+    """A selection of members: of one length, of at most a length, or all."""
 
     kind: str
     length: int = 0
 
     @classmethod
     def of(cls, exact: int | None, most: int | None, names: tuple[str, str]) -> Span:
-        """The span of two arguments that exclude each other."""
+        """Returns the span of two arguments that exclude each other."""
         if exact is not None and most is not None:
             raise ArgumentError(f"{names[0]} and {names[1]} cannot both be given")
         if exact is not None:
@@ -40,18 +40,18 @@ class Span:
 
 @dataclass(frozen=True)
 class Numbering:
-    """The members of a graph in order of length, then from the smallest.
+    """The members of a graph by length, then from the smallest.
 
     Attributes
     ----------
     core
         The graph.
     characters
-        Whether lengths are in characters; else in labels.
+        Whether lengths count characters; otherwise labels.
     names
-        The arguments that bound lengths, for messages.
+        The names of the arguments that bound lengths, for messages.
     memory_limit_bytes
-        Most memory for counts and tables.
+        Maximum memory for counts and tables.
     """
 
     core: _core.Graph
@@ -63,7 +63,7 @@ class Numbering:
         checked_integer("memory_limit_bytes", self.memory_limit_bytes, least=1)
 
     def count(self, exact: int | None, most: int | None) -> int:
-        """How many members a span has."""
+        """Returns the number of members in a span."""
         span = Span.of(exact, most, self.names)
         if span.kind == "any":
             total = self.core.total(self.memory_limit_bytes)
@@ -72,7 +72,7 @@ class Numbering:
         return self.core.count(span.length, at_most, self.characters, self.memory_limit_bytes)
 
     def counts(self, most: int) -> list[int]:
-        """How many members there are of each length up to ``most``."""
+        """Returns the number of members of each length up to ``most``."""
         checked_integer(self.names[1], most)
         if most >= _MOST_LENGTHS:
             raise LimitError("lengths", most + 1, _MOST_LENGTHS)
@@ -80,7 +80,7 @@ class Numbering:
         return known + [0] * (most + 1 - len(known))
 
     def nth(self, index: int) -> Any:
-        """The member with a number."""
+        """Returns the member with an index."""
         if type(index) is not int:
             raise ArgumentError(f"index must be an integer, got {type(index).__name__}")
         if index < 0:
@@ -96,7 +96,7 @@ class Numbering:
         return self.core.unrank([number], "exactly", length, self.characters, limit)[0]
 
     def rank(self, member: Any, length: int) -> int:
-        """The number of a member of known length."""
+        """Returns the index of a member of known length."""
         limit = self.memory_limit_bytes
         number = self.core.rank(member, length, self.characters, limit)
         if number is None:
@@ -106,12 +106,12 @@ class Numbering:
         return number + self.core.count(length - 1, True, self.characters, limit)
 
     def sample(self, n: int, seed: int | None, exact: int | None, most: int | None) -> list[Any]:
-        """``n`` members of a span, each drawn uniformly and independently of the others."""
+        """Returns ``n`` members of a span, drawn uniformly and independently."""
         n = checked_integer("n", n)
         if seed is not None and (type(seed) is not int or seed < 0):
             raise ArgumentError(f"seed must be a non-negative integer or None, got {seed!r}")
         span = Span.of(exact, most, self.names)
-        # All of a finite language have numbers that need no lengths.
+        # The members of a finite language have indexes without a length bound.
         characters = self.characters and span.kind != "any"
         asked = (span.kind, span.length, characters, self.memory_limit_bytes)
         total = self._finite(self.core.span_total(*asked))
@@ -124,7 +124,7 @@ class Numbering:
         return self.core.unrank([random.randrange(total) for _ in range(n)], *asked)
 
     def members(self, exact: int | None, most: int | None) -> Iterator[Any]:
-        """The members of a span in order."""
+        """Yields the members of a span in order."""
         span = Span.of(exact, most, self.names)
         first = span.length if span.kind == "exactly" else 0
         last = None if span.kind == "any" else span.length

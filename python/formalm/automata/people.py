@@ -1,4 +1,4 @@
-"""Labels of edges for people: what is drawn, not what is computed with."""
+"""Edge labels of automata for drawings: merged byte ranges and token lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ranges = Sequence[tuple[int, int]]
 def edges_for_people(
     ranges: npt.NDArray[np.uint32], label: Callable[[Ranges], str]
 ) -> Iterator[tuple[int, str, int]]:
-    """One edge for each pair of states, with all its labels; by source, then by target.
+    """Returns one edge per pair of states, with all its labels, sorted by source, then by target.
 
     ``ranges`` has rows of source, first label, last label, target.
     """
@@ -37,7 +37,7 @@ def edges_for_people(
 
 
 def byte_labels(ranges: Ranges) -> str:
-    r"""Bytes and ranges of bytes, such as ``0-9``, ``a b x-z``, ``⎵`` or ``\x80-\xBF``."""
+    r"""Formats bytes and ranges of bytes, such as ``0-9``, ``a b x-z``, ``⎵`` or ``\x80-\xBF``."""
     parts = []
     for low, high in ranges:
         first, last = _byte(low), _byte(high)
@@ -49,7 +49,7 @@ def byte_labels(ranges: Ranges) -> str:
 
 
 def token_labels(ranges: Ranges, vocabulary: Vocabulary) -> str:
-    """The first few tokens, and how many more there are."""
+    """Formats the first few tokens, and the number of the others."""
     count = sum(high - low + 1 for low, high in ranges)
     ids = (token_id for low, high in ranges for token_id in range(low, high + 1))
     named = [_token(vocabulary.token_bytes(next(ids))) for _ in range(min(count, _NAMED_TOKENS))]

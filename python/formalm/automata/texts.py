@@ -1,4 +1,4 @@
-"""Texts as bytes and back, and the checks that arguments of this room share."""
+"""Conversion between strings and bytes, display of members, and shared checks of arguments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = [
     "text_bytes",
 ]
 
-#: What lengths count.
+#: Units of length.
 Unit = Literal["characters", "bytes"]
 
-#: How two languages are compared.
+#: Relations of two languages.
 Relation = Literal["equivalence", "inclusion"]
 
-#: The byte on both sides of the name of a special token.
+#: The byte before and after the name of a special token.
 SPECIAL = b"\xfe"
 
 JOINERS = "\u200c\u200d"
@@ -37,7 +37,7 @@ JOINERS = "\u200c\u200d"
 
 
 def text_bytes(text: str | bytes) -> bytes | None:
-    """UTF-8 bytes of a text; None if it has none, as a lone surrogate does not."""
+    """Returns the UTF-8 bytes of a string; None if it has none because of a lone surrogate."""
     if isinstance(text, bytes):
         return text
     if not isinstance(text, str):
@@ -49,7 +49,7 @@ def text_bytes(text: str | bytes) -> bytes | None:
 
 
 def as_text(data: bytes) -> str | bytes:
-    """A member as users read it: a str where it is UTF-8, else its bytes."""
+    """Returns a member as a str if it is UTF-8, otherwise as bytes."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -57,30 +57,30 @@ def as_text(data: bytes) -> str | bytes:
 
 
 def shown_bytes(data: bytes) -> bytes:
-    """Bytes in which special tokens are only their names."""
+    """Returns bytes in which special tokens are only their names."""
     if SPECIAL not in data:
         return data
     pieces = data.split(SPECIAL)
-    # Names stand between a first and a second byte; one that has none is left as it is.
+    # A name lies between two such bytes; an unpaired byte is left unchanged.
     odd = len(pieces) % 2 == 0
     shown = b"".join(pieces[: -1 if odd else len(pieces)])
     return shown + SPECIAL + pieces[-1] if odd else shown
 
 
 def shown_text(data: bytes) -> str:
-    """The text to show: special tokens as their names, bytes that are not UTF-8 as U+FFFD."""
+    """Returns the text to display: special tokens as names, invalid UTF-8 as U+FFFD."""
     return shown_bytes(data).decode(errors="replace")
 
 
 def escaped(text: str, *, keep: str = "") -> str:
-    r"""The text with control characters as escapes, so that a terminal only shows them.
+    r"""Returns the text with control characters as escapes, which is safe to print on a terminal.
 
     Parameters
     ----------
     text
         Any text.
     keep
-        Control characters that stay: line ends and tabs of a text that is shown alone.
+        Control characters to keep, such as line breaks and tabs of a text that is printed alone.
 
     Examples
     --------
@@ -105,9 +105,9 @@ def _escape(character: str) -> str:
 
 
 def checked_integer(name: str, value: object, least: int = 0) -> int:
-    """``value`` as an integer from ``least`` on that the core can count with."""
+    """Returns ``value`` as an integer of at least ``least`` that the core can represent."""
     try:
-        # A truth value is an index too, but hardly meant as one.
+        # A bool is an index too, but hardly meant as one.
         number = index(value) if not isinstance(value, bool) else None  # type: ignore[arg-type]
     except TypeError:
         number = None
@@ -119,7 +119,7 @@ def checked_integer(name: str, value: object, least: int = 0) -> int:
 
 
 def checked_seconds(name: str, value: object) -> float | None:
-    """``value`` as a number of seconds that is positive, or None."""
+    """Returns ``value`` as a positive number of seconds, or None."""
     if value is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -128,25 +128,25 @@ def checked_seconds(name: str, value: object) -> float | None:
         raise ArgumentError(
             f"{name} must be a positive number of seconds or None, got {value!r}", hint=hint
         )
-    # No deadline is nearer than the clock can tell.
+    # A deadline cannot be shorter than the resolution of the clock.
     return max(float(value), 1e-9)  # type: ignore[arg-type]
 
 
 def shown(number: int) -> str:
-    """A number in a message; Python refuses to write very long ones."""
+    """Returns a number for a message; Python refuses to print very long ones."""
     sign = "-" if number < 0 else ""
     return str(number) if number.bit_length() < 256 else f"{sign}2^{number.bit_length() - 1} or so"
 
 
 def counts_characters(unit: str) -> bool:
-    """Whether lengths are in characters; else they are in bytes."""
+    """Returns whether lengths count characters; otherwise bytes."""
     if unit not in ("characters", "bytes"):
         raise ArgumentError(f"unit must be 'characters' or 'bytes', got {unit!r}")
     return unit == "characters"
 
 
 def is_inclusion(relation: str) -> bool:
-    """Whether inclusion is meant; else equivalence."""
+    """Returns whether the relation is inclusion; otherwise equivalence."""
     if relation not in ("equivalence", "inclusion"):
         raise ArgumentError(f"relation must be 'equivalence' or 'inclusion', got {relation!r}")
     return relation == "inclusion"

@@ -1,4 +1,4 @@
-"""A constraint written out: states and edges over tokens."""
+"""The :class:`TokenAutomaton` class: the minimal automaton of a constraint, over token ids."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["TokenAutomaton"]
 class TokenAutomaton(View):
     """The minimal deterministic automaton of all token sequences that spell a member.
 
-    Made by :meth:`Constraint.to_automaton`. End tokens are no edges: where one may stand, the
-    state is accepting. An edge lies on some way to a member: a token after which no sequence of
-    tokens makes a member is left out, while a mask, which asks for a text that does, has it. (The
-    two differ only for vocabularies that cannot spell every text.)
+    Created by :meth:`Constraint.to_automaton`. End tokens are not edges: a state where one is
+    allowed is accepting. Every edge lies on a path to a member in tokens. A mask, in contrast,
+    allows a token if a member in *bytes* continues with it, even if no tokens can spell the rest.
+    (The two differ only for vocabularies that cannot spell every string.)
 
-    Sequences come by number of tokens and then by their ids. Counts are exact integers;
+    Sequences are ordered by number of tokens, then by ids. Counts are exact integers;
     ``memory_limit_bytes`` is as in :class:`Automaton`. Immutable, hashable, picklable; equal if the
     vocabulary and all token sequences are.
 
@@ -48,11 +48,11 @@ class TokenAutomaton(View):
 
     @property
     def edge_count(self) -> int:
-        """Number of edges, one for each state and token."""
+        """Number of edges, one per state and token."""
         return self.core.label_count
 
     def edges(self) -> npt.NDArray[np.uint32]:
-        """All edges, by source and then by token.
+        """Returns all edges, sorted by source, then by token.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class TokenAutomaton(View):
         return self.core.edges()
 
     def step(self, state: int, token_id: int) -> int | None:
-        """The state after a token; None if no member goes on so."""
+        """Returns the state after a token; None if no member continues this way."""
         if checked_integer("state", state) >= self.state_count:
             raise ArgumentError(
                 f"state must be below the number of states ({self.state_count}), got {state}"
@@ -70,11 +70,11 @@ class TokenAutomaton(View):
         return self.core.after(state, self._ids([token_id])[0])
 
     def matches(self, token_ids: Iterable[int]) -> bool:
-        """Whether the tokens, without an end token, spell a member."""
+        """Returns whether the tokens, without an end token, spell a member."""
         return self.core.accepts(self._ids(token_ids))
 
     def shortest(self) -> list[int] | None:
-        """The sequence of fewest tokens, then of the smallest ids; None if there is none."""
+        """Returns the sequence of fewest tokens, then of smallest ids; None if there is none."""
         found = self.core.shortest(False)
         return None if found is None else list(found)
 
@@ -85,29 +85,29 @@ class TokenAutomaton(View):
         max_tokens: int | None = None,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
     ) -> int:
-        """How many sequences there are: of so many tokens, of at most so many, or altogether.
+        """Returns the number of sequences: of a number of tokens, of at most a number, or in total.
 
         Raises
         ------
         ArgumentError
-            If there are infinitely many and neither bound is given.
+            If there are infinitely many and no bound is given.
         LimitError
             If the counts need more memory.
         """
         return self._numbering(memory_limit_bytes).count(tokens, max_tokens)
 
     def counts(self, max_tokens: int, *, memory_limit_bytes: int = MEMORY_LIMIT_BYTES) -> list[int]:
-        """How many sequences there are of each number of tokens, from 0 to ``max_tokens``."""
+        """Returns the number of sequences of each number of tokens, from 0 to ``max_tokens``."""
         return self._numbering(memory_limit_bytes).counts(max_tokens)
 
     def nth(self, index: int, *, memory_limit_bytes: int = MEMORY_LIMIT_BYTES) -> list[int]:
-        """The sequence with number ``index``, from 0, by number of tokens and then by ids."""
+        """Returns the sequence with index ``index``, from 0, by number of tokens, then by ids."""
         return list(self._numbering(memory_limit_bytes).nth(index))
 
     def rank(
         self, token_ids: Iterable[int], *, memory_limit_bytes: int = MEMORY_LIMIT_BYTES
     ) -> int:
-        """The number of a sequence: ``nth(rank(token_ids)) == token_ids``."""
+        """Returns the index of a sequence: ``nth(rank(token_ids)) == token_ids``."""
         ids = self._ids(token_ids)
         return self._numbering(memory_limit_bytes).rank(ids, len(ids))
 
@@ -118,7 +118,7 @@ class TokenAutomaton(View):
         max_tokens: int | None = None,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
     ) -> Iterator[list[int]]:
-        """Sequences by number of tokens and then by ids, lazily."""
+        """Yields sequences by number of tokens, then by ids."""
         return self._numbering(memory_limit_bytes).members(tokens, max_tokens)
 
     def sample(
@@ -130,9 +130,7 @@ class TokenAutomaton(View):
         max_tokens: int | None = None,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
     ) -> list[list[int]]:
-        """``n`` sequences, independent and uniform; the arguments are as in
-        :meth:`Automaton.sample`.
-        """
+        """Returns ``n`` independent, uniform draws; see :meth:`Automaton.sample`."""
         return self._numbering(memory_limit_bytes).sample(n, seed, tokens, max_tokens)
 
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:

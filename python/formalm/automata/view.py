@@ -1,4 +1,4 @@
-"""What every automaton that is written out shows, whatever its labels are."""
+"""The base class of automata over bytes and tokens: states, acceptance, drawings."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ class View(ABC):
 
     @property
     def start(self) -> int:
-        """The state before anything was read: 0."""
+        """The start state: 0."""
         return 0
 
     @property
     def accepting(self) -> frozenset[int]:
-        """The states whose texts are members."""
+        """The accepting states."""
         return frozenset(self.core.accepting())
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no member."""
+        """True if there are no members."""
         return self.core.is_empty
 
     @property
     def is_finite(self) -> bool:
-        """Whether there are finitely many members."""
+        """True if there are finitely many members."""
         return self.core.is_finite
 
     @abstractmethod
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
-        """One edge for each pair of states: source, label, target."""
+        """Returns one edge per pair of states: source, label, target."""
 
     def diagram(self) -> Diagram:
-        """States and edges as they are drawn: one edge for each pair of states."""
+        """Returns states and edges as they are drawn: one edge per pair of states."""
         from formalm.pictures import Diagram
 
         edges = tuple(self._edges_for_people())
@@ -73,13 +73,13 @@ class View(ABC):
         return Diagram(self.start, self.accepting, edges, *counts, self._size())
 
     def to_dot(self) -> str:
-        """The graph in the language of Graphviz."""
+        """Returns Graphviz source."""
         from formalm import pictures
 
         return pictures.dot(self.diagram())
 
     def to_svg(self, *, state_limit: int = 150, edge_limit: int = 600) -> str:
-        """The graph as an SVG picture; more states or drawn edges are a LimitError."""
+        """Returns an SVG picture; raises a LimitError for more states or drawn edges."""
         from formalm import pictures
 
         return pictures.svg(self.diagram(), state_limit=state_limit, edge_limit=edge_limit)

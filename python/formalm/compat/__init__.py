@@ -1,1 +1,1 @@
-"""Other libraries' interfaces on ours, for code that was written for them."""
+"""Interfaces of other libraries on top of formalm, for code written for them."""

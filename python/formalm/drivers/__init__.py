@@ -1,4 +1,4 @@
-"""Drivers: what is done with a language and a model."""
+"""Drivers: the functions that generate, search, measure, sample and score with a model."""
 
 from formalm.drivers.cost import Cost
 from formalm.drivers.distortion import Distortion, distortion

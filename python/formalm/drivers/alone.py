@@ -1,4 +1,4 @@
-"""One caller at a time."""
+"""A non-reentrant guard: refuses a second caller while a step is in progress."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ __all__ = ["Alone"]
 
 
 class Alone:
-    """A step that one caller takes from its beginning to its end; a second one is refused.
+    """A context manager that admits one caller at a time and refuses any other.
 
     Raises
     ------
     ConcurrencyError
-        If another thread is at it, or the step has come back to itself through a function of the
-        user's.
+        If another thread is inside, or if a user's function called from inside enters again.
     """
 
     def __init__(self, what: str) -> None:

@@ -1,4 +1,4 @@
-"""What the drivers' arguments mean, read in one place."""
+"""Checks and conversions of the arguments that several drivers share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _Unset:
-    """The default of an option that was not given, where None means something."""
+    """The default of an option that was not given, for options where None has a meaning."""
 
     def __repr__(self) -> str:
         return "<not given>"
@@ -34,7 +34,9 @@ UNSET: Any = _Unset()
 
 
 def positive(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
-    """Refuse ``value`` unless it is an integer from ``least``, or None if that is an option."""
+    """Refuses ``value`` unless it is an integer of at least ``least``, or None if that is
+    allowed.
+    """
     if value is None and optional:
         return
     if type(value) is not int or value < least:
@@ -42,7 +44,7 @@ def positive(name: str, value: object, *, least: int = 1, optional: bool = True)
 
 
 def checked_tolerance(tolerance: object) -> float:
-    """Return a probability that may stay undecided, from 0 to 1."""
+    """Returns a tolerance, a probability from 0 to 1, or refuses it."""
     is_number = isinstance(tolerance, (int, float)) and not isinstance(tolerance, bool)
     if not is_number or not 0 <= tolerance <= 1:  # type: ignore[operator]
         raise ArgumentError(f"tolerance must be a number from 0 to 1, got {tolerance!r:.60}")
@@ -50,23 +52,23 @@ def checked_tolerance(tolerance: object) -> float:
 
 
 def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = None) -> Constraint:
-    """The constraint of a language, a list of strings, or a constraint that is there already.
+    """Returns the constraint of a language or a list of strings; a constraint is returned as it is.
 
-    The last few are kept, so that a second call with an equal language finds its masks.
+    The last few are cached, so a second call with an equal language reuses its masks.
 
     Raises
     ------
     ModelError
-        If a constraint belongs to another vocabulary than the model.
+        If the constraint belongs to another vocabulary than the model.
     ArgumentError
-        If it has another tokenization than the one given.
+        If the constraint has another tokenization than the one given.
     """
     if not isinstance(language, Constraint):
         wanted: Any = tokenization or "all"
         made = _compiled(as_language(language), vocabulary, wanted)
         if wanted == "all" or made.vocabulary.merges_like(vocabulary):
             return made
-        # Equal vocabularies may merge differently, which matters to canonical tokens only.
+        # Equal vocabularies may merge differently, which matters only for canonical tokens.
         return Constraint(made.language, vocabulary, tokenization=wanted)
     if language.vocabulary != vocabulary:
         raise ModelError(
@@ -81,7 +83,7 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = N
 
 
 def check_tokenization(tokenization: object) -> None:
-    """Refuse what is no tokenization."""
+    """Refuses a value that is not a tokenization."""
     if tokenization not in (None, "all", "canonical"):
         raise ArgumentError(f"tokenization must be 'all' or 'canonical', got {tokenization!r:.60}")
 
@@ -92,8 +94,8 @@ def _compiled(language: Language, vocabulary: Vocabulary, tokenization: Any) -> 
 
 
 def is_token_id(value: Any) -> bool:
-    """Whether ``value`` is an integer of any kind, truth values excepted."""
-    # A tensor of one truth value would pass for an index, and one of one integer for that.
+    """Returns True if ``value`` is an integer of any kind, except a bool."""
+    # A tensor with one element, a bool or an integer, would pass as an index.
     if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
         return False
     if hasattr(value, "ndim") and value.ndim > 0:
@@ -106,7 +108,7 @@ def is_token_id(value: Any) -> bool:
 
 
 def token_ids_of(name: str, value: Any, vocabulary: Vocabulary) -> list[int]:
-    """Token ids of a text or a sequence of token ids."""
+    """Returns the token ids of a string or of a sequence of token ids."""
     if value is None:
         return []
     if isinstance(value, str):

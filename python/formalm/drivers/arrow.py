@@ -1,4 +1,4 @@
-"""Records as an Arrow table, built with nanoarrow."""
+"""Conversion of records to Arrow with nanoarrow: schema, columns, stream and file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KINDS = {
 
 
 def schema() -> Any:
-    """The columns, as a nanoarrow schema."""
+    """Returns the columns as a nanoarrow schema."""
     na = _nanoarrow()
     kinds = {
         "string": na.large_string(),
@@ -66,7 +66,7 @@ def schema() -> Any:
 
 
 def columns(records: Sequence[Record]) -> Any:
-    """The records as an array of structs."""
+    """Returns the records as an array of structs."""
     na, whole = _nanoarrow(), schema()
     children = [
         _column(na, whole.child(place), kind, [_value(record, name) for record in records])
@@ -76,12 +76,12 @@ def columns(records: Sequence[Record]) -> Any:
 
 
 def stream(records: Sequence[Record]) -> Any:
-    """The same as a stream of one batch."""
+    """Returns the records as a stream of one batch."""
     return _nanoarrow().c_array_stream(columns(records))
 
 
 def write(records: Sequence[Record], path: str | PathLike[str]) -> None:
-    """Write them to a file as a stream of Arrow's interprocess format."""
+    """Writes the records to a file as an Arrow IPC stream."""
     made = stream(records)
     ipc = import_module("nanoarrow.ipc")
     with Path(path).open("wb") as file, ipc.StreamWriter.from_writable(file) as writer:

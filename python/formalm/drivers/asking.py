@@ -1,4 +1,4 @@
-"""From what a driver was handed to a checked query and its constraint."""
+"""Setup of a query before a driver runs: option overrides, the event, the constraint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MEANINGS = {
 
 
 def asked_query(query: object, **options: Any) -> Query:
-    """The query, with the options that were given in place of its fields."""
+    """Returns the query with the given options in place of its fields."""
     given = {name: value for name, value in options.items() if value is not UNSET}
     if isinstance(query, Constraint):
         given.setdefault("tokenization", query.tokenization)
@@ -49,12 +49,12 @@ def asked_query(query: object, **options: Any) -> Query:
 
 
 def required_event(asked: Query, what: str, allowed: Sequence[Event] = EVENTS) -> Event:
-    """The event of a query that has to name one.
+    """Returns the event of a query that has to name one.
 
     Raises
     ------
     ArgumentError
-        If it names none, or one that ``what`` cannot be about.
+        If the query names no event, or one that ``what`` does not support.
     """
     known = "; ".join(f"event={event!r}: {MEANINGS[event]}" for event in allowed)
     if asked.event is None:
@@ -66,14 +66,14 @@ def required_event(asked: Query, what: str, allowed: Sequence[Event] = EVENTS) -
 
 
 def with_event(asked: Query, event: TokenEvent) -> Query:
-    """The query with an event in place of none."""
-    told = copy(asked)  # what was checked and built for the query holds for this event too
+    """Returns the query with ``event`` if it names none."""
+    told = copy(asked)  # the checks and the compiled language of the query hold for this event too
     object.__setattr__(told, "event", event)
     return told
 
 
 def token_event(asked: Query, what: str) -> Query:
-    """The query with the event of a token sequence: ``"token_prefix"`` if it names none.
+    """Returns the query with an event of token sequences: ``"token_prefix"`` if it names none.
 
     Raises
     ------
@@ -94,12 +94,12 @@ def token_event(asked: Query, what: str) -> Query:
 def constraint_of(
     query: object, asked: Query, vocabulary: Vocabulary, language: Language | None = None
 ) -> Constraint:
-    """The constraint of a query, or of the language that its event makes of it.
+    """Returns the constraint of a query, or of the language that its event turns it into.
 
-    One that was handed in is taken where it says the same, since it has masks already.
+    A constraint that the caller passed is reused if it is equivalent, because it has cached masks.
     """
     wanted = asked.asked if language is None else language
-    # The tokens of `given` are chosen where a query starts; behind it any will do.
+    # The tokens of `given` are chosen where a query starts; any tokens may follow it.
     tokens = "canonical" if asked.tokenization == "canonical" else "all"
     if isinstance(query, Constraint) and query.language == wanted:
         return compiled(query, vocabulary, tokens)
@@ -107,9 +107,9 @@ def constraint_of(
 
 
 def refuse_keep(asked: Query) -> None:
-    """Refuse a function of members with an event that the first member decides.
+    """Refuses ``keep`` with an event that the first member decides.
 
-    An output whose first member is dropped may have another that is not.
+    An output whose first member is dropped may contain another that is not.
     """
     if asked.keep is not None and asked.event != "complete":
         raise ArgumentError(
@@ -119,14 +119,14 @@ def refuse_keep(asked: Query) -> None:
 
 
 def refuse_listing_limits(limits: Limits, what: str) -> None:
-    """Refuse limits that are about listings."""
+    """Refuses limits that apply to searches only."""
     for name in ("hits", "beam"):
         if getattr(limits, name) is not None:
             raise ArgumentError(f"limits.{name} is about listings, and this is {what}")
 
 
 def needs_an_end(session: Session) -> None:
-    """Refuse a vocabulary without an end."""
+    """Refuses a vocabulary without an end token."""
     if not session.vocabulary.end_token_ids:
         raise ArgumentError(
             "event='complete' needs an end token, and the vocabulary has none",

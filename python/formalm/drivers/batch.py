@@ -1,4 +1,4 @@
-"""The texts of one call, advanced together."""
+"""The batch scheduler of a generation: advances samples and beam searches together."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ __all__ = ["Sample", "Writer", "advance"]
 
 
 class Writer(Protocol):
-    """Whatever grows texts of one plan: a sample, or a beam search."""
+    """A unit of scheduling that generates from one plan: a sample or a beam search."""
 
     plan: Plan
     rows: int
-    """Most drafts that it has at a time."""
+    """Maximum number of sequences that it has at a time."""
 
     @property
     def live(self) -> list[Draft]:
-        """The drafts that go on; when there are none left, the writer is done."""
+        """The unfinished sequences; the writer is done when there are none left."""
         ...
 
     @property
     def drafts(self) -> list[Draft]:
-        """What it has to return, once it is done."""
+        """The sequences to return, once the writer is done."""
         ...
 
     def step(self) -> None:
-        """Give every live draft its next token."""
+        """Appends a token to every unfinished sequence."""
         ...
 
 
 class Sample:
-    """A text whose tokens are drawn."""
+    """A sequence whose tokens are drawn at random."""
 
     rows = 1
 
@@ -49,16 +49,16 @@ class Sample:
 
     @property
     def live(self) -> list[Draft]:
-        """The text, until it ends."""
+        """The sequence, until it ends."""
         return [] if self.draft.reason is not None else [self.draft]
 
     @property
     def drafts(self) -> list[Draft]:
-        """The text."""
+        """The sequence."""
         return [self.draft]
 
     def step(self) -> None:
-        """Draw the next token."""
+        """Draws the next token."""
         outlook = self.draft.look()
         if outlook is not None:
             outlook.check(1 if self._decoding.temperature == 0 else self._decoding.top_k)
@@ -68,18 +68,18 @@ class Sample:
             self.draft.position = None
 
     def _skip(self) -> None:
-        """Take the tokens that are the only ones allowed."""
+        """Appends forced tokens, the only ones allowed, without asking the model."""
         while (only := self.draft.only()) is not None:
             self.draft.take(only, UNASKED)
-            # So that the draws to come do not depend on whether the model was asked.
+            # Later draws must not depend on whether the model was asked.
             self._decoding.pass_over(self._random)
 
 
 def advance(session: Session, writers: Sequence[Writer], batch_size: int) -> Iterator[None]:
-    """Step all writers until each is done, in calls of at most ``batch_size`` rows.
+    """Steps all writers until each is done, in model calls of at most ``batch_size`` rows.
 
-    Writers stand in order of their prompts. As many run at a time as have room together, and the
-    next one begins when one is done, so what the model keeps for its prefixes stays bounded.
+    Writers are ordered by prompt. As many run at a time as fit into a batch, and the next starts
+    when one is done. The memory of the model's states therefore stays bounded.
     """
     waiting = deque(writer for writer in writers if writer.live)
     running: list[Writer] = []
@@ -103,13 +103,13 @@ def _begin(
     batch_size: int,
     starts: dict[Plan, Position],
 ) -> list[Writer]:
-    """Take the writers there is room for, and evaluate their prompts where that is not done."""
+    """Starts the writers that fit into the batch, and evaluates their prompts if necessary."""
     begun: list[Writer] = []
-    # A beam search that is wider than a batch runs alone, in several calls a step.
+    # A beam search wider than a batch runs alone, in several calls per step.
     while waiting and (used == 0 or used + waiting[0].rows <= batch_size):
         begun.append(waiting.popleft())
         used += begun[-1].rows
-    # All texts of a plan begin with the same tokens, if any of them are taken unasked.
+    # If any sequence of a plan starts with forced tokens, all of them start with the same ones.
     prefixes = {
         writer.plan: (*writer.plan.prompt, *writer.live[0].unread())
         for writer in begun
@@ -121,14 +121,14 @@ def _begin(
         for draft in writer.live:
             draft.position = starts[writer.plan]
     for plan in list(starts):
-        # Only the next writer may have a prompt that was evaluated already.
+        # Only the next writer can have a prompt that was already evaluated.
         if not waiting or waiting[0].plan is not plan:
             del starts[plan]
     return begun
 
 
 def _extend(session: Session, drafts: list[Draft]) -> None:
-    """Let the model read the newest tokens of each draft, in one call."""
+    """Lets the model read the newest tokens of every sequence, in one call."""
     positions = session.extend_many(
         [draft.position for draft in drafts if draft.position is not None],
         [draft.unread() for draft in drafts],

@@ -1,8 +1,8 @@
-"""Beam search: the best texts among those that stay among the best at every step.
+"""Beam search over token sequences, with exact termination.
 
-The *score* of a draft is the sum of the model's own log-probabilities of its tokens, an end token
-included where one was read, nothing renormalized over the mask and nothing divided by a length.
-A draft's score never rises as it grows, so the search can stop exactly.
+The *score* of a sequence is the sum of the model's own log-probabilities of its tokens, including
+an end token if there is one. It is neither renormalized over the mask nor divided by a length. A
+score never rises as the sequence grows, so the search can stop exactly.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ Order = tuple[int, float, int, list[int]]
 class Beam:
     """The beam search of one prompt.
 
-    At each step all continuations of the live drafts are ranked by score; ties go to the smaller
-    token ids. The first ``width`` that go on are the live drafts of the next step, and those that
-    end are kept if they rank among the first ``width`` of all. With ``width=1`` that is greedy
-    decoding.
+    Each step ranks all continuations of the unfinished sequences by score; ties go to the smaller
+    token ids. The first ``width`` unfinished ones are kept for the next step. A continuation that
+    ends is kept if it ranks among the first ``width`` of all. ``width=1`` is greedy decoding.
 
-    The search is done when ``count`` texts have ended and no live draft scores above the last of
-    them, or when nothing is live.
+    The search is done when ``count`` sequences have ended and no unfinished one scores above the
+    last of them, or when none is unfinished.
     """
 
     def __init__(self, plan: Plan, width: int, count: int) -> None:
@@ -41,14 +40,15 @@ class Beam:
 
     @property
     def live(self) -> list[Draft]:
-        """The drafts that go on, in order of their token ids."""
+        """The unfinished sequences, ordered by their token ids."""
         return self._live
 
     @property
     def drafts(self) -> list[Draft]:
-        """The best ``count`` ended drafts: whole ones, then cut ones, by score.
+        """The best ``count`` ended sequences: complete ones first, then truncated ones, each by
+        score.
 
-        Dead ends are among them only if there is nothing else.
+        Dead ends are included only if there is nothing else.
         """
         alive = [draft for draft in self._ended if draft.reason != "dead_end"]
         best = sorted(alive or self._ended, key=_order)[: self.count]
@@ -57,7 +57,7 @@ class Beam:
         return best
 
     def step(self) -> None:
-        """Replace the live drafts by the best that go one token further."""
+        """Replaces the unfinished sequences by the best that are one token longer."""
         outlooks = [(draft, draft.look()) for draft in self._live]
         open_ones = [(draft, outlook) for draft, outlook in outlooks if outlook is not None]
         for _, outlook in open_ones:
@@ -72,7 +72,7 @@ class Beam:
         self._live.sort(key=lambda draft: draft.token_ids)
 
     def _chosen(self, candidates: _Candidates) -> list[Draft]:
-        """The live drafts of the next step; what ends on the way is noted."""
+        """Returns the unfinished sequences of the next step, and records those that end."""
         live: list[Draft] = []
         cut = 0
         for rank, (score, child) in enumerate(candidates.drafts()):
@@ -83,13 +83,13 @@ class Beam:
                 cut += 1
             elif rank < self.rows:
                 self._ended.append(child)
-            # From here on nothing that ends is kept, and nothing that goes on can be returned.
+            # From here on, no ended sequence is kept and no unfinished one can be returned.
             if len(live) + cut == self.rows or (rank + 1 >= self.rows and score <= self._bar()):
                 break
         return live
 
     def _bar(self) -> float:
-        """The score of the last text sure to be returned; a live draft must be above it."""
+        """The score of the last sequence certain to be returned; unfinished ones must exceed it."""
         whole = sorted(draft.score for draft in self._ended if draft.is_complete)
         return whole[-self.count] if len(whole) >= self.count else -np.inf
 
@@ -100,7 +100,7 @@ def _order(draft: Draft) -> Order:
 
 
 class _Candidates:
-    """All ways to go one token further, best first."""
+    """All continuations by one token, best first."""
 
     def __init__(self, parents: list[tuple[Draft, Outlook]], width: int) -> None:
         self._parents = parents
@@ -119,7 +119,7 @@ class _Candidates:
         )
 
     def drafts(self) -> Iterator[tuple[float, Draft]]:
-        """Scores and drafts."""
+        """Yields scores and sequences."""
         for row in self._ranked():
             parent, outlook = self._parents[int(self._places[row])]
             child = parent.fork()
@@ -127,18 +127,18 @@ class _Candidates:
             yield float(self._scores[row]), child
 
     def _ranked(self) -> Iterator[np.int64]:
-        """Rows by score; more are sorted only as they are asked for."""
+        """Yields rows by score, and sorts more of them only on demand."""
         size, done = self._first, 0
         while done < len(self._scores):
             rows = self._best(size)
-            # Parents stand in order of their tokens and are equally long.
+            # Parents are ordered by their tokens and have equal length.
             keys = (self._tokens[rows], self._places[rows], -self._scores[rows])
             ranked = rows[np.lexsort(keys)]
             yield from ranked[done:]
             size, done = 2 * len(rows), len(rows)
 
     def _best(self, size: int) -> npt.NDArray[np.int64]:
-        """The best ``size`` rows, and all that score as much as the last of them."""
+        """Returns the best ``size`` rows, and all that tie with the last of them."""
         if size >= len(self._scores):
             return np.arange(len(self._scores))
         place = len(self._scores) - size

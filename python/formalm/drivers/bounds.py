@@ -1,16 +1,17 @@
 """Proven bounds for the probability of an event, refined batch by batch.
 
-The frontier holds all sequences that may still go either way. Each has a mass, its probability.
-One that is decided adds its mass to the event or to nothing; one that is evaluated hands its mass
-to its children. What is proven lies between the decided mass and that plus the undecided.
+The frontier holds all token sequences whose event is undecided, each with its probability as its
+mass. A decided sequence adds its mass to the event or to nothing. An evaluated sequence passes its
+mass to its children. The probability lies between the decided mass and the decided plus the
+undecided mass.
 
 ``token_prefix`` is decided at the first node whose tokens spell a member. ``prefix`` and
 ``contains`` become languages whose members stay members whatever follows, so a node is decided as
-soon as its text is accepted, wherever its last token ends. ``never`` is what ``contains`` leaves
-over. Where tokens are to be canonical, a node is decided once its own tokens are.
+soon as its text is accepted, wherever its last token ends. ``never`` is the complement of
+``contains``. With canonical tokens, a node is decided once its own tokens are canonical.
 
-Rounding is outward: every sum carries a bound of its own error. A model's row is made to sum to one
-in float64 first, so "the probability" is that of the distribution the model rounds to.
+Rounding is outward: every sum carries a bound of its own error. A model's row is first normalized
+in float64, so "the probability" is that of the distribution that the model's row rounds to.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ __all__ = ["Bounds", "Classify", "any_text", "anything", "deciding_member", "eve
 
 EPSILON = 2.0**-52
 LOOKED_AT = 5_000
-"""Steps of tokens that are looked at to tell whether an event is possible at all."""
+"""Maximum number of token steps in the check that an event is possible at all."""
 Classify = Callable[[bytes], object]
 
 
 @lru_cache(maxsize=1)
 def any_text() -> Language:
-    """Every text: what has canonical tokens is UTF-8."""
+    """Returns the language of all UTF-8 text, which every string with canonical tokens is in."""
     return Regex("(?s:.*)")
 
 
 def event_language(language: Language, event: str, tokenization: str = "all") -> Language:
-    """The outputs that decide an event: members, or all that begin with or contain one."""
+    """Returns the outputs that decide an event: members, or all that start with or contain one."""
     if event in ("complete", "token_prefix"):
         return language
     if special_tokens_of(language):
@@ -59,10 +60,11 @@ def event_language(language: Language, event: str, tokenization: str = "all") ->
 
 
 def deciding_member(language: Language, event: str) -> Callable[[bytes], bytes]:
-    """From an output that decides an event to the member that does.
+    """Returns the map from an output that decides an event to the member that decides it.
 
-    The output itself with ``"complete"`` and ``"token_prefix"``; the shortest member it begins
-    with, with ``"prefix"``; the member that ends first, the longest of those, with ``"contains"``.
+    With ``"complete"`` and ``"token_prefix"`` that is the output itself. With ``"prefix"`` it is
+    the shortest member that the output starts with. With ``"contains"`` it is the member that ends
+    first, the longest of several.
     """
     if event in ("complete", "token_prefix"):
         return lambda data: data
@@ -82,25 +84,25 @@ def deciding_member(language: Language, event: str) -> Callable[[bytes], bytes]:
 
 
 class Bounds:
-    """The bounds of one question.
+    """The bounds of one query, refined by :meth:`run`.
 
     Parameters
     ----------
     task
-        The question; its roots share one probability.
+        The search context; the masses of its roots add up to one probability.
     event
         ``"complete"``, ``"token_prefix"``, ``"prefix"`` or ``"contains"``.
     classify
-        From the text that decided the event to its cell. The masses of the cells are kept apart.
+        Maps the text that decided the event to a cell. Masses are kept separately for each cell.
 
     Attributes
     ----------
     cells
-        Of each cell, the decided masses.
+        The decided masses of each cell.
     relative_error
-        How far rounding may have taken any sum of them from the truth, as a share of it.
+        Upper bound on the relative rounding error of any sum of them.
     hidden
-        Whether something stays undecided because the model does not show all tokens.
+        True if some mass stays undecided because the model does not show all tokens.
     """
 
     def __init__(self, task: Task, event: str, classify: Classify | None = None) -> None:
@@ -119,25 +121,25 @@ class Bounds:
         self.hidden = False
         for node in self.frontier.root_nodes:
             if event == "contains" and _is_out_of_reach(self.frontier, node):
-                continue  # else all that the model may write would stay open
+                continue  # otherwise every output of the model would stay undecided
             self._gain(math.exp(self.frontier.trie.logprob[node]))
             self.frontier.queue.push(node)
 
     @property
     def error(self) -> float:
-        """How far rounding may have taken the decided masses from the truth, at most."""
+        """Upper bound on the rounding error of the decided masses."""
         return self._error
 
     @property
     def undecided(self) -> float:
-        """What may still be in the event, at most."""
+        """Upper bound on the mass that may still belong to the event."""
         if not self._finished:
             return max(0.0, self._open) + self._open_error
-        # Nothing is left to decide but what cannot be evaluated: no difference of large numbers.
+        # Only sequences that cannot be evaluated are left: do not subtract large numbers.
         return math.fsum(self._parked) + self._parked_error
 
     def low(self, cell: object) -> float:
-        """The decided mass of a cell, before its error."""
+        """Returns the decided mass of a cell, before its error is subtracted."""
         terms = self.cells.get(cell, [])
         if len(terms) > 4096:  # the sum is rounded once
             terms[:] = [math.fsum(terms)]
@@ -146,7 +148,7 @@ class Bounds:
         return math.fsum(terms)
 
     def run(self) -> Iterator[None]:
-        """Refine the bounds, a batch of the model at a time.
+        """Refines the bounds, one model batch at a time.
 
         Raises
         ------
@@ -169,7 +171,9 @@ class Bounds:
         self._finished = True
 
     def _collect(self, room: int) -> list[int]:
-        """The heaviest open nodes; what needs no evaluation is decided on the way."""
+        """Returns the open nodes with the largest masses, and decides those that need no
+        evaluation.
+        """
         frontier, trie = self.frontier, self.frontier.trie
         batch: list[int] = []
         while frontier.queue and len(batch) < room:
@@ -178,7 +182,7 @@ class Bounds:
                 try:
                     frontier.queue_next(trie.parent[node])
                 except Truncated:
-                    frontier.queue.push(node)  # its mass is open still
+                    frontier.queue.push(node)  # its mass is still undecided
                     raise
             if self.event != "complete" and frontier.states.accepting[frontier.state(node)]:
                 self._lose(trie.logprob[node])
@@ -196,7 +200,7 @@ class Bounds:
         return self.task.fits(depth, self.frontier.root(node))
 
     def _close(self, node: int) -> None:
-        """Give up a node: too long for a member, or undecided for good."""
+        """Closes a node that is too long for a member, or undecided for good."""
         logprob, depth = self.frontier.trie.logprob[node], self.frontier.trie.depth[node]
         limit = self.task.max_tokens
         self._lose(logprob)
@@ -208,7 +212,7 @@ class Bounds:
             self._parked_error += mass * _relative_error(logprob, depth)
 
     def _park_unseen(self, node: int, depth: int) -> None:
-        """Leave open what a partial model did not show."""
+        """Keeps the mass that a partial model did not show as undecided."""
         mass = self.frontier.unseen.get(node, 0.0)
         if mass:
             self.hidden = True
@@ -241,7 +245,7 @@ class Bounds:
 
 
 def _is_out_of_reach(frontier: Frontier, node: int) -> bool:
-    """Whether no tokens lead to a member, where a short look at all there are can tell."""
+    """Returns True if a short search shows that no tokens lead from the node to a member."""
     states, start = frontier.states, frontier.state(node)
     if states.accepting[start]:
         return False
@@ -261,8 +265,10 @@ def _is_out_of_reach(frontier: Frontier, node: int) -> bool:
 
 
 def _relative_error(logprob: float, depth: int) -> float:
-    """Of ``exp(logprob)``, where ``logprob`` is a sum of ``depth`` rounded terms.
+    """Returns the relative error of ``exp(logprob)``, where ``logprob`` sums ``depth`` rounded
+    terms.
 
-    Each is less the logarithm of a sum over the vocabulary, which NumPy adds pairwise.
+    Each term has the logarithm of a sum over the vocabulary subtracted; NumPy adds that sum
+    pairwise.
     """
     return EPSILON * (depth + 2) * (abs(logprob) + 16)

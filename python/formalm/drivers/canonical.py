@@ -1,4 +1,4 @@
-"""Where a query on canonical tokens starts: behind the tokens of the prompt and what is given."""
+"""The starting position of canonical queries, after the tokens of the prompt and of ``given``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ __all__ = ["canonical_start", "canonical_tokens", "led_in"]
 
 
 def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) -> list[int]:
-    """What the tokenizer makes of a text behind tokens: of both together, from the last special
-    token on. Where it puts a space in front of a text, they spell that too.
+    """Returns the tokenizer's tokens of a text that follows other tokens. Both are tokenized
+    together, from the last special token on. If the tokenizer puts a space before a text, the
+    tokens spell it too.
 
     Raises
     ------
     TokenError
-        If it makes other tokens of what stands in front, or none of this text.
+        If the tokenizer produces other tokens for the preceding text, or none for this one.
     VocabularyError
         If the vocabulary does not know its canonical tokens.
     """
@@ -47,9 +48,9 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
 
 
 def led_in(constraint: Constraint, front: Sequence[int]) -> tuple[Constraint, int]:
-    """A canonical constraint as texts begin behind some tokens, and how many bytes are put there.
+    """Returns a canonical constraint as texts start after some tokens, and the bytes added there.
 
-    Some tokenizers put a space in front of a text, which is no part of it.
+    Some tokenizers put a space before a text; it is not part of the text.
     """
     space = constraint.vocabulary.space_after(front)
     return (constraint, 0) if space is None else (Rest(constraint, b" ", space), 1)
@@ -58,12 +59,12 @@ def led_in(constraint: Constraint, front: Sequence[int]) -> tuple[Constraint, in
 def canonical_start(
     constraint: Constraint, front: Sequence[int], data: bytes, token_ids: Sequence[int]
 ) -> _core.Matcher:
-    """The matcher of a canonical constraint behind a prompt and the tokens of what is given.
+    """Returns the matcher of a canonical constraint after a prompt and the tokens of ``given``.
 
     Raises
     ------
     TokenError
-        If no member goes on there in canonical tokens.
+        If no member continues there in canonical tokens.
     """
     matcher = constraint.matcher(after=front).core
     for token_id in token_ids:

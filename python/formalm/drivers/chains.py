@@ -1,4 +1,4 @@
-"""The probabilities along given token sequences, evaluated together where they agree."""
+"""Log-probabilities of the tokens of given sequences, evaluated together on shared prefixes."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def chained(
     certain: bool = False,
     batch_size: int = 64,
 ) -> list[list[float]]:
-    """The log-probability of each token of some sequences, after a common front.
+    """Returns the log-probability of each token of some sequences after a common prefix.
 
     Parameters
     ----------
     session, front
-        The model, and what stands in front of every sequence.
+        The model, and the prefix before every sequence.
     ways
-        Token sequences; equal beginnings are evaluated once.
+        Token sequences; a prefix that several of them share is evaluated once.
     answer
-        From a position to the distribution after it.
+        Maps a position to the distribution after it.
     ended
-        Whether the probability of an end is added as a last entry.
+        If True, the probability of an end is added as a last entry.
     certain
-        Whether minus infinity means what it says. Else a partial model that did not show a token
-        is asked for the sequence's own log-probabilities.
+        If True, minus infinity is taken literally. If False, a partial model that did not show a
+        token is asked for the log-probabilities of the sequence.
     batch_size
-        Most prefixes a call of the model.
+        Maximum number of prefixes in one call of the model.
 
     Returns
     -------
     list of list of float
-        In nats, as long as each sequence, and one longer with ``ended``.
+        In nats; as long as each sequence, and one longer with ``ended``.
     """
     chains = Chains(
         session, front, ways, answer, ended=ended, certain=certain, batch_size=batch_size
@@ -58,12 +58,12 @@ def chained(
 
 
 class Chains:
-    """:func:`chained`, a batch of the model at a time.
+    """:func:`chained`, one model batch at a time.
 
     Attributes
     ----------
     rows
-        What is known so far: as long as it will be, with NaN for what is not.
+        The values so far, at their final length; unknown entries are NaN.
     """
 
     def __init__(
@@ -84,7 +84,9 @@ class Chains:
         self._ends = list(session.vocabulary.end_token_ids)
 
     def run(self) -> Iterator[None]:
-        """Evaluate; a step before each batch. :attr:`rows` are true after any of them."""
+        """Evaluates the sequences and yields before each batch; :attr:`rows` are valid after
+        each.
+        """
         hidden: list[tuple[int, int]] = []
         level: dict[tuple[int, ...], Position] = {}
         if any(self.rows):
@@ -112,7 +114,7 @@ class Chains:
         depth: int,
         hidden: list[tuple[int, int]],
     ) -> list[tuple[int, ...]]:
-        """Note what the answers of a level say; which sequences are to be evaluated next."""
+        """Records the answers of a level and returns the sequences to evaluate next."""
         answers = {prefix: self._answer(position) for prefix, position in level.items()}
         wanted: dict[tuple[int, ...], None] = {}
         for number, (way, row) in enumerate(zip(self._ways, self.rows, strict=True)):
@@ -130,7 +132,9 @@ class Chains:
         return list(wanted)
 
     def _told(self, way: tuple[int, ...], depth: int) -> float:
-        """The log-probability of a token that was not shown, or of an end after all of them."""
+        """Returns the log-probability of a token that was not shown, or of an end after all
+        tokens.
+        """
         before = (*self._front, *way[:depth])
         last = [way[depth]] if depth < len(way) else self._ends
         rows = self._session.sequence_logprobs([(*before, token_id) for token_id in last])

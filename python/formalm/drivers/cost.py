@@ -20,9 +20,9 @@ class Cost:
     calls
         Calls of the model; each evaluates a batch of prefixes.
     tokens_computed
-        Tokens that the model read: whole prefixes, or what was new after a cached state.
+        Tokens that the model read: whole prefixes, or the new tokens after a cached state.
     cache_hits
-        Prefixes evaluated from a cached state, without reading their beginnings again.
+        Prefixes evaluated from a cached state, without reading their earlier tokens again.
     expansions
         Token sequences whose continuations were examined, each counted once.
     seconds

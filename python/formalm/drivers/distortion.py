@@ -1,4 +1,4 @@
-"""distortion: how far masks move a model from its own distribution over a language."""
+"""``distortion``: the distance between masked distributions and the model's own over a language."""
 
 from __future__ import annotations
 
@@ -59,48 +59,52 @@ def distortion(
     batch_size: int = 64,
     progress: Callable[[Progress], None] | None = None,
 ) -> Distortion:
-    """Measure how far masks move a model from its own distribution over a language.
+    """Measures how far masks move a model from its own distribution over a language.
 
-    The model's own distribution is P(text | text is a member), with all tokenizations added up. A
-    mask that is renormalized at every step has another, and a mask of canonical tokens a third.
-    All of them are compared over texts if the language is finite and small enough for ``limits``.
+    The model's own distribution is P(string | string is a member), summed over all tokenizations. A
+    mask that is renormalized at every step has another distribution, and a mask of canonical tokens
+    a third. All of them are compared over strings if the language is finite and small enough for
+    ``limits``.
 
     Otherwise the distances are estimated from ``draws`` of each mask, for complete outputs and over
-    token sequences. They are then at least those over texts, as two sequences may spell one text.
+    token sequences. They are then at least as large as the distances over strings, because two
+    sequences may spell one string.
 
     Parameters
     ----------
     model, prompt
         As in :func:`~formalm.sample`.
     query
-        What is kept to. ``decoding`` changes the model first. ``given`` belongs in the prompt.
+        The language, or a query. ``decoding`` changes the model first. A ``given`` prefix belongs
+        in the prompt.
     event
-        Here or in the query. ``"complete"``: the output is a member and ends. ``"token_prefix"``:
-        the output begins with the member's tokens; no member may then begin another.
+        Required here or in the query. ``"complete"``: the output is a member and ends.
+        ``"token_prefix"``: the output starts with the tokens of the member; no member may then be a
+        prefix of another.
     exact
-        True computes or fails, False estimates. None computes what fits into ``limits``.
+        True computes or fails, False estimates. None computes if that fits into ``limits``.
     draws, seed
-        For estimates.
+        Number of draws and seed of an estimate.
     confidence
-        Of each interval that is estimated.
+        Confidence of each estimated interval.
     limits
-        In place of the query's.
+        Overrides the query's.
     batch_size
-        Most prefixes a call of the model.
+        Maximum number of prefixes in one call of the model.
     progress
         Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Raises
     ------
     ArgumentError
-        For an option out of range, or a field of the query that has no use here.
+        For an option out of range, or a field of the query that does not apply here.
     LimitError
-        If a limit was reached before there was anything to tell.
+        If a limit was reached before there was any result.
 
     Notes
     -----
-    Ctrl-C returns what is known, with the status ``"interrupted"``: comparisons that were finished,
-    intervals from the draws until then; of a walk over all members, the mass found so far.
+    Ctrl-C returns a partial result with the status ``"interrupted"``: the finished comparisons and
+    intervals from the draws so far; for an exact computation, the mass found so far.
 
     Examples
     --------
@@ -198,7 +202,7 @@ def _estimated(
     confidence: float,
     seed: int,
 ) -> Distortion:
-    """Half of the draws bound the masses, the other half the distances, given those bounds."""
+    """Returns the estimates: half of the draws bound the masses, the other half the distances."""
     weights = {way: np.empty(0) for way in tasks}
     status: Literal["done", "interrupted"] = "done"
     for way, task in _in_turn(tasks):
@@ -207,8 +211,8 @@ def _estimated(
             status = "interrupted"
             notes.append(f"interrupted: {len(weights[way]):,} of {draws:,} draws of {way} tokens")
             break
-    first, second = draws - draws // 2, draws // 2  # as planned, whenever it was stopped
-    # Up to four intervals have to hold together, at the worst, for any one that is returned.
+    first, second = draws - draws // 2, draws // 2  # the planned number, whenever sampling stopped
+    # In the worst case, four intervals must hold together for any one that is returned.
     each = 1 - (1 - confidence) / 4
     masses = {way: Interval(*bounded_mean(row[::2], each, first)) for way, row in weights.items()}
     mass = masses["all"]
@@ -227,7 +231,7 @@ def _estimated(
 
 
 def _in_turn(tasks: dict[str, Task]) -> Iterator[tuple[str, Task]]:
-    """The tasks, each of which counts its expansions on from those of the one before."""
+    """Yields the tasks; each counts its expansions on from those of the previous one."""
     spent = max(task.expansions for task in tasks.values())
     for way, task in tasks.items():
         task.expansions = spent
@@ -240,13 +244,13 @@ def _event(tasks: dict[str, Task]) -> TokenEvent:
 
 
 def _cost(tasks: dict[str, Task]) -> Cost:
-    """The cost of all tasks: they share a session."""
+    """Returns the cost of all tasks, which share a session."""
     expansions = max(task.expansions for task in tasks.values())
     return replace(tasks["all"].cost(), expansions=expansions)
 
 
 def _weights(task: Task, draws: int, seed: int) -> tuple[Floats, bool]:
-    """Of the draws that were finished; whether all of them were."""
+    """Returns the weights of the finished draws, and True if all draws were finished."""
     found: list[Draw] = []
     whole = True
     try:
@@ -264,7 +268,7 @@ def _row(table: dict[bytes, list[float]], order: list[bytes]) -> Floats:
 
 
 def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
-    """Whether the whole language can be walked within the limits."""
+    """Returns True if the whole language can be walked within the limits."""
     allowed = tasks["all"].limits.forwards
     needed: int | None
     try:

@@ -1,4 +1,4 @@
-"""How far two distributions are apart: exactly from shares, or estimated from weighted draws.
+"""Distances between two distributions: exact from shares, or estimated from weighted draws.
 
 Local draws come from q, a mask's distribution, and weigh w, the model's probability over that of
 the draw. With Z the sum of what the model gives to the language, p = w q / Z is the model's own
@@ -6,8 +6,8 @@ conditional distribution, and both distances are means of bounded numbers under 
 
     TV(p, q) = 1 - E[min(1, w / Z)]        KL(p ‖ q) = -log Z - E[-w log w] / Z
 
-so they have intervals that assume nothing but independent draws. Z is bounded by other draws than
-those that the first mean is taken of, since that mean is taken of a function of the bound.
+so they have intervals that assume only independent draws. The first mean is taken of a function of
+the bound on Z. Z is therefore bounded by other draws.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Divergence:
-    """How far a distribution is from the model's own.
+    """The distance of a distribution from the model's own.
 
     Attributes
     ----------
     total_variation
-        Half the sum of the differences: the largest error in the probability of anything. From 0 to
-        1; its ends are equal where it is exact.
+        Half the sum of the absolute differences: the largest error in the probability of any set.
+        From 0 to 1; its ends are equal if it is exact.
     kl
-        The Kullback-Leibler divergence of the model's own from it, in nats; None where nothing is
-        known of it.
+        The Kullback-Leibler divergence of the model's own distribution from it, in nats; None if it
+        is unknown.
     """
 
     total_variation: Interval
@@ -57,33 +57,35 @@ class Divergence:
 
 @dataclass(frozen=True, eq=False)
 class Distortion:
-    """The distributions that ways of keeping to a language have over it, and how far they are off.
+    """The distributions of different masks over a language, and their distances from the model's
+    own.
 
     Attributes
     ----------
     exact
-        Whether all of it was computed; else it was estimated from draws, see :func:`distortion`.
+        True if everything was computed; False if it was estimated from draws, see
+        :func:`distortion`.
     event
         The event.
     status
-        ``"done"``, or ``"interrupted"``: the user stopped it, and the intervals are as wide as what
-        was done until then leaves them.
+        ``"done"``, or ``"interrupted"`` by the user: the intervals are then as wide as the work so
+        far leaves them.
     divergences
-        From the model's own conditional distribution, by way: ``"local"``, a mask of all
-        tokenizations, renormalized at every step; ``"canonical_local"``, the same with canonical
-        tokens only; ``"canonical"``, the model's own distribution over canonical sequences.
+        Distances from the model's own conditional distribution. ``"local"``: a mask of all
+        tokenizations, renormalized at every step. ``"canonical_local"``: the same with canonical
+        tokens only. ``"canonical"``: the model's own distribution over canonical sequences.
     mass, canonical_mass
-        What the model gives to the language: to all token sequences, and to canonical ones.
+        The model's probability of the language: over all token sequences, and over canonical ones.
     texts
         The members, most probable first; empty if not exact.
     shares
-        Of each way, and of ``"true"``, the model's own: ``(len(texts),)``.
+        Shares under each mask, and under ``"true"``, the model's own: ``(len(texts),)``.
     notes
-        What could not be had, and why.
+        The results that could not be obtained, with the reasons.
     cost
         The cost of all comparisons.
     seed
-        What the draws depended on; None if exact.
+        The seed of the draws; None if exact.
     """
 
     exact: bool
@@ -104,12 +106,12 @@ class Distortion:
         return self.cost.forwards
 
     def share(self, text: str) -> dict[str, float]:
-        """The share of a member, by way.
+        """Returns the share of a member under each mask.
 
         Raises
         ------
         ArgumentError
-            If it is none, or the shares were not computed.
+            If the string is not a member, or the shares were not computed.
         """
         if text not in self.texts:
             raise ArgumentError(f"{text!r} has no share: it is no member, or none gives it any")
@@ -118,7 +120,7 @@ class Distortion:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """The ways whose total variation may still be anything between 0 and 1."""
+        """The masks whose total variation may still be anything between 0 and 1."""
         return tuple(
             way
             for way, found in self.divergences.items()
@@ -147,21 +149,21 @@ class Distortion:
 def unfinished(
     mass: float, event: TokenEvent, canonical: bool, notes: list[str], cost: Cost
 ) -> Distortion:
-    """What a walk says that was interrupted: how probable the members are that it came to.
+    """Returns the result of an interrupted walk: the probability of the members found so far.
 
     Parameters
     ----------
     mass
-        Of the members found so far.
+        The mass of the members found so far.
     event
         The event.
     canonical
-        Whether masks of canonical tokens are compared as well.
+        If True, masks of canonical tokens are compared as well.
     """
     names = ("local", "canonical_local", "canonical") if canonical else ("local",)
     unknown = Interval(0.0, 1.0)
     ways = {name: Divergence(unknown, None) for name in names}
-    # The terms are rounded, which can take their sum above the truth.
+    # Rounded terms can put their sum above the true value.
     low = Interval(min(1.0, mass * (1 - 1e-9)), 1.0)
     own = unknown if canonical else None
     said = (*notes, "interrupted: the walk over all members was not finished")
@@ -169,9 +171,9 @@ def unfinished(
 
 
 def between(p: Floats, q: Floats) -> Divergence:
-    """The distances of shares, ``(texts,)`` each.
+    """Returns the distance between two vectors of shares, ``(texts,)`` each.
 
-    What ``q`` lacks to one is taken as an outcome that ``p`` does not have.
+    The mass that ``q`` lacks to one is treated as an outcome that ``p`` does not have.
 
     Examples
     --------
@@ -181,7 +183,7 @@ def between(p: Floats, q: Floats) -> Divergence:
     variation = (float(np.abs(p - q).sum()) + max(0.0, float(1 - q.sum()))) / 2
     at = p > 0
     with np.errstate(divide="ignore"):
-        # Near 0 the terms cancel; log1p of the difference keeps the digits that are left.
+        # Near 0 the terms cancel; log1p of the difference keeps the remaining digits.
         kl = float(-(p[at] * np.log1p((q[at] - p[at]) / p[at])).sum()) if at.any() else 0.0
     kl = max(0.0, kl)
     return Divergence(Interval(variation, variation), Interval(kl, kl))
@@ -190,18 +192,18 @@ def between(p: Floats, q: Floats) -> Divergence:
 def estimated_variation(
     weights: Floats, mass: Interval, confidence: float, planned: int
 ) -> Interval:
-    """Total variation of p from q, from weights of draws from q.
+    """Estimates the total variation of p from q from weights of draws from q.
 
     Parameters
     ----------
     weights
-        ``(draws,)``, from 0 to 1; 0 for those that left the language.
+        ``(draws,)``, from 0 to 1; 0 for draws that left the language.
     mass
-        Where Z is, from other draws.
+        Bounds on Z, from other draws.
     confidence
-        Of the interval, if Z is there.
+        Confidence of the interval, given that Z lies within its bounds.
     planned
-        How many draws there were to be.
+        The number of draws that were planned.
     """
     if mass.high <= 0:
         return Interval(0.0, 1.0)
@@ -214,7 +216,7 @@ def estimated_variation(
 
 
 def estimated_kl(weights: Floats, mass: Interval, confidence: float, planned: int) -> Interval:
-    """KL(p ‖ q) in nats, from weights of draws from q; parameters as in the function above."""
+    """Estimates KL(p ‖ q) in nats; parameters as in :func:`estimated_variation`."""
     if mass.low <= 0:
         return Interval(0.0, math.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,7 +229,7 @@ def estimated_kl(weights: Floats, mass: Interval, confidence: float, planned: in
     def value(z: float, h: float) -> float:
         return -math.log(z) - h / z
 
-    # It falls with h; along z it rises up to z = h and falls from there.
+    # It falls with h; along z it rises up to z = h and falls after that.
     peak = min(max(low, mass.low), mass.high)
     least = min(value(mass.low, high), value(mass.high, high))
     return Interval(max(0.0, least), max(0.0, value(peak, low)))

@@ -1,4 +1,4 @@
-"""One text in the making."""
+"""One sequence during generation: its tokens, mask, next-token distribution and end."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["UNASKED", "Draft", "Outlook", "Plan", "Target"]
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What the texts of one prompt have to be.
+    """The language that the sequences of one prompt must be in.
 
     Attributes
     ----------
     matcher
-        Of the language, at its beginning.
+        A matcher of the language at its start.
     owed
-        Bytes of the prompt's last tokens that were given back, with which every text begins.
+        Bytes removed from the end of the prompt; every sequence must begin with them.
     byte_matcher
-        Of the same language in any tokens, where what that allows is measured too.
+        A matcher of the same language in any tokens, if its allowed mass is measured too.
     skips
-        Whether tokens that are the only ones allowed are taken without asking the model.
+        If True, forced tokens are appended without asking the model.
     """
 
     matcher: Matcher
@@ -45,10 +45,10 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What all texts of one prompt have in common."""
+    """The settings that all sequences of one prompt share."""
 
     vocabulary: Vocabulary
-    """The one over which the language is read, whose special tokens may have bytes."""
+    """The vocabulary over which the language is read; its special tokens may have bytes."""
     language: Language | None
     target: Target | None
     stop: Language | None
@@ -60,11 +60,11 @@ class Plan:
 
     @property
     def special(self) -> bool:
-        """Whether special tokens may stand in the text."""
+        """True if the text may contain special tokens."""
         return self.target is not None and self.target.matcher.constraint.has_special
 
     def draft(self, index: int) -> Draft:
-        """The beginning of a text, settled if it is its end too."""
+        """Returns an empty sequence, which has ended if nothing may follow."""
         draft = Draft(
             self, index, None if self.stop is None else Scan(self.stop, special=self.special)
         )
@@ -79,7 +79,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What may follow a draft.
+    """The distribution of the next token.
 
     Attributes
     ----------
@@ -88,10 +88,10 @@ class Outlook:
     log_allowed_mass
         The logarithm of their sum.
     log_byte_mass
-        The same over all tokens that spell the language's members; NaN if it was not asked for.
+        The same over all tokens that spell members; NaN if it was not requested.
     unsure
-        The position, if the model did not show all allowed tokens: they have minus infinity, and
-        the masses are NaN.
+        The position, if the model did not show all allowed tokens. Those not shown have minus
+        infinity, and the masses are NaN.
     """
 
     logprobs: npt.NDArray[np.float64]
@@ -100,9 +100,9 @@ class Outlook:
     unsure: Position | None = None
 
     def check(self, count: int | None) -> None:
-        """Refuse to choose among the ``count`` most probable tokens if they are not known.
+        """Refuses to choose among the ``count`` most probable tokens if they are not all known.
 
-        None chooses among all.
+        None chooses among all tokens.
         """
         if self.unsure is None:
             return
@@ -116,15 +116,15 @@ class Outlook:
 
 
 UNASKED = Outlook(np.empty(0), np.nan)
-"""What is known of a token that was taken without asking the model."""
+"""The distribution of a token that was taken without asking the model."""
 
 
 @dataclass(eq=False)
 class Draft:
-    """One text in the making: its tokens so far, and why it ended if it did.
+    """One sequence during generation: its tokens so far, and the reason if it has ended.
 
-    ``position`` is None before the prompt is evaluated and once the text has ended: what a model
-    keeps for a prefix can be large.
+    ``position`` is None before the prompt is evaluated and after the sequence has ended, because a
+    model's cache for a prefix can be large.
     """
 
     plan: Plan
@@ -144,7 +144,7 @@ class Draft:
     _allowed: npt.NDArray[np.bool_] | None = None
 
     def fork(self) -> Draft:
-        """An independent draft that has come as far."""
+        """Returns an independent copy."""
         return replace(
             self,
             matcher=None if self.matcher is None else self.matcher.fork(),
@@ -158,17 +158,19 @@ class Draft:
         )
 
     def settle(self) -> None:
-        """Note an end that needs no further token."""
+        """Records an end that needs no further token."""
         if self.reason is not None:
             return
         if self.matcher is not None and self.matcher.is_finished:
-            # Only where canonical tokens of a grammar were left undecided.
+            # Only if canonical tokens of a grammar were left undecided.
             self.reason = "finished" if self.matcher.is_accepting else "dead_end"
         elif len(self.token_ids) >= self.plan.budget:
             self.reason = self.plan.budget_reason
 
     def look(self) -> Outlook | None:
-        """What may follow; None, and the end of the draft, if nothing has any probability."""
+        """Returns the next-token distribution; None, and ends the sequence, if no token has
+        probability.
+        """
         assert self.position is not None
         size = len(self.plan.vocabulary)
         logprobs = np.array(self.position.logprobs[:size], dtype=np.float64)
@@ -191,7 +193,7 @@ class Draft:
         return Outlook(logprobs, mass, byte_mass)
 
     def only(self) -> int | None:
-        """The token that must follow, if there is only one and the model need not be asked."""
+        """Returns the forced token, if only one is allowed and the model need not be asked."""
         target = self.plan.target
         if self.reason is not None or target is None or not target.skips:
             return None
@@ -201,11 +203,11 @@ class Draft:
         return int(mask.argmax())
 
     def take(self, token_id: int, outlook: Outlook) -> None:
-        """Read the next token."""
+        """Appends the next token."""
         self.token_ids.append(token_id)
         self._allowed = None
         own = np.nan if outlook is UNASKED else outlook.logprobs[token_id]
-        # Rounding can leave a certain token a little above.
+        # Rounding can put a certain token slightly above 0.
         self.logprobs.append(float(np.minimum(0.0, own)))
         self.log_allowed_mass.append(outlook.log_allowed_mass)
         self.log_byte_mass.append(outlook.log_byte_mass)
@@ -222,7 +224,7 @@ class Draft:
         self.settle()
 
     def unread(self) -> tuple[int, ...]:
-        """The tokens that the model has not read, before there is a position all of the text."""
+        """Tokens that the model has not read, as long as no position covers the whole sequence."""
         read = 0 if self.position is None else len(self.position.token_ids) - len(self.plan.prompt)
         return tuple(self.token_ids[read:])
 
@@ -244,30 +246,30 @@ class Draft:
 
     @property
     def safe_length(self) -> int:
-        """How many bytes are sure to stay: all, or those before a possible stop."""
+        """Number of bytes that can no longer change: all, or those before a possible stop."""
         if self.reason is not None or self.scan is None:
             return len(self.data)
         return self.scan.safe_length
 
     @property
     def score(self) -> float:
-        """The sum of ``logprobs``, rounded once: it never rises from a draft to a longer one."""
+        """The sum of ``logprobs``, rounded once, so that it never rises as the sequence grows."""
         return fsum(self.logprobs)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the text ended as a whole rather than being cut short."""
+        """True if the sequence ended as a whole and was not cut short."""
         if self.reason in ("end_token", "finished", "stop"):
             return True
         steered = self.reason is not None and self.plan.finish is not None
         return steered and self.matcher is not None and self.matcher.is_accepting
 
     def generation(self) -> Generation:
-        """The finished text."""
+        """Returns the result."""
         reason = self.reason or "interrupted"
         data = bytes(self.data)
         language = self.plan.language
-        # Where the text is empty, what would be in front of it may not be there.
+        # For an empty text, the bytes before it may be missing.
         whole = not self.owed or (self.matcher is not None and self.matcher.is_accepting)
         is_accepting = whole and (language is None or language.matches(data))
         text = shown_text(data)
@@ -292,7 +294,7 @@ class Draft:
 
 
 def _log_mass(logprobs: npt.NDArray[np.float64]) -> float:
-    """The logarithm of the sum of probabilities, at most 0."""
+    """Returns the logarithm of the sum of probabilities, at most 0."""
     top = float(logprobs.max(initial=-np.inf))
     if top == -np.inf:
         return top

@@ -1,10 +1,10 @@
-"""Means of bounded random numbers, with intervals that are valid for every sample size.
+"""Estimates of means of bounded random numbers, with intervals valid at every sample size.
 
-A gambler who bets against "the mean is m" with a fair game seldom gets rich if it is true: his
-capital exceeds 1/α with a probability of at most α (Ville). The values of m against which nobody
-got rich are the interval. Bets follow the predictable plug-in of Waudby-Smith and Ramdas (2024),
-"Estimating means of bounded random variables by betting"; nothing is assumed but independence and
-the range from 0 to 1.
+A gambler who bets in a fair game against "the mean is m" seldom gets rich if it is true: the
+capital exceeds 1/α with a probability of at most α (Ville). The interval consists of the values of
+m against which no gambler got rich. Bets follow the predictable plug-in of Waudby-Smith and Ramdas
+(2024), "Estimating means of bounded random variables by betting". The only assumptions are
+independence and the range from 0 to 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEPS = 60
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate, and an interval that has the truth in it with the confidence asked for.
+    """An estimate with a confidence interval.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Estimate:
     low, high
         The interval.
     confidence
-        How often such intervals have the truth in them, at least.
+        Lower bound on the share of such intervals that contain the true value.
     effective_size
-        Of how many equally weighted draws the estimate is worth.
+        The number of equally weighted draws that the estimate is worth.
     """
 
     value: float
@@ -49,7 +49,9 @@ class Estimate:
 
 
 def effective_size(log_weights: Floats) -> float:
-    """Kish's: the squared sum of the weights over the sum of their squares."""
+    """Returns Kish's effective size: the squared sum of the weights over the sum of their
+    squares.
+    """
     top = log_weights.max(initial=-np.inf)
     if top == -np.inf:
         return 0.0
@@ -58,7 +60,7 @@ def effective_size(log_weights: Floats) -> float:
 
 
 def checked_confidence(confidence: object) -> float:
-    """Refuse what is no number between 0 and 1."""
+    """Returns a confidence, a number between 0 and 1, or refuses it."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
         raise ArgumentError(f"confidence must be a number, not {confidence!r:.60}")
     if not 0 < confidence < 1:
@@ -69,7 +71,7 @@ def checked_confidence(confidence: object) -> float:
 def bounded_mean(
     values: Sequence[float] | Floats, confidence: float, planned: int | None = None
 ) -> tuple[float, float]:
-    """An interval for the mean that independent numbers from 0 to 1 are drawn around.
+    """Returns an interval for the mean of independent numbers from 0 to 1.
 
     Parameters
     ----------
@@ -78,7 +80,8 @@ def bounded_mean(
     confidence
         Between 0 and 1.
     planned
-        How many were to be drawn, where it was stopped early: what is bet may not depend on when.
+        The planned number of draws if sampling stopped early: the bets may not depend on when it
+        stopped.
 
     Examples
     --------
@@ -95,12 +98,12 @@ def bounded_mean(
     alpha = 1 - confidence
     bets = _bets(x, alpha, len(x) if planned is None else planned)
     low = _rejected_up_to(x, bets, alpha)
-    # The same game with every number turned round bounds the mean from above.
+    # The same game with every number reflected bounds the mean from above.
     return low, 1 - _rejected_up_to(1 - x, bets, alpha)
 
 
 def _bets(x: Floats, alpha: float, planned: int) -> Floats:
-    """Each bet depends on the numbers before it alone, and on how many were planned."""
+    """Returns the bets; each depends only on the numbers before it and on the planned number."""
     seen = np.arange(1, len(x) + 1)
     means = (0.5 + np.cumsum(x)) / (seen + 1)
     variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
@@ -109,7 +112,10 @@ def _bets(x: Floats, alpha: float, planned: int) -> Floats:
 
 
 def _rejected_up_to(x: Floats, bets: Floats, alpha: float) -> float:
-    """The largest mean that a gambler on larger numbers got rich against; smaller ones too."""
+    """Returns the largest mean against which a gambler on larger numbers got rich.
+
+    All smaller means are rejected too.
+    """
     least, most = 0.0, float(x.mean())
     if not _rich(x, bets, alpha, 1e-300):
         return 0.0
@@ -123,7 +129,7 @@ def _rejected_up_to(x: Floats, bets: Floats, alpha: float) -> float:
 
 
 def _rich(x: Floats, bets: Floats, alpha: float, mean: float) -> bool:
-    """Whether half a unit of capital became 1/alpha on the way: two gamblers share the unit."""
+    """Returns True if half a unit of capital reached 1/alpha; two gamblers share the unit."""
     mean = max(mean, 1e-300)
     stakes = np.minimum(bets, MOST_OF_IT / mean)
     gains = np.cumsum(np.log1p(stakes * (x - mean)))

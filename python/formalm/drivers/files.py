@@ -1,4 +1,4 @@
-"""Paths, and files that are written whole or not at all."""
+"""File paths and atomic file writes: whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["path_of", "write_whole"]
 
 
 def path_of(value: Any) -> str:
-    """The path that was handed over, as a text.
+    """Returns a path as a string.
 
     Raises
     ------
     ArgumentError
-        If it is none: a number would be taken for a file that is open already.
+        If it is not a path; a number would be taken for an open file descriptor.
     """
     path = os.fspath(value) if isinstance(value, (str, PathLike)) else None
     if not isinstance(path, str):
@@ -34,25 +34,25 @@ def path_of(value: Any) -> str:
 def write_whole(
     path: str | PathLike[str], write: Callable[[BinaryIO], object], *, first: bool = False
 ) -> None:
-    """Write a file whole or not at all.
+    """Writes a file completely or not at all.
 
-    It is written under a name of its own in the same folder, brought to the disk, and renamed. A
-    link stays and its target is written.
+    It is written under a temporary name in the same folder, synced to disk, and renamed. A symbolic
+    link stays, and its target is written.
 
     Parameters
     ----------
     path, write
-        The file, and what writes its content.
+        The file, and the function that writes its content.
     first
-        Leave a file alone that another process wrote meanwhile.
+        If True, a file that another process wrote meanwhile is kept.
 
     Raises
     ------
     ArgumentError
-        If there is something else than a file, such as a device, which a renamed file would
+        If the path is not a regular file but, for example, a device, which a renamed file would
         replace.
     OSError
-        If it cannot be written; what was there is there still.
+        If it cannot be written; the previous file is unchanged.
     """
     target = os.path.realpath(path_of(path))
     mode = _mode(target)
@@ -75,7 +75,7 @@ def write_whole(
 
 
 def _mode(path: str) -> int | None:
-    """Who may read and write the file that is there; None if there is none."""
+    """Returns the permissions of the existing file; None if there is none."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Steering a generation so that its budget ends inside the language."""
+"""``finish=True``: masks that keep a member within reach of the token budget."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ SEARCH_LIMIT = 1 << 20
 
 
 class Finish:
-    """Keeps to the tokens after which some member can still be completed within the budget.
+    """Restricts masks to tokens after which some member can still be completed within the budget.
 
-    The first step decides whether there is a way, and no later step can lose it. What a completion
-    takes are the fewest tokens; where finding them takes long, the fewest that spell the shortest
-    text.
+    The first step decides whether that is possible, and no later step can lose it. The cost of a
+    completion is its minimum number of tokens. If that takes long to find, it is the minimum number
+    of tokens that spell the shortest completion in bytes.
     """
 
     def __init__(self, constraint: Constraint) -> None:
         self._core = constraint.core
 
     def check(self, matcher: Matcher, budget: int) -> None:
-        """Refuse a budget that is below the shortest completion.
+        """Refuses a budget below the shortest completion.
 
         Raises
         ------
         LimitError
             With the number of tokens needed.
         TokenError
-            If no sequence of tokens spells a member.
+            If no token sequence spells a member.
         """
         if self._core.completes_within(matcher.core, budget):
             return
@@ -47,17 +47,17 @@ class Finish:
         raise LimitError("tokens", len(shortest), budget, hint=hint)
 
     def restrict(self, matcher: Matcher, mask: npt.NDArray[np.bool_], budget: int) -> None:
-        """Clear what would leave no member within ``budget`` tokens, the next one among them.
+        """Removes the tokens after which no member fits into ``budget`` tokens, including this one.
 
         Raises
         ------
         LimitError
-            If the tokens lead to too many texts that are all completed differently.
+            If the tokens lead to too many states that all need different completions.
         """
         mask &= self.kept(matcher.core, budget)
 
     def kept(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.bool_]:
-        """The mask of a core's matcher with nothing in it that would leave no member.
+        """Returns the mask of a core matcher without the tokens that leave no member.
 
         Raises
         ------

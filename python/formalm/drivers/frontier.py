@@ -1,4 +1,4 @@
-"""The frontier of a question: what to evaluate next, in a trie of token sequences."""
+"""The search frontier: a trie of token sequences, its priority queue, and model evaluations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 RECENT_BYTES = 16 << 20
 FEW = 1024
-"""So few children are remembered from the start: they take less memory than the answer."""
+"""Up to this many children are stored from the start: they take less memory than the answer."""
 Expansion = tuple[int, Ids, Floats, float]
 """A node, the tokens that may follow, the totals with them, and the total with an end."""
 
 
 class Frontier:
-    """The trie of a task, its queue, and what the model said.
+    """The trie of a task, its queue, and the model's answers.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Frontier:
     root_nodes
         The nodes of the task's roots.
     unseen
-        Of nodes that a partial model was asked about: what its allowed children that were not
-        shown have together, at most.
+        For nodes where a partial model was asked: an upper bound on the total of the allowed
+        children that it did not show.
     best_unseen
-        The log-probability that no sequence through any such child exceeds.
+        An upper bound on the log-probability of any sequence through such a child.
     """
 
     def __init__(self, task: Task) -> None:
@@ -67,11 +67,11 @@ class Frontier:
         return self.trie.memory_bytes + self.queue.memory_bytes
 
     def root(self, node: int) -> Root:
-        """The root above a node."""
+        """Returns the root above a node."""
         return self.task.roots[self.trie.root(node)]
 
     def state(self, node: int) -> int:
-        """The state of the constraint at a node, whose parent was evaluated."""
+        """Returns the state of the constraint at a node whose parent was evaluated."""
         state = self.trie.state[node]
         if state == UNKNOWN:
             parent = self.trie.state[self.trie.parent[node]]
@@ -79,7 +79,7 @@ class Frontier:
         return state
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], known: Ids) -> None:
-        """Take over a trie, and find the states of its ``known`` nodes, which rise."""
+        """Adopts a trie and recomputes the states of its ``known`` nodes, in ascending order."""
         roots = [self.states.of(root.matcher) for root in self.task.roots]
         self.trie.restore(arrays)
         for node in known.tolist():
@@ -89,12 +89,12 @@ class Frontier:
                 self.state(node)
 
     def data(self, node: int) -> bytes:
-        """The bytes after ``given``."""
+        """Returns the bytes after ``given``."""
         found = b"".join(self._bytes[token] for token in self.trie.path(node) if token != END)
         return found[self.root(node).skip :]
 
     def room(self) -> int:
-        """How many prefixes the next batch may have; errors are those of :meth:`Task.room`."""
+        """Returns how many prefixes the next batch may have; raises as :meth:`Task.room`."""
         if self.task.progress is not None:
             best = self.trie.logprob[self.queue.top()] if self.queue else None
             self.task.report(len(self.trie), len(self.queue), best)
@@ -104,12 +104,14 @@ class Frontier:
         return self.task.room()
 
     def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:
-        """Ask the model what follows some nodes, in one call if it can be."""
+        """Evaluates the model at some nodes, in one call if possible, and yields their
+        expansions.
+        """
         for node, position in zip(nodes, self.positions.evaluate(nodes), strict=True):
             yield (node, *self.follow(node, position))
 
     def queue_children(self, node: int, ids: Ids, totals: Floats) -> None:
-        """Queue the best child of an evaluated node; the others follow when it is taken."""
+        """Queues the best child of an evaluated node; the others follow when it is taken."""
         if len(ids):
             self.trie.list_children(node, ids, totals)
             if len(ids) <= FEW and self.trie.more(node):
@@ -117,7 +119,7 @@ class Frontier:
             self.queue_next(node)
 
     def queue_next(self, parent: int) -> None:
-        """Queue the next best child of an evaluated node, if there is one."""
+        """Queues the next best child of an evaluated node, if there is one."""
         if self.trie.has_more(parent):
             self.trie.list_children(parent, *self._again(parent))
         child = self.trie.next_child(parent)
@@ -125,7 +127,7 @@ class Frontier:
             self.queue.push(child)
 
     def _again(self, node: int) -> tuple[Ids, Floats]:
-        """The children of a node that was evaluated before."""
+        """Returns the children of a node that was evaluated before."""
         known = self._recent.get(node)
         if known is not None:
             return known
@@ -138,7 +140,9 @@ class Frontier:
     def follow(
         self, node: int, position: Position, *, again: bool = False
     ) -> tuple[Ids, Floats, float]:
-        """The tokens that may follow an evaluated node, the totals with them and with an end."""
+        """Returns the tokens that may follow an evaluated node, and the totals with them and with
+        an end.
+        """
         self.task.expansions += not again
         state = self.state(node)
         allowed, accepting = self.states.allowed(state), self.states.accepting[state]

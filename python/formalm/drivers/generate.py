@@ -1,4 +1,4 @@
-"""generate: let a model write inside a language."""
+"""``generate``: sample, greedy decode or beam search inside a language."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Options(StreamOptions, total=False):
     batch_size: int
 
 
-# The first overload that fits counts: a str is a sequence of str too, and None is a type.
+# The first matching overload applies: a str is also a sequence of str, and None is a type.
 @overload
 def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
@@ -164,100 +164,102 @@ def generate(
     bos: Literal["auto"] | int | None = "auto",
     batch_size: int = 64,
 ) -> Generation[Any] | list[Generation[Any]] | list[list[Generation[Any]]]:
-    r"""Let a model write a text, inside a language if one is given.
+    r"""Generates text with a model, inside a language if one is given.
 
-    At each step the tokens after which no member is left are masked, and one of the others is
-    drawn. The texts of one call advance together, one call of the model a step, and each sample
-    has random numbers of its own, so that it does not depend on the others.
+    Each step masks the tokens after which no member can be completed, and draws one of the others.
+    All sequences of a call advance together, with one call of the model per step. Each sample has
+    its own random numbers, so it does not depend on the others.
 
     Parameters
     ----------
     model
         The model.
     prompt
-        What stands before the text, outside the language: a text, token ids, a chat (a list of
-        messages, dictionaries that the tokenizer's template makes into tokens), or None. A list of
-        these is a batch: a list of strings, of lists of token ids, of chats, or mixed. A flat list
-        of integers is one prompt, a flat list of dictionaries one chat; an empty list could be
-        either and is refused.
+        Context before the generated text, outside the language: a string, token ids, a chat (a list
+        of messages, dictionaries that the tokenizer's template renders), or None. A list of these
+        is a batch: a list of strings, of lists of token ids, of chats, or mixed. A flat list of
+        integers is one prompt, and a flat list of dictionaries one chat. An empty list is refused,
+        because it could be either.
     language
         A language, a list of strings, a :class:`~formalm.Constraint`, or a type, which stands for
-        its JSON, see :class:`~formalm.PythonType`; None leaves the model free.
+        its JSON, see :class:`~formalm.PythonType`; None leaves the model unconstrained.
     n
-        Number of texts a prompt. Without it one :class:`~formalm.generation.Generation` a prompt is
-        returned, with it a list, of one if ``n=1``: what comes back depends on what was written,
-        not on a number's value.
+        Number of results for each prompt. Without it, each prompt has one
+        :class:`~formalm.generation.Generation`; with it, a list, even for ``n=1``. The shape of the
+        result thus depends on how the call is written, not on a number's value.
     beams
-        Search instead of drawing: at each step the ``beams`` best beginnings go on. The score is
-        the sum of the model's own log-probabilities of the tokens, :attr:`Generation.logprob`.
-        Whole texts come first, best first, then those cut short; there are fewer than ``n`` if the
-        search found fewer. At least ``n``. ``beams=1`` is greedy.
+        Runs a beam search instead of sampling: each step keeps the ``beams`` best prefixes. The
+        score is the sum of the model's own log-probabilities of the tokens,
+        :attr:`Generation.logprob`. Complete results come first, best first, then truncated ones;
+        there may be fewer than ``n``. Must be at least ``n``. ``beams=1`` is greedy decoding.
     tokenization
-        ``"all"``: any token sequence that spells a member. ``"canonical"``: only what the tokenizer
-        itself makes of the prompt and the member together; a token that is the only one allowed
-        is then taken without asking the model (not with ``beams``, which compare the model's own
-        numbers). None is what a given :class:`~formalm.Constraint` has, else ``"all"``.
+        ``"all"``: any token sequence that spells a member. ``"canonical"``: only the tokens that
+        the tokenizer itself produces for the prompt and the member together. A forced token, the
+        only one allowed, is then taken without asking the model, except with ``beams``, which
+        compare the model's own numbers. None means the tokenization of a given
+        :class:`~formalm.Constraint`, otherwise ``"all"``.
     heal
-        Whether tokens of the prompt may be given back where no member follows them in canonical
-        tokens, and how many: see :func:`~formalm.continuations.continuation`. Their bytes are
-        generated again, in front of the text.
+        Whether tokens may be removed from the end of the prompt if no member follows them in
+        canonical tokens, and how many: see :func:`~formalm.continuations.continuation`. Their bytes
+        are generated again, before the text.
     measure
-        With canonical tokens, ask the model at every step, and measure what tokens that only
-        *spell* members would have been allowed: :attr:`Generation.byte_mass`.
+        With canonical tokens: evaluates the model at every step, and measures the probability that
+        a mask of all tokens that *spell* members would allow: :attr:`Generation.byte_mass`.
     max_tokens
-        Most tokens of a text, an end token included. None is what the model's context has room
-        for; where the model has no context length, what the longest member of a finite language can
-        take.
+        Maximum number of generated tokens, including an end token. None means the room in the
+        model's context. If the model has no context length, it means the tokens that the longest
+        member of a finite language can need.
     stop
-        Strings, or a language. The text ends where the first of them *ends*; it is left out of
-        ``text`` and stands in ``stop_text``.
+        Strings, or a language. Generation stops where the first match *ends*. The match is not part
+        of ``text`` and is stored as ``stop_text``.
     temperature, top_k, top_p, min_p
-        How a token is drawn, see :class:`~formalm.query.Decoding`. ``temperature=0`` is
-        greedy. With ``beams`` nothing is drawn: a temperature other than 1 or 0 and every other
-        one of these is refused.
+        How a token is drawn, see :class:`~formalm.query.Decoding`. ``temperature=0`` is greedy.
+        ``beams`` refuse a temperature other than 1 or 0 and all other sampling options, because
+        nothing is drawn.
     seed
-        Integer from 0; None draws one for each prompt. Equal seeds give equal samples. A prompt of
-        a batch draws what it would draw by itself with that seed; so with a seed, equal prompts of
-        a batch have equal samples, and ``n`` is the way to different ones.
+        An integer of at least 0; None draws one for each prompt. Equal seeds give equal samples. A
+        prompt in a batch draws what it would draw alone with that seed. With a seed, equal prompts
+        in a batch therefore have equal samples; use ``n`` for different ones.
     finish
-        Steer so that the text is in the language when ``max_tokens`` is used up: at each step only
-        tokens after which a shortest completion still fits. Each step then looks behind every
-        allowed token.
+        Steers so that the result is a member when ``max_tokens`` is used up: each step allows only
+        tokens after which a shortest completion still fits. Each step then examines the completions
+        after every allowed token.
     bos
-        ``"auto"``: the model's own beginning of sequence in front, except of a chat, whose
-        template writes it; a token id; or None for nothing.
+        ``"auto"``: the model's own beginning of sequence, except for a chat, whose template writes
+        it; a token id; or None for none.
     batch_size
-        Most prefixes a call of the model, and most texts under way at a time. It changes the work,
-        not the texts.
+        Maximum number of prefixes in one call of the model, and of sequences in progress. It
+        changes the work, not the results.
 
     Returns
     -------
     Generation, list of Generation, or list of lists of Generation
-        One for a prompt, a list for a batch of prompts or with ``n``, a list of lists for both.
-        Of a type ``T``, a ``Generation[T]``, whose ``value`` is a ``T`` to mypy and pyright:
-        classes, dictionaries of types, ``Literal[…]``, unions and other forms of types. With the
-        reason each ended; a text cut short has ``complete=False``.
+        One for a prompt, a list for a batch of prompts or with ``n``, a list of lists for both. For
+        a type ``T``, a ``Generation[T]``, whose ``value`` is a ``T`` to mypy and pyright: classes,
+        typed dictionaries, ``Literal[…]``, unions and other type forms. Each has the reason why it
+        ended; a truncated one has ``complete=False``.
 
     Raises
     ------
     ArgumentError
-        For an option out of range, or no bound on the length at all.
+        For an option out of range, or if nothing bounds the length.
     LanguageError
         If the language is empty or not a language.
     LimitError
-        If ``finish`` is asked and ``max_tokens`` is below the shortest member.
+        If ``finish`` is set and ``max_tokens`` is below the shortest member.
     ModelError
-        If the model does not fit its vocabulary or answers nonsense.
+        If the model does not fit its vocabulary or returns invalid values.
     TokenError
-        If no member follows the prompt in canonical tokens, or ``finish`` has nothing to finish.
+        If no member follows the prompt in canonical tokens, or if ``finish`` finds no member to
+        complete.
     VocabularyError
-        If there is nothing to encode a text or a chat with, or canonical tokens are not known.
+        If the vocabulary cannot encode a string or a chat, or does not know its canonical tokens.
 
     Notes
     -----
-    Any exception that ends a call halfway, a keyboard interrupt too, has what there is as its
-    attribute ``generations``: the result in the form asked for. Samples that had not ended have
-    ``reason="interrupted"``; beams that had not are None.
+    Any exception that ends a call early, including a keyboard interrupt, has the attribute
+    ``generations`` with the results so far, in the shape of the result. Samples that had not ended
+    have ``reason="interrupted"``; beam searches that had not ended are None.
 
     Examples
     --------
@@ -292,7 +294,7 @@ def generate(
         for _ in advance(session, [writer for group in groups for writer in group], batch_size):
             pass
     except BaseException as error:
-        # What is finished has cost its time; whoever catches the error can have it.
+        # Finished results have used model time; the caller can still take them.
         with suppress(AttributeError):
             error.generations = _shaped(groups, batch, n)  # type: ignore[attr-defined]
         raise
@@ -302,7 +304,7 @@ def generate(
 
 
 def _shaped(groups: list[list[Writer]], batch: list[object] | None, n: int | None) -> Any:
-    """The result in the form that was asked for, with None for beams that are not finished."""
+    """Returns the results in the requested shape, with None for unfinished beam searches."""
     results: list[Any] = []
     for group in groups:
         row: list[Generation | None] = []
@@ -314,7 +316,7 @@ def _shaped(groups: list[list[Writer]], batch: list[object] | None, n: int | Non
 
 
 def _check_beams(beams: int, count: int, decoding: Decoding, seed: int | None) -> None:
-    """Refuse what a beam search has no use for."""
+    """Refuses options that do not apply to a beam search."""
     if count > beams:
         raise ArgumentError(f"n={count} texts cannot come from beams={beams}", hint="raise beams")
     given = {

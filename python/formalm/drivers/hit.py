@@ -1,4 +1,4 @@
-"""What a search finds."""
+"""A search hit: a member with its log-probability, rank and tokens."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Hit:
     Attributes
     ----------
     text
-        The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD.
+        The member, including ``given``; bytes that are not UTF-8 show as U+FFFD.
     logprob
-        In nats, given prompt and ``given``: of this token sequence, or with ``unique="strings"``
-        of all token sequences that spell the text.
+        In nats, conditional on prompt and ``given``: of this token sequence, or with
+        ``unique="strings"`` of all token sequences that spell the string.
     rank
         1 for the first.
     given
@@ -29,12 +29,12 @@ class Hit:
     data
         The member as bytes.
     token_ids
-        The tokens after ``given``: of this sequence, or of the most probable one found. No end
-        token.
+        The tokens after ``given``, without an end token: of this sequence, or of the most probable
+        one found.
     tokenizations
-        How many token sequences were added up.
+        Number of token sequences that were summed.
     origin
-        What :meth:`record` is made from.
+        The context from which :meth:`record` makes a record.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Hit:
     origin: Origin = field(repr=False, compare=False)
 
     def record(self) -> Record:
-        """Everything that is known of it."""
+        """Returns a record with everything known about the hit."""
         return self.origin.record(
             self.rank,
             self.data,
@@ -58,7 +58,7 @@ class Hit:
 
     @property
     def event(self) -> Event | None:
-        """What :attr:`logprob` is of, see :func:`~formalm.search`."""
+        """The event that :attr:`logprob` refers to, see :func:`~formalm.search`."""
         return self.origin.query.event
 
     @property

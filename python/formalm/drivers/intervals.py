@@ -1,4 +1,4 @@
-"""Masses side by side, each between two bounds, with what is undecided shared by all."""
+"""Probability intervals and the mass table, whose cells share one undecided mass."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Where = Mapping[str, str | None]
 
 
 class Interval(NamedTuple):
-    """Two bounds with the truth between them."""
+    """An interval that contains the exact value."""
 
     low: float
     high: float
 
     @property
     def width(self) -> float:
-        """How far they are apart."""
+        """The distance between the ends."""
         return self.high - self.low
 
 
@@ -41,11 +41,11 @@ class MassTable:
     event
         The event; None in a table that was read from the answers of a suite, whose query has it.
     decided
-        What is proven of each cell that was met; others have 0.
+        The proven mass of each cell found; other cells have 0.
     error
-        How far rounding may have taken these numbers, as a share of each, at most.
+        Upper bound on the relative rounding error of these numbers.
     undecided
-        What may still belong to any cell.
+        The mass that may still belong to any cell.
     status, truncated_by, dropped, cost
         As in :class:`~formalm.drivers.mass.Mass`.
     """
@@ -67,21 +67,23 @@ class MassTable:
 
     @property
     def cells(self) -> dict[Cell, Interval]:
-        """The interval of each cell that was met, by its values; the largest first."""
+        """The interval of each cell found, by its values; the largest first."""
         order = sorted(self.decided, key=lambda cell: -self.decided[cell])
         return {cell: self._interval(self.decided[cell]) for cell in order}
 
     def mass(self, **where: str | None) -> Interval:
-        """The probability of the members whose groups have these values; all without any."""
+        """Returns the probability of the members whose groups have these values; of all without
+        values.
+        """
         return self._interval(self._sum([where], []))
 
     def share(self, of: Where, among: Where | None = None) -> Interval:
-        """P(of | among): how much of the members ``among`` has is in ``of`` as well.
+        """Returns P(of | among): the share of the members in ``among`` that are also in ``of``.
 
         Parameters
         ----------
         of, among
-            Values of groups; None is all members.
+            Values of groups; None means all members.
 
         Raises
         ------
@@ -93,9 +95,10 @@ class MassTable:
         return _share(inside, outside, self.error, self.undecided)
 
     def odds_ratio(self, one: Where, other: Where) -> Interval:
-        """How the odds of ``one`` change with ``other``: 1 if they have nothing to do with another.
+        """Returns the odds ratio of ``one`` and ``other``: 1 if they are independent.
 
-        The odds of ``one`` where ``other`` holds, over its odds where ``other`` does not.
+        That is the odds of ``one`` among members with ``other``, over its odds among members
+        without.
         """
         masses = (
             self._sum([one, other], []),
@@ -113,7 +116,9 @@ class MassTable:
         return Interval(max(0.0, decided - slack), min(1.0, decided + slack + self.undecided))
 
     def _sum(self, inside: Sequence[Where], outside: Sequence[Where]) -> float:
-        """What is decided of the cells that are in all of the first and none of the others."""
+        """Returns the decided mass of the cells in all of the first and none of the other
+        selections.
+        """
         for name in {name for where in (*inside, *outside) for name in where}:
             if name not in self.groups:
                 hint = f"it has {', '.join(self.groups)}"
@@ -132,7 +137,9 @@ class MassTable:
 
 
 def _ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
-    """The ratio of two products, in logarithms, as products of small masses are zero."""
+    """Returns the ratio of two products, in logarithms, because products of small masses
+    underflow.
+    """
     if 0.0 in (*above, *below):
         return Interval(
             0.0 if 0.0 in above else math.inf,
@@ -147,11 +154,11 @@ def _ratio(above: Sequence[float], below: Sequence[float]) -> Interval:
 
 
 def _share(inside: float, outside: float, error: float, undecided: float) -> Interval:
-    """The share of one of two disjoint parts, with what may belong to either."""
+    """Returns the share of one of two disjoint parts, given the mass that may belong to either."""
     slack = error + 1e-15
     least, most = inside * (1 - slack), inside * (1 + slack) + undecided
     less, more = outside * (1 - slack), outside * (1 + slack) + undecided
-    # The undecided mass is in one of both at most: all of it here, or all of it there.
+    # The undecided mass belongs to at most one of the two: all of it here, or all of it there.
     low = least / (least + more) if least + more else 0.0
     high = most / (most + less) if most + less else 1.0
     return Interval(max(0.0, math.nextafter(low, -1.0)), min(1.0, math.nextafter(high, 2.0)))

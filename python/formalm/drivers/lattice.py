@@ -1,4 +1,4 @@
-"""All token sequences that spell the members of a finite language, walked level by level."""
+"""Exhaustive enumeration of the token sequences that spell members of a finite language."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ __all__ = ["Tally", "tally"]
 
 @dataclass
 class Tally:
-    """What the walk found of each member, by its bytes.
+    """The probabilities found for each member, by its bytes.
 
     Attributes
     ----------
     model
-        The probabilities that the model gives to its token sequences.
+        The model's probabilities of its token sequences.
     local
-        The probabilities of the same under a mask that is renormalized at every step.
+        Their probabilities under a mask that is renormalized at every step.
     lost
-        The probabilities of where such a mask leaves nothing that the model finds possible.
+        The probabilities of prefixes where such a mask leaves no token that the model finds
+        possible.
     """
 
     model: dict[bytes, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -39,7 +40,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class _Node:
-    """A token sequence: its bytes, its probability, and how much of it masks allowed."""
+    """A token sequence: its bytes, its probability, and the allowed mass so far."""
 
     data: bytes
     before: Position | None
@@ -50,14 +51,14 @@ class _Node:
 
 
 def tally(task: Task, found: Tally) -> None:
-    """Walk a task's language, which has to be finite; what is found on the way is true already.
+    """Enumerates a task's finite language; the probabilities found so far are exact at any time.
 
     Raises
     ------
     Truncated
         If a limit is reached, or a sequence does not fit into the model.
     ArgumentError
-        If a member begins another and the event is not that it is complete.
+        If one member is a prefix of another and the event is not ``"complete"``.
     """
     task.needs_all("an exact comparison")
     (root,) = task.roots
@@ -81,7 +82,7 @@ def tally(task: Task, found: Tally) -> None:
 
 
 def _settled(found: Tally, node: _Node) -> bool:
-    """Whether a node is a member that the model need not be asked about."""
+    """Returns True if a node is a member for which the model need not be asked."""
     if not node.matcher.is_accepting:
         return False
     if not node.matcher.is_finished:
@@ -108,7 +109,7 @@ def _children(task: Task, found: Tally, node: _Node, position: Position) -> list
     finished = node.matcher.is_finished
     if node.matcher.is_accepting:
         found.model[node.data].append(math.exp(node.logprob + end))
-        # Where nothing but an end may follow, a text is over without asking the model.
+        # If only an end may follow, the string is finished without asking the model.
         share = 0.0 if finished else end - allowed if allowed > -math.inf else -math.inf
         found.local[node.data].append(math.exp(reached + share))
     if allowed == -math.inf:

@@ -1,4 +1,4 @@
-"""Records as lines of JSON: an object a line, each line ended by a newline and by nothing else."""
+"""Records as JSON Lines: one object per line, separated by newline characters only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COUNTS = {
     "edits": 0,
     **dict.fromkeys(("forwards", "calls", "tokens_computed", "cache_hits", "expansions"), 0),
 }
-"""Whole numbers, and the least that each can be."""
+"""Integer fields, and the minimum of each."""
 PLAIN: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "text": (str,),
@@ -49,13 +49,13 @@ PLAIN: dict[str, tuple[type, ...]] = {
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text: a newline alone ends one, as in JSON no string has one."""
+    """Splits text at newline characters only; no JSON string contains one."""
     lines = text.split("\n")
     return lines[:-1] if not lines[-1] else lines
 
 
 def record_line(record: Record) -> str:
-    """A record as one line, without its end."""
+    """Returns a record as one line, without a newline."""
     row: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     row |= {name: getattr(record, name) for name in Record.__dataclass_fields__}
     for name in BYTES:
@@ -69,17 +69,17 @@ def record_line(record: Record) -> str:
 
 
 def _written(value: float | None) -> float | str | None:
-    """JSON has no infinity."""
+    """Returns a number as JSON, which has no infinity."""
     return "-inf" if value == -math.inf else value
 
 
 def read_line(line: str) -> Record:
-    """The record of a line.
+    """Returns the record of a line.
 
     Raises
     ------
     ArgumentError
-        Naming the field that is missing or is not what it should be.
+        With the name of the field that is missing or invalid.
     """
     try:
         data = json.loads(line, parse_constant=_no_number)
@@ -145,7 +145,7 @@ def _count(table: Table, name: str, least: int) -> int | None:
 
 
 def _number(value: Any, where: str) -> float:
-    """A number that a float can be, or minus infinity."""
+    """Returns a finite float or minus infinity."""
     if value == "-inf":
         return -math.inf
     number = isinstance(value, NUMBER) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""The checks of a search's options."""
+"""Checks of search options: ``given`` as token ids, prefix weights, numbers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["check_listing", "check_numbers", "given_ids"]
 
 
 def given_ids(given: object, session: Session) -> list[int] | None:
-    """The tokens of ``given``, where the caller chose them."""
+    """Returns the tokens of ``given`` if the caller passed token ids."""
     if given is UNSET or given is None or isinstance(given, (str, Language)):
         return None
     return token_ids_of("given", given, session.vocabulary)
 
 
 def check_listing(asked: Query) -> None:
-    """Refuse what a listing has no use for."""
+    """Refuses query fields that do not apply to a search."""
     if asked.prefix_weights != "strings":
         raise ArgumentError("prefix_weights are about masses and samples; a listing has costs")
 
 
 def check_numbers(batch_size: object, tolerance: object, limits: object) -> None:
-    """Refuse numbers out of range."""
+    """Refuses numbers out of range."""
     positive("batch_size", batch_size, optional=False)
     if checked_tolerance(tolerance) == 1:
         raise ArgumentError("tolerance must be below 1 for a search, got 1")

@@ -1,23 +1,26 @@
-"""Search over strings: every string once, with all its tokenizations added up.
+"""Best-first search over strings, each with the sum of all its tokenizations.
 
 A *reading* of a string is a token sequence that spells it, a node of the frontier's trie. The queue
-has byte strings. An entry keeps, for its string ``u``, all readings of prefixes of ``u``, each with
+holds byte strings. The entry of a string ``u`` keeps all readings of prefixes of ``u``, each with
 its exact probability:
 
-- *evaluated* ones as a fan: the tokens that go on from there in agreement with ``u`` and beyond it;
-- *pending* ones, not yet evaluated, as they are.
+- *evaluated* readings as a fan: the tokens that continue the reading in agreement with ``u`` and
+  extend beyond it;
+- *pending* readings, not yet evaluated, as they are.
 
 Bound. A reading of a member ``s`` that extends ``u`` either uses a token of some fan at ``u``, or
 begins with a pending reading. Readings in different fans, different tokens of one fan, and
-different pending readings are incompatible beginnings of a token sequence, so the probabilities of
-the readings of ``s`` add up to at most the sum over the fans' tokens and the pending readings.
-That sum is the entry's bound; it holds for the total of all members below ``u``, hence for each.
+different pending readings are mutually exclusive prefixes of a token sequence. The probabilities of
+the readings of ``s`` therefore add up to at most the sum over the fans' tokens and the pending
+readings. That sum is the entry's bound. It holds for the total of all members that extend ``u``,
+hence for each.
 
-A candidate ``u``, a member itself, lies between the sum of its readings found so far and that sum
-plus the pending readings that end before ``u``. It is yielded when it is on top of the queue and
-the pending part is at most ``tolerance`` of it, so no other string can beat it by more than that.
-Pending readings are evaluated largest first, and only where they matter: a string of n bytes has
-up to 2ⁿ readings, of which a trained model gives all but a few a probability of nearly nothing.
+A candidate ``u``, itself a member, has a probability of at least the sum of its readings found so
+far, and at most that sum plus the pending readings that end before ``u``. It is yielded when it is
+first in the queue and the pending part is at most ``tolerance`` of it; no other string can then
+exceed it by more than that. Pending readings are evaluated largest first, and only where they
+matter. A string of n bytes has up to 2ⁿ readings, but a trained model gives all but a few a
+negligible probability.
 """
 
 from __future__ import annotations
@@ -34,24 +37,24 @@ from formalm.drivers.task import Found, Task, Truncated
 
 __all__ = ["Strings"]
 
-# A pending reading is evaluated before its string is expanded if it is this share of the bound.
+# A pending reading with at least this share of the bound is evaluated before its string expands.
 WORTH_EVALUATING = 0.01
 Entry = tuple[tuple[float, int, bytes, int, int], String]
 
 
 class Strings:
-    """One search: the queue, and the steps on it.
+    """One search over strings: its queue and the steps on it.
 
     Attributes
     ----------
     frontier
         The trie of readings.
     readings
-        What is known of them.
+        The data of each reading.
     heap
         The queue.
     whole
-        Whether nothing is between two places, so that the search could be put down here.
+        True if no step is in progress, so that the search can be saved.
     """
 
     def __init__(self, task: Task) -> None:
@@ -68,7 +71,7 @@ class Strings:
             self.add(String(b"", trie.state[node], number, exact=[node], pending=pending))
 
     def restart(self, items: list[String], ends: dict[int, float]) -> None:
-        """Go on from another search's entries; its trie is there."""
+        """Continues with the entries of another search, whose trie is already in place."""
         self.heap, self._bytes = [], 0
         self.readings.restore(ends)
         for item in items:
@@ -80,9 +83,9 @@ class Strings:
         return self.frontier.trie.memory_bytes + self.readings.memory_bytes + self._bytes
 
     def run(self) -> Iterator[Found | None]:
-        """Every member with its total over all tokenizations, most probable first.
+        """Yields every member with its total over all tokenizations, most probable first.
 
-        None is yielded after each batch.
+        Yields None after each batch.
         """
         while self.heap:
             room = self.room()
@@ -93,7 +96,7 @@ class Strings:
             while self.heap and len(requests) < self.task.batch_size > looked_at // 4:
                 item = self.pop()
                 if any(node in self.readings.ends for node in item.pending):
-                    self.push(item)  # others had them evaluated, so its bound has fallen
+                    self.push(item)  # evaluated for other strings: its bound fell
                     continue
                 looked_at += 1
                 wanted = self.wanted(item)
@@ -116,7 +119,7 @@ class Strings:
             yield None
 
     def room(self) -> int:
-        """How many readings the next batch may have; errors are those of :meth:`Task.room`."""
+        """Returns how many readings the next batch may have; raises as :meth:`Task.room`."""
         if self.task.progress is not None:
             best = -self.heap[0][0][0] if self.heap else None
             self.task.report(len(self.frontier.trie), len(self.heap), best)
@@ -126,7 +129,7 @@ class Strings:
         return self.task.room()
 
     def add(self, item: String) -> None:
-        """Queue a string that was just reached: what is below it, and itself if it is a member."""
+        """Queues a newly reached string: its extensions, and itself if it is a member."""
         states = self.frontier.states
         if states.accepting[item.state]:
             exact, pending = list(item.exact), list(item.pending)
@@ -135,7 +138,7 @@ class Strings:
             self.push(item)
 
     def push(self, item: String) -> None:
-        """Queue by bound; ties go to the shorter, then the smaller string."""
+        """Queues by bound; ties go to the shorter, then the smaller string."""
         self.absorb(item)
         bound = self.bound(item)
         if bound > -math.inf:
@@ -145,13 +148,13 @@ class Strings:
             self._bytes += item.memory_bytes
 
     def pop(self) -> String:
-        """Take the entry with the largest bound."""
+        """Removes and returns the entry with the largest bound."""
         item = heappop(self.heap)[1]
         self._bytes -= item.memory_bytes
         return item
 
     def absorb(self, item: String) -> None:
-        """Replace pending readings that have been evaluated by what they lead to."""
+        """Replaces pending readings that have been evaluated by their continuations."""
         readings, size = self.readings, len(item.data)
         waiting, item.pending = item.pending, []
         while waiting:
@@ -174,13 +177,13 @@ class Strings:
         item.pending.sort(key=lambda node: (-logprob[node], path(node)))
 
     def fan(self, item: String, node: int, low: int, high: int) -> None:
-        """Note where an evaluated reading goes beyond a string."""
+        """Records the tokens with which an evaluated reading extends beyond a string."""
         ranks, totals = self.readings.rows(node)
         together = float(np.logaddexp.reduce(totals[low:high]))
         item.fans.append((node, int(ranks[low]), int(ranks[high - 1]) + 1, together))
 
     def expand(self, item: String) -> None:
-        """Queue the strings one byte longer."""
+        """Queues the strings one byte longer."""
         readings, spelling = self.readings, self.readings.spelling
         found: dict[int, String] = {}
         for fan in item.fans:
@@ -210,11 +213,11 @@ class Strings:
             self.push(rest)
 
     def goes_on(self, node: int) -> bool:
-        """Whether the model can be asked what follows."""
+        """Returns True if the model can be asked for continuations."""
         return self.task.may_go_on(self.frontier.trie.depth[node], self.frontier.root(node))
 
     def bound(self, item: String) -> float:
-        """Log of the most that a member, or all members below a string together, can have."""
+        """Returns the log of an upper bound on a member, or on all members that extend a string."""
         logprob = self.frontier.trie.logprob
         if item.member:
             waiting = [logprob[node] for node in self.open_readings(item)]
@@ -223,7 +226,7 @@ class Strings:
         return log_sum([*(logprob[node] for node in item.pending), *fans])
 
     def wanted(self, item: String) -> list[int]:
-        """The readings to evaluate before it is worth going on; largest first."""
+        """Returns the readings to evaluate before the search proceeds, largest first."""
         logprob = self.frontier.trie.logprob
         if not item.member:
             if not item.pending:
@@ -241,19 +244,19 @@ class Strings:
         return [node for node in waiting if logprob[node] > least]
 
     def total(self, item: String) -> float:
-        """Log of the sum over a member's readings found so far."""
+        """Returns the log of the sum over a member's readings found so far."""
         logprob, ends = self.frontier.trie.logprob, self.readings.ends
         if not self.task.complete:
             return log_sum(logprob[node] for node in item.exact)
         return log_sum(ends[node] for node in item.exact if node in ends)
 
     def open_readings(self, item: String) -> list[int]:
-        """Those whose evaluation can still add to a member."""
+        """Returns the readings whose evaluation can still add to a member."""
         size, length = len(item.data), self.readings.length
         return [node for node in item.pending if length[node] < size or self.task.complete]
 
     def found(self, item: String) -> Found:
-        """What is yielded."""
+        """Returns the result for a member."""
         trie = self.frontier.trie
         ways = {node: trie.logprob[node] for node in item.exact}
         if self.task.complete:

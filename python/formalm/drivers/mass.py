@@ -1,4 +1,4 @@
-"""mass: how probable a language is, between two proven bounds."""
+"""``mass``: proven bounds on the probability of an event."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ __all__ = ["Mass", "Measured", "mass", "mass_bounds", "measured"]
 
 @dataclass(frozen=True)
 class Mass:
-    """An interval that has the probability of an event in it.
+    """An interval that contains the probability of an event.
 
     Attributes
     ----------
     low, high
-        Its ends, rounded outward.
+        The ends, rounded outward.
     event
         The event.
     status
-        ``"exact"``: nothing is undecided, the width is rounding. ``"reached"``: the width that was
-        asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
-        ``"running"``: on the way.
+        ``"exact"``: nothing is undecided, and the width is rounding error. ``"reached"``: the
+        interval is as narrow as ``tolerance``. ``"truncated"``: a limit stopped it.
+        ``"interrupted"``: the user stopped it. ``"running"``: work is in progress.
     truncated_by
-        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``; ``"length"``, if
-        what is undecided is longer than the context or than ``max_tokens``; ``"unseen"``, if the
+        ``"forwards"``, ``"tokens_computed"``, ``"seconds"`` or ``"memory_bytes"``; ``"length"`` if
+        the undecided sequences are longer than the context or ``max_tokens``; ``"unseen"`` if the
         model does not show all tokens; None otherwise.
     nodes
-        Token sequences looked at.
+        Number of token sequences examined.
     dropped
-        Members that the query's function ``keep`` dropped.
+        Number of members that the query's function ``keep`` dropped.
     cost
         The cost of the answer.
     """
@@ -74,12 +74,12 @@ class Mass:
 
     @property
     def calls(self) -> int:
-        """Batches of them."""
+        """Calls of the model; each evaluates a batch of prefixes."""
         return self.cost.calls
 
     @property
     def width(self) -> float:
-        """How far the ends are apart."""
+        """The distance between the ends."""
         return self.high - self.low
 
     def __contains__(self, probability: float) -> bool:
@@ -102,47 +102,47 @@ def mass(
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Mass:
-    """Bound the probability of an event: P(event | given).
+    """Bounds the probability of an event: P(event | given).
 
-    The bounds are proven, not estimated: they hold for the model's distribution as it is, whatever
-    part of it was looked at. They close with work, and are exact when nothing is undecided.
+    The bounds are proven, not estimated: they hold for the model's distribution however small a
+    part of it was evaluated. They tighten with work, and are exact when nothing is undecided.
 
     Parameters
     ----------
     model
         The model.
     query
-        What is asked. Its event has to be said, here or there. With several beginnings in
-        ``given`` the probability is the mean of theirs, by ``prefix_weights``.
+        The language, or a query. An event is required, here or there. With several prefixes in
+        ``given``, the probability is their mean, weighted by ``prefix_weights``.
     prompt
-        What stands in front, outside the language.
+        Context before the output, outside the language.
     event
-        In place of the query's. ``"complete"``, ``"token_prefix"`` and ``"prefix"`` count members
-        of at most ``max_tokens`` tokens. ``"contains"`` and ``"never"`` look at so many tokens, and
-        what they leave undecided stays between the bounds. ``"token_prefix"`` is the event that
+        Overrides the query's. ``"complete"``, ``"token_prefix"`` and ``"prefix"`` count members of
+        at most ``max_tokens`` tokens. ``"contains"`` and ``"never"`` examine that many tokens, and
+        whatever is still undecided stays between the bounds. ``"token_prefix"`` is the event that
         searches rank by: the first tokens of the output spell a member. ``"prefix"``,
-        ``"contains"`` and ``"never"`` are about its text, wherever tokens end: ``"cats"`` begins
-        with ``"cat"``.
+        ``"contains"`` and ``"never"`` are about the text of the output, wherever tokens end:
+        ``"cats"`` starts with ``"cat"``.
     limits
-        In place of the query's.
+        Overrides the query's.
     tolerance
-        The probability that may stay undecided: the width of the interval that is enough. 0 goes on
-        until nothing is undecided or a limit is reached.
+        The width of the interval at which to stop: the probability that may stay undecided. 0
+        continues until nothing is undecided or a limit is reached.
     batch_size
-        Most prefixes a call of the model.
+        Maximum number of prefixes in one call of the model.
     progress
         Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Raises
     ------
     ArgumentError
-        For an option out of range, or one that a mass has no use for.
+        For an option out of range, or one that does not apply to a mass.
     LanguageError
         If the language is empty, or ``given`` does not fit it.
 
     Notes
     -----
-    Ctrl-C returns what is proven.
+    Ctrl-C returns the bounds proven so far.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def mass_bounds(
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Mass]:
-    """The bounds of :func:`mass` as they close: one interval for each batch, each in the last."""
+    """Yields the bounds of :func:`mass` after each batch; each interval lies within the last."""
     question = measured(
         model,
         query,
@@ -221,14 +221,14 @@ def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
 
 @dataclass
 class Measured:
-    """A question about a mass, ready to be worked on."""
+    """A mass query ready to run: its task, bounds and event."""
 
     bounds: Bounds
     session: Session
     event: Event
 
     def interval(self) -> tuple[float, float]:
-        """The bounds now, outward."""
+        """Returns the current bounds, rounded outward."""
         bounds = self.bounds
         decided = math.fsum([bounds.low(cell) for cell in list(bounds.cells)])
         low = max(0.0, math.nextafter(decided - bounds.error, -1.0))
@@ -238,13 +238,13 @@ class Measured:
         return max(0.0, math.nextafter(1 - high, -1)), min(1.0, math.nextafter(1 - low, 2))
 
     def length_limit(self) -> str | None:
-        """Why something stays undecided, if something does."""
+        """Returns the reason why something stays undecided, if something does."""
         if not self.bounds.undecided:
             return None
         return "unseen" if self.bounds.hidden else "length"
 
     def mass(self, low: float, high: float, status: BoundStatus, limit: str | None) -> Mass:
-        """A record of where it stands."""
+        """Returns the current state as a result."""
         nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
         return Mass(low, high, self.event, status, limit, nodes, self.bounds.task.dropped, cost)
 
@@ -260,7 +260,7 @@ def measured(
     classify: Classify | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Measured:
-    """Check a question about a mass and set it up."""
+    """Checks a mass query and returns it ready to run."""
     positive("batch_size", batch_size, optional=False)
     session = Session(model)
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)

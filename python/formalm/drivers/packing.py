@@ -1,4 +1,4 @@
-"""The queue of a search over strings as arrays, and back."""
+"""Conversion of a string search's queue to arrays and back, for checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def pack(driver: Strings) -> Arrays:
-    """The entries of the queue, and what is known of the readings."""
+    """Returns the queue's entries and the data of the readings as arrays."""
     items = [item for _, item in driver.heap]
     ends = driver.readings.ends
     fans = [fan for item in items for fan in item.fans]
@@ -38,12 +38,12 @@ def pack(driver: Strings) -> Arrays:
 
 
 def unpack(driver: Strings, arrays: Arrays) -> None:
-    """Give a new search the queue that :func:`pack` described; its trie is there.
+    """Restores the queue that :func:`pack` described; the trie is already in place.
 
     Raises
     ------
     ValueError
-        If it describes none.
+        If the arrays do not describe a queue.
     """
     size, states = len(driver.frontier.trie), driver.frontier.states
     nodes = [arrays["exact"], arrays["pending"], arrays["fans"][:, 0], arrays["ends"]]

@@ -1,8 +1,8 @@
-"""What the model said of a trie's nodes, kept within a budget of bytes and asked again if dropped.
+"""A memory-bounded cache of model answers and states by trie node, with recomputation.
 
-Answers and states are kept apart: an answer is needed while children are listed from it, a state
-while children are evaluated. The roots' stay. A child goes on from its parent's state, or from that
-of the nearest node above that still has one, in one pass.
+Answers and states are cached separately: an answer is needed while children are listed from it, a
+state while children are evaluated. Those of the roots are never evicted. A child is evaluated from
+its parent's state, or from that of the nearest ancestor that still has one, in one forward pass.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from formalm.models import Position, Session
 __all__ = ["STATE_BYTES", "Positions"]
 
 STATE_BYTES = 256 << 20
-"""Most memory for answers and states unless told otherwise."""
+"""Default maximum memory, in bytes, for answers and states."""
 
 
 class Positions:
-    """The answers and states of a model, least recently used ones let go.
+    """The answers and states of a model by node; the least recently used are evicted.
 
     Parameters
     ----------
@@ -31,17 +31,17 @@ class Positions:
     trie
         The sequences; its first nodes are the roots.
     prefixes
-        What stands in front of each root.
+        The prefix before each root.
     budget_bytes
-        Most memory for what is kept, roots aside: half for answers, half for states. A state that
-        does not tell its size counts as its answer does.
+        Maximum memory for cached values except those of the roots: half for answers, half for
+        states. A state that does not report its size counts as much as its answer.
 
     Attributes
     ----------
     recomputed
-        How many answers were asked for again.
+        Number of answers that were computed again.
     reread
-        How many tokens were read again, because the state behind them was let go.
+        Number of tokens that were read again because the state after them was evicted.
     """
 
     def __init__(
@@ -64,11 +64,13 @@ class Positions:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the answers and states that are kept, roots aside."""
+        """Memory of the cached answers and states, except those of the roots."""
         return self._answers.memory_bytes + self._states.memory_bytes
 
     def evaluate(self, nodes: Sequence[int]) -> list[Position]:
-        """Evaluate nodes: in one call, those aside above which nothing was evaluated."""
+        """Evaluates nodes and returns their positions: in one call, except those without an
+        evaluated ancestor.
+        """
         found: dict[int, Position] = {}
         if self.session.incremental:
             found = self._go_on(nodes)
@@ -80,15 +82,15 @@ class Positions:
         return [found[node] for node in nodes]
 
     def kept(self) -> list[int]:
-        """The nodes whose answers are there, the roots last."""
+        """The nodes whose answers are cached, the roots last."""
         return [*self._answers, *self._roots]
 
     def has(self, node: int) -> bool:
-        """Whether a node's answer is still there."""
+        """Returns True if a node's answer is cached."""
         return node in self._roots or node in self._answers
 
     def recall(self, node: int) -> Position:
-        """The answer to a node that was evaluated before."""
+        """Returns the answer at a node that was evaluated before."""
         if node in self._roots:
             return self._roots[node]
         answer = self._answers.get(node)
@@ -98,11 +100,11 @@ class Positions:
         return answer
 
     def token_ids(self, node: int) -> tuple[int, ...]:
-        """The whole prefix that a node stands for."""
+        """Returns the whole prefix of a node."""
         return (*self._prefixes[self._trie.root(node)], *self._trie.path(node))
 
     def _go_on(self, nodes: Sequence[int]) -> dict[int, Position]:
-        """Evaluate the nodes that have a state above them."""
+        """Evaluates the nodes that have an ancestor with a state."""
         going_on, before, runs = [], [], []
         for node in nodes:
             above, run = self._above(node)
@@ -114,7 +116,7 @@ class Positions:
         return dict(zip(going_on, self.session.extend_many(before, runs), strict=True))
 
     def _above(self, node: int) -> tuple[Position | None, list[int]]:
-        """The nearest state above a node, and the tokens that lead from there to it."""
+        """Returns the nearest state above a node, and the tokens from there to the node."""
         trie, run = self._trie, []
         while trie.parent[node] >= 0:
             run.append(trie.token[node])
@@ -133,7 +135,7 @@ class Positions:
             self._states.keep(node, self._nearest(node), position)
 
     def _nearest(self, node: int) -> int | None:
-        """The nearest node above that has a state within the budget."""
+        """Returns the nearest ancestor that has a state within the budget."""
         node = self._trie.parent[node]
         while self._trie.parent[node] >= 0:
             if node in self._states:
@@ -143,10 +145,10 @@ class Positions:
 
 
 class _States:
-    """States by node, of which those go first that no kept one was extended from.
+    """States by node; evicts first those that no cached state was extended from.
 
-    A state shares the memory of those it was extended from, so letting go of one in the middle
-    would free nothing.
+    A state shares the memory of those it was extended from, so evicting one in the middle would
+    free nothing.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -187,14 +189,14 @@ class _States:
         if above is not None:
             self._children[above] -= 1
             if not self._children[above]:
-                # It was used no later than what was extended from it: it is the next to go.
+                # Its last use is no later than that of any extension, so it is evicted next.
                 del self._children[above]
                 self._outermost[above] = None
                 self._outermost.move_to_end(above, last=False)
 
 
 def _without_answer(position: Position) -> tuple[Position, int]:
-    """What is needed to go on from a position, and its bytes."""
+    """Returns the part of a position that is needed to continue from it, and its bytes."""
     state = position.state
     told = getattr(state, "memory_bytes", None)
     size = told if isinstance(told, int) else position.logprobs.nbytes

@@ -21,15 +21,15 @@ class Progress:
     cost
         The cost so far, as in the result.
     nodes
-        Token sequences reached; of a score, for the text that is at work.
+        Token sequences reached; for a score, those of the current text.
     frontier
         Entries of the queue; each stands for itself and its siblings.
     best_logprob
-        An upper bound on the log-probability of anything still to come, in nats; None if nothing
+        An upper bound on the log-probability of any result still to come, in nats; None if nothing
         is queued, as in samples, scores and distortions.
     covered
-        Probability of what was found: the hits so far, or what is decided of a mass. None for
-        samples, scores and distortions.
+        The probability found so far: of the hits, or of the decided mass. None for samples, scores
+        and distortions.
     """
 
     cost: Cost
@@ -52,19 +52,19 @@ class Progress:
 def checked_progress(
     progress: Callable[[Progress], None] | None,
 ) -> Callable[[Progress], None] | None:
-    """Refuse what cannot be called."""
+    """Returns a progress function or None; refuses a value that is not callable."""
     if progress is not None and not callable(progress):
         raise ArgumentError(f"progress must be a function of a Progress, got {progress!r:.60}")
     return progress
 
 
 class Series:
-    """Progress of questions asked one after the other, reported as that of one.
+    """Combined progress of several queries that run one after another.
 
     Attributes
     ----------
     tell
-        The ``progress`` of each question; None if nobody asked.
+        The ``progress`` function of each query; None if there is none.
     """
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
@@ -74,7 +74,7 @@ class Series:
         self.tell = None if self._progress is None else self._tell
 
     def over(self, cost: Cost) -> None:
-        """Add the cost of a question that is over."""
+        """Adds the cost of a finished query."""
         self._spent += cost
 
     def _tell(self, now: Progress) -> None:

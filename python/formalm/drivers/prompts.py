@@ -1,4 +1,4 @@
-"""What stands in front of a text: a prompt, a conversation, or a batch of them."""
+"""Prompts as token ids: strings, token ids, chats, batches, and the beginning of sequence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Prompts: TypeAlias = Sequence[Prompt]
 
 
 def refuse_language(prompt: object, driver: str) -> None:
-    """Refuse a language where the prompt stands."""
+    """Refuses a language in the place of the prompt."""
     if isinstance(prompt, (Language, Constraint, type)):
         raise ArgumentError(
             f"prompt must be a string, token ids, messages or None, got {prompt!r:.60}",
@@ -28,16 +28,15 @@ def refuse_language(prompt: object, driver: str) -> None:
 
 
 def batch_of(prompt: object) -> list[object] | None:
-    """The prompts of a batch, or None if ``prompt`` is a single one.
+    """Returns the prompts of a batch, or None if ``prompt`` is a single one.
 
-    A list (or tuple) of token ids is one prompt and a list of messages is one chat; any other list
+    A list (or tuple) of token ids is one prompt, and a list of messages is one chat; any other list
     is a batch.
 
     Raises
     ------
     ArgumentError
-        For an empty list, which could be either, and for a list that is partly one and partly the
-        other.
+        For an empty list, which could be either, and for a list that mixes both forms.
     """
     if not isinstance(prompt, (list, tuple)):
         return None
@@ -62,12 +61,12 @@ def batch_of(prompt: object) -> list[object] | None:
 def prefix_token_ids(
     session: Session, prompt: object, bos: object, name: str = "prompt"
 ) -> tuple[int, ...]:
-    """The tokens a query starts with: the beginning of sequence, then the prompt.
+    """Returns the tokens a query starts with: the beginning of sequence, then the prompt.
 
-    ``bos="auto"`` puts the model's own token in front of a text, and of token ids unless they
-    start with it already. A chat gets none, since its template writes its own. An integer names
-    another token, for every kind of prompt; None puts none. A model that needs a first token
-    although texts have none in front, such as GPT-2, has its own one for empty prompts.
+    ``bos="auto"`` puts the model's own token before a string, and before token ids unless they
+    start with it already. A chat gets none, because its template writes its own. An integer names
+    another token for every kind of prompt; None adds none. A model that needs a first token
+    although its texts have none, such as GPT-2, names a token for empty prompts.
     """
     if isinstance(prompt, Mapping):
         raise ArgumentError(f"{name} is one message, not a chat", hint="write [message]")

@@ -1,7 +1,7 @@
-"""A queue of a trie's nodes, the most probable first, of which only the head is a heap.
+"""A priority queue of trie nodes, most probable first, with a small heap as its head.
 
-An entry of a heap is four objects. Most nodes of a frontier are never reached, so only the best few
-hundred have one; the others wait as numbers and are looked through when the head runs empty.
+A heap entry takes four objects. Most nodes of a frontier are never reached, so only the best few
+hundred are in the heap; the others wait as numbers and are scanned when the heap runs empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Entry = tuple[float, int, Path]
 
 
 class Queue:
-    """Nodes by falling log-probability; ties go to the shorter, then by :class:`Path`."""
+    """Nodes by descending log-probability; ties go to the shorter, then by :class:`Path`."""
 
     def __init__(self, trie: Trie, head: int = HEAD) -> None:
         self._trie = trie
@@ -29,7 +29,7 @@ class Queue:
         self._most = 2 * head
         self._head: list[Entry] = []
         self._waiting = array("i")
-        # No waiting node has a lower cost than this, and none of the head a higher one.
+        # No waiting node has a lower cost than this, and no node in the heap a higher one.
         self._bound = np.inf
 
     def __len__(self) -> int:
@@ -37,15 +37,15 @@ class Queue:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the queue, the nodes' own aside."""
+        """Memory of the queue, without the nodes."""
         return ENTRY_BYTES * len(self._head) + 4 * len(self._waiting)
 
     def nodes(self) -> list[int]:
-        """All of them, in no order."""
+        """All queued nodes, unordered."""
         return [*(entry[2].node for entry in self._head), *self._waiting]
 
     def push(self, node: int) -> None:
-        """Queue a node."""
+        """Queues a node."""
         cost = -self._trie.logprob[node]
         if cost > self._bound:
             self._waiting.append(node)
@@ -55,30 +55,30 @@ class Queue:
             self._spill()
 
     def pop(self) -> int:
-        """Take the best node; IndexError if there is none."""
+        """Removes and returns the best node; raises IndexError if there is none."""
         if not self._head:
             self._refill()
         return heappop(self._head)[2].node
 
     def top(self) -> int:
-        """The best node, which stays."""
+        """Returns the best node without removing it."""
         if not self._head:
             self._refill()
         return self._head[0][2].node
 
     def _spill(self) -> None:
-        """Let all but the best wait; those that tie with the last of them stay."""
+        """Moves all but the best nodes out of the heap; nodes that tie with the last one stay."""
         costs = np.array([entry[0] for entry in self._head])
         bound = float(np.partition(costs, self._size - 1)[self._size - 1])
         self._waiting.extend(entry[2].node for entry in self._head if entry[0] > bound)
         self._head = [entry for entry in self._head if entry[0] <= bound]
         heapify(self._head)
         self._bound = bound if self._waiting else np.inf
-        # Where everything ties, nothing was let go: not to be tried at each push.
+        # If all entries tie, none was moved; do not retry at every push.
         self._most = 2 * max(self._size, len(self._head))
 
     def _refill(self) -> None:
-        """Move the best that wait into the head, with all that tie with the last of them."""
+        """Moves the best waiting nodes into the heap, and all that tie with the last of them."""
         nodes = np.array(self._waiting, dtype=np.int64)
         costs = -np.array(self._trie.logprob)[nodes]
         self._bound = np.inf

@@ -1,4 +1,4 @@
-"""What follows the evaluated readings of strings, in order of bytes, and the strings themselves.
+"""Tokenizations during string search: evaluated and pending readings, and their next tokens.
 
 The terms are those of :mod:`formalm.drivers.marginal`.
 """
@@ -29,23 +29,23 @@ FAN_BYTES = 64 << 20
 
 @dataclass(eq=False)
 class String:
-    """An entry of the queue: a byte string and its readings, as nodes of the trie.
+    """A queue entry: a byte string and its readings, as nodes of the trie.
 
     Attributes
     ----------
     data, state, root
-        The bytes, the state of the language behind them, and the number of their beginning.
+        The bytes, the state of the language after them, and the index of the root.
     member
-        Whether the string itself is asked about, as a member, rather than what is below it.
+        True if the entry stands for the string itself, as a member, and not for its extensions.
     exact
         Readings that spell all of it.
     pending
-        Readings of beginnings of it that were not evaluated.
+        Readings of its prefixes that were not evaluated.
     fans
-        Where evaluated readings go beyond it.
+        The tokens with which evaluated readings extend beyond it.
     done
-        The bytes whose strings are queued already; they have taken the pending readings along, and
-        what stays here is what those may still open up elsewhere.
+        The bytes whose strings are already queued. Those strings have a copy of the pending
+        readings; the ones kept here are those that may still lead elsewhere.
     """
 
     data: bytes
@@ -59,27 +59,27 @@ class String:
 
     @property
     def memory_bytes(self) -> int:
-        """About what it takes, with its place in the queue."""
+        """Approximate memory, including its entry in the queue."""
         lists = len(self.exact) + len(self.pending) + len(self.done)
         return 640 + len(self.data) + 8 * lists + 120 * len(self.fans)
 
 
 class Readings:
-    """The nodes of a frontier's trie as readings, and the tokens after those that were evaluated.
+    """The nodes of a frontier's trie as readings, and the next tokens of the evaluated ones.
 
     Parameters
     ----------
     frontier
         The trie; its queue stays empty.
     budget_bytes
-        Most memory for the tokens kept. What is let go is asked for again.
+        Maximum memory for the cached tokens. Evicted ones are computed again.
 
     Attributes
     ----------
     length
-        Of each node: how many bytes it spells.
+        Number of bytes that each node spells.
     ends
-        Of each evaluated node: the log-probability of ending there.
+        Log-probability of ending at each evaluated node.
     """
 
     def __init__(self, frontier: Frontier, budget_bytes: int = FAN_BYTES) -> None:
@@ -92,17 +92,19 @@ class Readings:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of what is known of nodes, the trie aside."""
+        """Memory of the data of the nodes, without the trie."""
         return 4 * len(self.length) + 160 * len(self._children) + 100 * len(self.ends)
 
     def evaluate(self, nodes: list[int]) -> None:
-        """Ask the model what follows some readings, in one call if it can be."""
+        """Evaluates the model after some readings, in one call if possible."""
         for node, ids, totals, end in self.frontier.evaluate(nodes):
             self._keep(node, ids, totals)
             self.ends[node] = end
 
     def rows(self, node: int) -> tuple[Ids, Floats]:
-        """The ranks of the tokens after an evaluated reading, rising, and the totals with them."""
+        """Returns the ranks of the tokens after an evaluated reading, ascending, and the totals
+        with them.
+        """
         known = self._kept.get(node)
         if known is not None:
             return known
@@ -111,14 +113,14 @@ class Readings:
         return self._keep(node, ids, totals)
 
     def slice(self, fan: Fan) -> tuple[Ids, Floats, int, int]:
-        """The rows of a fan's reading, and where the fan's own begin and end."""
+        """Returns the rows of a fan's reading, and the start and end of the fan's own rows."""
         node, low, high, _ = fan
         ranks, totals = self.rows(node)
         first, last = np.searchsorted(ranks, (low, high)).tolist()
         return ranks, totals, first, last
 
     def child(self, node: int, rank: int, total: float) -> int:
-        """The reading that goes on with a token."""
+        """Returns the reading that continues with a token."""
         token_id = int(self.spelling.token_ids[rank])
         known = self._children.get((node, token_id))
         if known is None:
@@ -128,7 +130,7 @@ class Readings:
         return known
 
     def restore(self, ends: dict[int, float]) -> None:
-        """Take over what is known of nodes that the trie already has."""
+        """Adopts the data of nodes that the trie already has."""
         trie, spelling = self.frontier.trie, self.spelling
         self.ends = ends
         for node in range(len(self.length), len(trie)):
@@ -148,7 +150,7 @@ class Readings:
 
 
 def log_sum(values: Iterable[float]) -> float:
-    """Logarithm of the sum of exponentials; the same for every order of the values."""
+    """Returns the logarithm of a sum of exponentials, independent of the order of the values."""
     logs = list(values)
     top = max(logs, default=-math.inf)
     if top == -math.inf:

@@ -1,4 +1,4 @@
-"""What is known of nodes and could be found again, kept within a budget of bytes."""
+"""A least-recently-used cache of values by trie node, bounded in bytes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """Values by node, of which those go first that were not asked for the longest.
+    """Values by node; the least recently used are evicted.
 
-    The newest stays whatever its size, since it is wanted next.
+    The newest value is kept whatever its size, because it is needed next.
 
     Parameters
     ----------
     budget_bytes
-        Most memory for all of them.
+        Maximum memory of all values.
     size_of
-        The bytes of a value.
+        Returns the bytes of a value.
 
     Attributes
     ----------
@@ -44,18 +44,18 @@ class Recent(Generic[Value]):
         return node in self._kept
 
     def __iter__(self) -> Iterator[int]:
-        """The nodes, the latest last."""
+        """Iterates over the nodes, the most recent last."""
         return iter(self._kept)
 
     def get(self, node: int) -> Value | None:
-        """The value of a node, if it is still there."""
+        """Returns the value of a node, if it is cached."""
         value = self._kept.get(node)
         if value is not None:
             self._kept.move_to_end(node)
         return value
 
     def keep(self, node: int, value: Value) -> None:
-        """Keep a value, in place of one that the node has."""
+        """Caches a value, and replaces the node's previous one."""
         old = self._kept.pop(node, None)
         if old is not None:
             self.memory_bytes -= self._size_of(old)
@@ -67,6 +67,6 @@ class Recent(Generic[Value]):
 
 
 def children_bytes(children: tuple[Ids, Floats]) -> int:
-    """Memory of ids and the numbers beside them."""
+    """Returns the memory of an array of ids and the array of their numbers."""
     ids, numbers = children
     return ids.nbytes + numbers.nbytes

@@ -1,4 +1,4 @@
-"""One type for every result: what it is, how probable, and what was spent until then."""
+"""The record of a result: member, probability, tokens, edits, groups and cost in one type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Origin", "Record"]
 
 @dataclass(frozen=True)
 class Record:
-    """A result, with all that is known of it.
+    """A result with everything known about it.
 
     Attributes
     ----------
@@ -30,43 +30,45 @@ class Record:
     rank
         1 for the first.
     text
-        The text, ``given`` included; bytes that are not UTF-8 show as U+FFFD.
+        The text, including ``given``; bytes that are not UTF-8 show as U+FFFD.
     data
-        The same as bytes.
+        The text as bytes.
     given
         The part of it that was given, as bytes.
     prompt_token_ids, given_token_ids, token_ids
-        What stands in front; the tokens of ``given``; those after it, without an end. Of a text
-        with several tokenizations added up, the most probable one. With ``boundary="heal"``,
-        ``given_token_ids`` are those that stay, and the others spell the rest of ``given`` again.
-        A tokenizer's space in front of a text is spelled too, and no part of ``data``.
+        The tokens before ``given``, of ``given``, and after it without an end token. For a sum over
+        several tokenizations, those of the most probable one. With ``boundary="heal"``,
+        ``given_token_ids`` are the tokens that remain, and ``token_ids`` spell the rest of
+        ``given`` again. They also spell a space that the tokenizer puts before a text; it is not
+        part of ``data``.
     logprob
-        What the driver says of it, in nats: of a merged hit over all its tokenizations.
+        The log-probability that the driver reports, in nats; for a merged hit, over all its
+        tokenizations.
     event
-        What ``logprob`` is of, as in :class:`~formalm.Query`.
+        The event that ``logprob`` refers to, as in :class:`~formalm.Query`.
     prefix_logprob
-        What its beginning counts in that: its cost, or the log of its share.
+        The part of it due to the given prefix: its cost, or the log of its share.
     token_logprobs
-        Of each token after ``given``, and of the end if there is one.
+        Log-probabilities of each token after ``given``, and of the end if there is one.
     ended
-        Whether there is.
+        True if there is an end.
     log_weight
-        Of a sample; None otherwise.
+        Log weight of a sample; None otherwise.
     tokenizations
-        How many were added up.
+        Number of tokenizations that were summed.
     canonical
-        Whether prompt, ``given`` and tokens together are what the tokenizer makes of their text;
-        None if the vocabulary does not know.
+        True if prompt, ``given`` and tokens together are what the tokenizer produces for their
+        text; None if the vocabulary does not know.
     edits, edit_script, edited
-        Where the query has edits: the fewest that lead to the text, they themselves, and from which
-        member; None otherwise.
+        For a query with edits: the smallest number of edits that lead to the text, those edits, and
+        the member that was edited; None otherwise.
     groups
         Values of the pattern's named groups; with edits, in the member that was edited.
     decoding, renormalize
         How the model's distribution was changed.
     forwards, calls, tokens_computed, cache_hits, expansions, seconds
-        What was spent until it was there, as in :class:`~formalm.drivers.cost.Work`; of a sample,
-        on all draws.
+        The cost until the result was found, as in :class:`~formalm.cost.Cost`; for a sample, the
+        cost of all draws.
     """
 
     kind: str
@@ -105,29 +107,30 @@ class Record:
 
     @property
     def suffix_logprob(self) -> float:
-        """Of the tokens after ``given``, and the end if there is one: the sum over them, in nats.
+        """Sum of :attr:`token_logprobs`: the tokens after ``given``, and the end if there is one,
+        in nats.
 
-        Of a text with several tokenizations that is the most probable one alone.
+        For a text with several tokenizations, this is the most probable one alone.
         """
         return math.fsum(self.token_logprobs)
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a result comes from: what a record says beside the result's own numbers.
+    """The context of a result: everything in a record except the result's own numbers.
 
     Attributes
     ----------
     kind, query, vocabulary
-        The driver, what it was asked, and with which tokens.
+        The driver, its query and the tokens.
     prompt_token_ids, given_token_ids
-        What stood in front.
+        The tokens before the output.
     given
         The bytes that were given.
     prefix_logprob
-        What the beginning counted.
+        The contribution of the given prefix.
     token_logprobs, ended
-        Of each token, and of the end if there is one.
+        Log-probability of each token, and of the end if there is one.
     cost
         The cost until then.
     """
@@ -153,7 +156,7 @@ class Origin:
         log_weight: float | None = None,
         tokenizations: int = 1,
     ) -> Record:
-        """The record of a result."""
+        """Returns the record of a result."""
         member = self._member(data)
         script = self._script(member)
         return Record(
@@ -182,13 +185,13 @@ class Origin:
         )
 
     def _member(self, data: bytes) -> bytes | None:
-        """The member in it; None if there is none."""
+        """Returns the member in the text; None if there is none."""
         event = self.query.event
         if self.kind != "sample" or event not in ("prefix", "contains"):
             return data if self.query.asked.matches(data) else None
         try:
             return deciding_member(self.query.asked, event)(data)
-        except StopIteration:  # a local walk that ended outside
+        except StopIteration:  # a local walk that ended outside the language
             return None
 
     def _is_canonical(self, token_ids: tuple[int, ...]) -> bool | None:
@@ -209,7 +212,7 @@ class Origin:
 
     def _groups(self, member: bytes | None, script: EditScript | None) -> Mapping[str, str | None]:
         asked = self.query.asked
-        if script is not None:  # those of the member that was edited
+        if script is not None:  # the groups of the member that was edited
             asked, member = self.query.language, script.member.encode()
         if member is None or not any(group.name is not None for group in asked.groups):
             return {}

@@ -1,4 +1,4 @@
-"""Records as a sequence, as lines of JSON and as columns of Arrow; scoring them again."""
+"""``Records``: results as a sequence, as JSON Lines and as Arrow columns; ``rescore``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Records", "rescore"]
 
 
 class Records(Sequence[Record]):
-    """Results of any driver.
+    """An immutable sequence of records from any driver.
 
-    It has the methods of the Arrow PyCapsule interface (``__arrow_c_schema__``,
-    ``__arrow_c_array__``, ``__arrow_c_stream__``), so that what reads Arrow reads it; they need the
+    It implements the Arrow PyCapsule interface (``__arrow_c_schema__``, ``__arrow_c_array__``,
+    ``__arrow_c_stream__``), so any library that reads Arrow can read it. These methods need the
     package nanoarrow. Every field is a column; ``groups``, ``edit_script`` and ``decoding`` are
     JSON.
 
@@ -77,16 +77,16 @@ class Records(Sequence[Record]):
         return f"<{len(self):,} records>"
 
     def to_jsonl(self) -> str:
-        """One JSON object a line; bytes in base64, minus infinity as ``"-inf"``."""
+        """Returns one JSON object per line; bytes in base64, minus infinity as ``"-inf"``."""
         return "".join(record_line(one) + "\n" for one in self)
 
     def write_jsonl(self, path: str | PathLike[str]) -> None:
-        """Write :meth:`to_jsonl` to a file.
+        """Writes :meth:`to_jsonl` to a file.
 
         Raises
         ------
         ArgumentError
-            If it cannot be written.
+            If the file cannot be written.
         """
         try:
             Path(path_of(path)).write_bytes(self.to_jsonl().encode())
@@ -94,12 +94,12 @@ class Records(Sequence[Record]):
             raise ArgumentError(f"cannot write {path_of(path)!r}: {error}") from None
 
     def write_arrow(self, path: str | PathLike[str]) -> None:
-        """Write the columns to a file, as a stream of Arrow's interprocess format.
+        """Writes the columns to a file as an Arrow IPC stream.
 
         Raises
         ------
         ArgumentError
-            If it cannot be written, or the package nanoarrow is missing.
+            If the file cannot be written, or the package nanoarrow is missing.
         """
         from formalm.drivers.arrow import write
 
@@ -110,12 +110,12 @@ class Records(Sequence[Record]):
 
     @classmethod
     def from_jsonl(cls, text: str) -> Records:
-        """Read what :meth:`to_jsonl` wrote.
+        """Reads the text that :meth:`to_jsonl` returned.
 
         Raises
         ------
         ArgumentError
-            With the line that is wrong.
+            With the number of the invalid line.
         """
         records = []
         handed: object = text
@@ -130,7 +130,7 @@ class Records(Sequence[Record]):
 
     @classmethod
     def read_jsonl(cls, path: str | PathLike[str]) -> Records:
-        """Read what :meth:`write_jsonl` wrote."""
+        """Reads a file that :meth:`write_jsonl` wrote."""
         try:
             text = Path(path_of(path)).read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
@@ -154,9 +154,9 @@ class Records(Sequence[Record]):
 
 
 def rescore(model: LanguageModel, records: Iterable[Any]) -> list[tuple[float, ...]]:
-    """The log-probabilities of results by plain evaluation, whatever the driver did.
+    """Returns the log-probabilities of results by plain evaluation.
 
-    Each record's prefixes go to the model in one call, without caches, without the constraint.
+    All prefixes of a record go to the model in one call, without caches and without the constraint.
 
     Parameters
     ----------
@@ -168,14 +168,14 @@ def rescore(model: LanguageModel, records: Iterable[Any]) -> list[tuple[float, .
     Returns
     -------
     list of tuple of float
-        For each, what its ``token_logprobs`` should be, in nats.
+        For each record, the expected ``token_logprobs``, in nats.
 
     Raises
     ------
     ArgumentError
-        For a token id that is none of the model's.
+        For a token id that is not in the model's vocabulary.
     ModelError
-        If the model answers nonsense.
+        If the model returns invalid values.
 
     Examples
     --------

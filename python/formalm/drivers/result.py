@@ -1,4 +1,4 @@
-"""What a generation returns."""
+"""``Generation``: a generated text with its tokens, log-probabilities, masses and value."""
 
 from __future__ import annotations
 
@@ -31,50 +31,50 @@ Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end
 
 @dataclass(frozen=True, eq=False)
 class Generation(Generic[T]):
-    """A generated text and how it came about.
+    """A generated text, with its tokens, probabilities and the reason it ended.
 
-    ``Generation[T]`` has a :attr:`value` of the type ``T``: of ``generate(model, prompt, User)``,
-    a ``User``.
+    ``Generation[T]`` has a :attr:`value` of type ``T``: ``generate(model, prompt, User)`` returns
+    one whose value is a ``User``.
 
     Attributes
     ----------
     text
         The text, without the prompt and without a stop; bytes that are not UTF-8 show as U+FFFD.
     data
-        The same as bytes.
+        The text as bytes.
     token_ids
-        The tokens drawn, an end token included, and those of a stop too.
+        The generated tokens, including an end token and those of a stop.
     logprobs
-        ``(len(token_ids),)``, in nats: the model's own log-probability of each token drawn, among
-        *all* tokens, before temperature and truncation. NaN where the model was not asked.
+        ``(len(token_ids),)``, in nats: the model's own log-probability of each token among *all*
+        tokens, before temperature and truncation. NaN if the model was not asked.
     log_allowed_mass
         ``(len(token_ids),)``: logarithm of :attr:`allowed_mass`.
     log_byte_mass
         ``(len(token_ids),)``: logarithm of :attr:`byte_mass`.
     regenerated
-        Bytes of the prompt's last tokens that were given back, or the space that a tokenizer puts
-        in front of a text. The tokens of the text begin with them, :attr:`data` does not have
-        them, and :attr:`prompt_token_ids` lacks those tokens.
+        Bytes of the tokens removed from the end of the prompt, or the space that a tokenizer puts
+        before a text. The generated tokens begin with them; :attr:`data` does not contain them, and
+        :attr:`prompt_token_ids` does not contain the removed tokens.
     reason
-        Why it ended. ``"end_token"``: the model ended it. ``"finished"``: nothing may follow,
-        which is not asked of the model. ``"stop"``: a stop was found. ``"length"``: ``max_tokens``.
-        ``"context"``: the model's context is full. ``"dead_end"``: no allowed token has any
-        probability. ``"interrupted"``: it is the text so far, and was to go on.
+        Why generation ended. ``"end_token"``: the model produced an end token. ``"finished"``:
+        nothing may follow, and the model was not asked. ``"stop"``: a stop matched. ``"length"``:
+        ``max_tokens`` was reached. ``"context"``: the model's context is full. ``"dead_end"``: no
+        allowed token has any probability. ``"interrupted"``: the call ended early, and this is the
+        text so far.
     complete
         Whether the text is whole: False if it was cut short by length, context, a dead end or an
-        interruption.
-        With ``finish=True`` a text that the budget ended inside the language is whole.
+        interruption. With ``finish=True``, a member that the budget ended is whole.
     is_accepting
-        Whether the text is in the language; always True without one.
+        Whether the text is a member of the language; always True without a language.
     language
-        The language that was asked for, or None.
+        The language, or None.
     stop_text
-        The stop that was found, or None.
+        The stop that matched, or None.
     prompt_token_ids
-        What stood in front, the beginning of sequence included.
+        The tokens of the prompt, including the beginning of sequence.
     seed, index
-        What the random numbers depended on: the seed, and the number of the sample. With beams
-        nothing was drawn: the seed is None, and the index is the place among the results.
+        The seed and the number of the sample, which determine the random numbers. For a beam
+        search, the seed is None, and the index is the place among the results.
     """
 
     text: str
@@ -95,18 +95,18 @@ class Generation(Generic[T]):
 
     @cached_property
     def value(self) -> T:
-        """What the text stands for in the language, by its :meth:`~formalm.Language.value`: named
-        groups as a dictionary, JSON, or the value of a type; the text itself without any of these.
+        """The value of the text in the language, by its :meth:`~formalm.Language.value`: named
+        groups as a dictionary, JSON, or the value of a type; otherwise the text itself.
 
-        None if the text is not in the language because it was cut short. Type checkers do not see
-        this None: ask :attr:`is_accepting` first, or generate with ``finish=True``.
+        None if the text was cut short and is not a member. Type checkers do not see this None:
+        check :attr:`is_accepting` first, or generate with ``finish=True``.
 
         Raises
         ------
         TokenError
-            If the type's own validators refuse the text. The rest of the generation stays.
+            If the type's own validators refuse the text. The generation stays valid.
         LimitError
-            If telling the groups takes too many steps. The rest of the generation stays.
+            If extracting the groups takes too many steps. The generation stays valid.
         """
         if not self.is_accepting:
             return cast("T", None)
@@ -115,14 +115,14 @@ class Generation(Generic[T]):
 
     @cached_property
     def tree(self) -> Tree | None:
-        """What the text is made of, by :meth:`formalm.Grammar.parse`; None if not accepting.
+        """The parse tree of the text, by :meth:`formalm.Grammar.parse`; None if it is not a member.
 
         Raises
         ------
         LanguageError
-            If the language is no grammar.
+            If the language is not a grammar.
         LimitError
-            If parsing takes too many steps. The rest of the generation stays.
+            If parsing takes too many steps. The generation stays valid.
         """
         if not isinstance(self.language, Derivations):
             raise LanguageError("only what a grammar derives has a tree")
@@ -130,12 +130,12 @@ class Generation(Generic[T]):
 
     @property
     def partial(self) -> object:
-        """What is complete in a JSON text that was cut short, as plain JSON; None if nothing is.
+        """The complete parts of a truncated JSON text, as plain JSON; None if no part is complete.
 
         Raises
         ------
         LanguageError
-            If the language is none of JSON texts.
+            If the language is not one of JSON texts.
         """
         parts = None if self.language is None else self.language.parts()
         if parts is not None:
@@ -144,7 +144,7 @@ class Generation(Generic[T]):
 
     @property
     def logprob(self) -> float:
-        """Sum of :attr:`logprobs`, in nats; what a beam search orders texts by.
+        """Sum of :attr:`logprobs`, in nats: the score of a beam search.
 
         NaN if the model was not asked for every token; ``measure=True`` asks for all.
         """
@@ -152,25 +152,26 @@ class Generation(Generic[T]):
 
     @property
     def forced(self) -> npt.NDArray[np.bool_]:
-        """Tokens that were taken without asking the model, ``(len(token_ids),)``.
+        """True for tokens that were taken without asking the model, ``(len(token_ids),)``.
 
-        No other was allowed. Their number is that of forward passes saved, with a model that reads
-        several tokens in one.
+        No other token was allowed there. A model that reads several tokens in one forward pass
+        saves one pass for each.
         """
         return np.isnan(self.logprobs)
 
     @property
     def allowed_mass(self) -> npt.NDArray[np.float64]:
-        """How much of the model's probability the mask allowed at each step, ``(len(token_ids),)``.
+        """The model's probability of the allowed tokens at each step, ``(len(token_ids),)``.
 
-        Before temperature and truncation. 1 means that the language changed nothing. NaN where the
+        Before temperature and truncation. 1 means that the language changed nothing. NaN if the
         model was not asked.
         """
         return np.exp(self.log_allowed_mass)
 
     @property
     def byte_mass(self) -> npt.NDArray[np.float64]:
-        """What a mask of all tokens that spell members would have allowed, ``(len(token_ids),)``.
+        """The probability that a mask of all tokens that spell members allows,
+        ``(len(token_ids),)``.
 
         NaN without ``measure=True``.
         """
@@ -178,10 +179,10 @@ class Generation(Generic[T]):
 
     @property
     def trap_mass(self) -> npt.NDArray[np.float64]:
-        """Probability of tokens that spell members and are not canonical, ``(len(token_ids),)``.
+        """Probability of tokens that spell members but are not canonical, ``(len(token_ids),)``.
 
-        Mostly it is meant for other texts, so that a mask of bytes would have led the model away
-        from what it was about to say. NaN without ``measure=True``.
+        Most of it belongs to other strings, so a mask over bytes would have led the model away from
+        them. NaN without ``measure=True``.
         """
         return np.maximum(0.0, self.byte_mass - self.allowed_mass)
 
@@ -189,17 +190,17 @@ class Generation(Generic[T]):
     def log_importance_weight(self) -> float:
         """Sum of :attr:`log_allowed_mass`, in nats.
 
-        With temperature 1 and no truncation, tokens are drawn from the model restricted at each
-        step, so the model's own probability of this token sequence over the probability it was
-        drawn with is the product of the allowed masses: averages weighted by it are the model's,
-        not the sampler's. Texts of a beam search were not drawn, and weigh nothing. NaN if the
-        model was not asked for every token; ``measure=True`` asks for all.
+        At temperature 1 without truncation, each token is drawn from the model restricted to the
+        mask. The model's own probability of the sequence, divided by the probability with which it
+        was drawn, is then the product of the allowed masses. Averages weighted by it are therefore
+        the model's, not the sampler's. Results of a beam search were not drawn and have no such
+        weight. NaN if the model was not asked for every token; ``measure=True`` asks for all.
         """
         return float(self.log_allowed_mass.sum())
 
 
 def read_partial(parts: PartialJson | None) -> object:
-    """What is complete so far."""
+    """Returns the parts that are complete so far."""
     if parts is None:
         raise LanguageError(
             "texts of this language have no parts that could be complete",

@@ -1,4 +1,4 @@
-"""Where a query starts: a context for each beginning in ``given``, and what it counts."""
+"""Query contexts: one starting point for each prefix in ``given``, with its cost or share."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ __all__ = ["Root", "encodings", "given_tokens", "roots_of"]
 
 @dataclass(frozen=True, eq=False)
 class Root:
-    """A beginning.
+    """The context of one prefix in ``given``.
 
     Attributes
     ----------
     token_ids
-        All that stands in front of what is asked: beginning of sequence, prompt and given.
+        All tokens before the output: beginning of sequence, prompt and ``given``.
     data
-        The bytes of ``given``, as far as its tokens stay.
+        The bytes of ``given`` whose tokens remain.
     logprob
-        What the beginning counts: its cost in a listing, its share in a mass.
+        The contribution of the prefix: its cost in a search, its share in a mass.
     matcher
         The constraint after ``data``.
     given_length
-        How many of the tokens are those of ``given``.
+        Number of tokens of ``given``.
     regenerated
-        The rest of ``given``, whose tokens were given back: the output begins with it.
+        The rest of ``given``, whose tokens were removed: the output begins with it.
     skip
-        How many bytes at the beginning of the output are no part of the text: the space that a
+        Number of bytes at the start of the output that are not part of the text: the space that a
         tokenizer puts there.
     """
 
@@ -63,7 +63,7 @@ class Root:
 
     @property
     def prompt_token_ids(self) -> tuple[int, ...]:
-        """The tokens in front of ``given``."""
+        """The tokens before ``given``."""
         return self.token_ids[: len(self.token_ids) - self.given_length]
 
     @property
@@ -88,26 +88,26 @@ def roots_of(
     shares: bool,
     given: _Beginning | None = None,
 ) -> list[Root]:
-    """The roots of a query.
+    """Returns the contexts of a query.
 
     Parameters
     ----------
     session, constraint, query, prompt
-        The question.
+        The query and what it runs on.
     shares
-        Whether the roots share one probability, by ``prefix_weights``, as in masses and samples;
-        else each has its ``prefix_cost``, as in listings.
+        If True, the contexts share one probability by ``prefix_weights``, as in masses and samples.
+        If False, each has its ``prefix_cost``, as in searches.
     given
-        The one beginning, where its tokens were chosen by the caller.
+        The single prefix, if the caller chose its tokens.
 
     Raises
     ------
     ArgumentError
         If a context does not fit into the model.
     LimitError
-        If there are too many beginnings.
+        If there are too many prefixes.
     TokenError
-        If tokens are to be canonical and no member goes on behind the prompt or a beginning.
+        If tokens must be canonical and no member continues the prompt or a prefix.
     """
     front = prefix_token_ids(session, prompt, query.bos)
     every = query.prefix_weights == "encodings" if shares else query.prefix_cost == "zero"
@@ -139,7 +139,7 @@ def roots_of(
 
 
 def _start(constraint: Constraint, front: tuple[int, ...], begun: _Beginning) -> Matcher:
-    """The constraint after a beginning."""
+    """Returns the constraint after a prefix."""
     if constraint.tokenization == "canonical":
         return canonical_start(constraint, front, begun.data, begun.token_ids)
     matcher = constraint.core.matcher()
@@ -150,9 +150,9 @@ def _start(constraint: Constraint, front: tuple[int, ...], begun: _Beginning) ->
 def _healed(
     vocabulary: Vocabulary, constraint: Constraint, front: tuple[int, ...], begun: _Beginning
 ) -> _Beginning:
-    """A beginning without its last token, or as many more as it takes for a member to follow."""
+    """Returns a prefix without its last token, or as many more as a member needs to follow."""
     spelled = [vocabulary.token_bytes(token_id) or b"" for token_id in begun.token_ids]
-    # A space that was put in front is spelled by the tokens and no part of the text.
+    # The tokens spell a space that the tokenizer added; it is not part of the text.
     extra = sum(map(len, spelled)) - len(begun.data)
     for count in range(len(spelled) - 1, -1, -1):
         size = max(0, len(b"".join(spelled[:count])) - extra)
@@ -168,7 +168,7 @@ def _healed(
 
 
 def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], begun: _Beginning) -> None:
-    """Refuse tokens of ``given`` that the caller chose and the tokenizer would not."""
+    """Refuses tokens of ``given`` that the tokenizer would not produce."""
     if tuple(canonical_tokens(vocabulary, front, begun.data)) != begun.token_ids:
         raise TokenError(
             f"the tokens of given are not those that the tokenizer makes of {begun.data!r} there",
@@ -177,12 +177,12 @@ def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], begun: _Beg
 
 
 def given_tokens(data: bytes, token_ids: Sequence[int]) -> _Beginning:
-    """A beginning with tokens that were chosen for it."""
+    """Returns a prefix whose tokens the caller chose."""
     return _Beginning(data, tuple(token_ids))
 
 
 def encodings(data: bytes, vocabulary: Vocabulary, limit: int = PREFIX_LIMIT) -> list[list[int]]:
-    """All token sequences that spell some bytes, in order of their tokens.
+    """Returns all token sequences that spell some bytes, ordered by their tokens.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def _costs(
 def _shares(
     session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
 ) -> list[float]:
-    """Logarithms of weights that sum to one."""
+    """Returns the logarithms of weights that sum to one."""
     weights = query.prefix_weights
     if weights == "model":
         logs = np.array(_logprobs(session, front, query, begun))
@@ -270,7 +270,7 @@ def _shares(
 def _logprobs(
     session: Session, front: tuple[int, ...], query: Query, begun: list[_Beginning]
 ) -> list[float]:
-    """The log-probability of each beginning's tokens."""
+    """Returns the log-probability of each prefix's tokens."""
 
     def answer(position: Position) -> Floats:
         logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)

@@ -1,4 +1,4 @@
-"""sample: draw members from a model."""
+"""``sample``: draw members from a model under one of four target distributions."""
 
 from __future__ import annotations
 
@@ -55,34 +55,35 @@ def sample(
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Samples:
-    """Draw members of a language, or outputs in which an event happens.
+    """Draws members of a language, or outputs in which an event happens.
 
     Parameters
     ----------
     model, prompt
         As in :func:`~formalm.search`.
     query
-        What is drawn from. Its event has to be said, here or there. With several beginnings in
-        ``given``, one is drawn first, by ``prefix_weights``; members and masses are of the mixture.
+        The language, or a query. An event is required, here or there. With several prefixes in
+        ``given``, one is drawn first, by ``prefix_weights``; members and masses are those of the
+        mixture.
     event
-        In place of the query's. ``"complete"`` draws members. ``"token_prefix"``, ``"prefix"`` and
-        ``"contains"`` draw outputs up to the token with which the event has happened, ``"never"``
-        complete outputs without a member. Of ``target="uniform"`` it is always ``"complete"``.
+        Overrides the query's. ``"complete"`` draws members. ``"token_prefix"``, ``"prefix"`` and
+        ``"contains"`` draw outputs up to the token that decides the event, ``"never"`` complete
+        outputs without a member. ``target="uniform"`` takes only ``"complete"``, its default.
     n
-        How many.
+        Number of draws.
     target
-        ``"posterior"``: exactly as the model would, if only its members were kept. ``"local"``: as
-        :func:`~formalm.generate` does, with weights. ``"without_replacement"``: every token
-        sequence at most once, or every text with ``unique="strings"``, the first as by
-        ``"posterior"``. ``"uniform"``: every text of a
-        finite language alike, in the tokenizer's own tokens; ``decoding`` changes ``logprob`` only.
+        ``"posterior"``: exactly from the model's distribution over members. ``"local"``: token by
+        token, as :func:`~formalm.generate` does, with weights. ``"without_replacement"``: every
+        token sequence at most once, or every string with ``unique="strings"``; the first draw is
+        one of ``"posterior"``. ``"uniform"``: every string of a finite language with equal
+        probability, in the tokenizer's own tokens; ``decoding`` changes ``logprob`` only.
     seed
-        An integer from 0 makes the same draws again; None draws anew.
+        An integer of at least 0 makes the draws reproducible; None uses a new seed.
     limits
-        In place of the query's. Draws are made 64 at a time, and what a limit cuts short is dropped
-        whole: the walks that end first are no fair draws.
+        Overrides the query's. Draws are made in groups of 64. A group that a limit cuts short is
+        dropped as a whole, because the walks that end first are a biased selection.
     batch_size
-        Most prefixes a call of the model. It does not change what is drawn.
+        Maximum number of prefixes in one call of the model. It does not change the draws.
     progress
         Called with a :class:`~formalm.cost.Progress` before each batch.
 
@@ -94,7 +95,7 @@ def sample(
     Raises
     ------
     ArgumentError
-        For an option out of range, or one that a sample has no use for.
+        For an option out of range, or one that does not apply to a sample.
 
     Examples
     --------
@@ -132,8 +133,8 @@ def sample(
     except KeyboardInterrupt:
         status = "interrupted"
     if target == "without_replacement":
-        # The last draw found is the threshold. Without one, all there are were drawn for certain,
-        # and weigh their probabilities.
+        # The last draw is the threshold. Without one, all members were drawn with certainty, and
+        # their weights are their probabilities.
         cut = status != "exhausted" and bool(found)
         found = _weighed(found[:-1], found[-1].perturbed) if cut else found
         found = _merged(walks, found) if by_text else found
@@ -153,7 +154,7 @@ def _draws(walks: Walks, asked: Query, target: str, n: int, seed: int) -> Iterat
 
 
 def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
-    """Divide probabilities by those of coming before the threshold (Kool et al., 2019)."""
+    """Divides each probability by that of coming before the threshold (Kool et al., 2019)."""
     weighed = []
     for draw in draws:
         drawn = -math.expm1(-math.exp(min(700.0, draw.log_weight - threshold)))
@@ -162,17 +163,18 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
 
 
 def _text(walks: Walks, draw: Draw) -> tuple[bytes, bytes]:
-    """The beginning, whatever its tokens, and all the bytes that a draw spells."""
+    """Returns the given prefix, whatever its tokens, and all bytes that a draw spells."""
     root = walks.frontier.root(draw.node)
     return root.given, root.data + walks.frontier.data(draw.node)
 
 
 def _merged(walks: Walks, draws: list[Draw]) -> list[Draw]:
-    """Each text once, as it was first drawn, with the weights of all its sequences together.
+    """Returns each string once, at its first draw, with the total weight of all its sequences.
 
-    The largest of several Gumbel variables is one around the sum of their probabilities, so the
-    order in which texts first appear is that of drawing texts; and a sequence comes before the
-    threshold, that of another text, with the same probability as if it had been drawn for itself.
+    The maximum of several Gumbel variables is a Gumbel variable around the sum of their
+    probabilities. The order in which strings first appear is therefore that of drawing strings. The
+    threshold is that of another string, so a sequence comes before it with the same probability as
+    if it had been drawn alone.
     """
     texts: dict[tuple[bytes, bytes], Draw] = {}
     for draw in draws:
@@ -239,7 +241,7 @@ def _checked(
         raise ArgumentError(f"target must be one of {known}, got {target!r:.60}")
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
     if target == "uniform" and asked.event is None:
-        asked = with_event(asked, "complete")  # what it draws are members
+        asked = with_event(asked, "complete")  # it draws members
     if required_event(asked, "a sample") != "complete" and target == "uniform":
         raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
     refuse_keep(asked)

@@ -1,20 +1,20 @@
-"""Three ways to draw members from a model.
+"""The sampling algorithms: local, posterior (by rejection) and without replacement (Gumbel).
 
 *Local*: every token is drawn from the model restricted to what the language allows there. The
-members are those, but not with the model's probabilities: each comes with the product of the
-allowed masses as its weight, the ratio of the two.
+results are members, but do not have the model's probabilities. Each carries the ratio of the two,
+the product of the allowed masses, as its weight.
 
-*Posterior*: exact draws of p(text | text is a member), by rejection. A walker follows the model,
-and starts again where it leaves the language. What is found to lead nowhere is taken out of the
-trie, so later walkers do not go there; rejections get rarer, and the distribution of what is
-accepted stays the same (Lipkin et al., 2025, "constrained adaptive rejection sampling"). Walkers
-of one round all use the trie as it was when the round began: a trie that changes under a walk would
-bias it.
+*Posterior*: exact draws of p(string | string is a member), by rejection. A walker follows the
+model, and starts again when it leaves the language. Prefixes that turn out to lead nowhere are
+removed from the trie, so later walkers do not go there. Rejections become rarer, and the
+distribution of accepted draws stays the same (Lipkin et al., 2025, "constrained adaptive rejection
+sampling"). All walkers of a round use the trie as it was when the round began: a trie that changes
+during a walk would bias it.
 
 *Without replacement*: every sequence has a Gumbel variable added to its log-probability, and the
-largest come first. The largest below a node is known when the node is reached, and is handed down
-(Kool et al., 2019). What leads nowhere shares one variable, drawn along with the others and then
-dropped.
+largest come first. The largest below a node is drawn when the node is reached, and is passed down
+to its children (Kool et al., 2019). Sequences that lead nowhere share one variable, which is drawn
+with the others and then dropped.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Draw:
-    """A walk that ended.
+    """A finished walk.
 
     Attributes
     ----------
     node
-        Where it ended.
+        The node where it ended.
     log_weight
         The log of its weight; minus infinity if it ended outside the language.
     perturbed
-        Its log-probability with the Gumbel variable, without replacement; else 0.
+        Its log-probability plus the Gumbel variable, for draws without replacement; otherwise 0.
     """
 
     node: int
@@ -57,7 +57,7 @@ class Draw:
 
 
 def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
-    """``count`` walks in the order of their numbers, dead ends among them."""
+    """Yields ``count`` walks in the order of their numbers, including dead ends."""
     for start in range(0, count, ROUND):
         numbers = range(start, min(start + ROUND, count))
         generators = [random_numbers(seed, number) for number in numbers]
@@ -88,7 +88,7 @@ def local_draws(walks: Walks, count: int, seed: int) -> Iterator[Draw]:
 
 
 def posterior_draws(walks: Walks, seed: int) -> Iterator[Draw | None]:
-    """Exact draws without end; None for each rejected walk. Ends if nothing is left to draw."""
+    """Yields exact draws, and None for each rejected walk, until nothing is left to draw."""
     number = 0
     while sum(_root_masses(walks)) > 0:
         generators = [random_numbers(seed, number + k) for k in range(ROUND)]
@@ -121,7 +121,7 @@ def posterior_draws(walks: Walks, seed: int) -> Iterator[Draw | None]:
 
 
 def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
-    """Members by falling perturbed log-probability; None of them twice."""
+    """Yields members by descending perturbed log-probability, each at most once."""
     generator = random_numbers(seed, 0)
     logs = np.array([root.logprob for root in walks.task.roots])
     first = float(generator.gumbel())
@@ -146,7 +146,7 @@ def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
         dead = max(0.0, 1.0 - float(probabilities.sum()) - end)
         with np.errstate(divide="ignore"):
             below = log + np.log(np.concatenate([probabilities, [end, dead]]))
-        # A stream of each node's own, so that the order of evaluation changes nothing.
+        # Each node has its own random stream, so the order of evaluation changes nothing.
         key = (1, trie.root(node), *trie.path(node))
         own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
         values = _handed_down(-value, below, own)
@@ -158,7 +158,9 @@ def gumbel_order(walks: Walks, seed: int) -> Iterator[Draw]:
 
 
 def _handed_down(top: float, logs: Floats, generator: np.random.Generator) -> Floats:
-    """Gumbel variables around ``logs`` whose largest is ``top``, stably (Kool et al., appendix)."""
+    """Returns Gumbel variables around ``logs`` with maximum ``top``, stably (Kool et al.,
+    appendix).
+    """
     drawn = logs + generator.gumbel(size=len(logs))
     largest = drawn.max()
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -179,7 +181,7 @@ def _root_masses(walks: Walks) -> list[float]:
 
 
 def drawn_root(walks: Walks, generator: np.random.Generator, *, learned: bool = False) -> int:
-    """The node of a root that is drawn by its share, or by what of it is known to be alive."""
+    """Returns the node of a root, drawn by its share or by the part of it known to be live."""
     if len(walks.task.roots) == 1:
         return walks.frontier.root_nodes[0]
     shares = [math.exp(root.logprob) for root in walks.task.roots]
@@ -191,9 +193,9 @@ def drawn_root(walks: Walks, generator: np.random.Generator, *, learned: bool = 
 def _step(
     walks: Walks, node: int, generator: np.random.Generator, frozen: frozenset[int] | None
 ) -> int | None:
-    """A step of a posterior walk: a token, ``END``, or None where it leaves the language."""
+    """Returns the next step of a posterior walk: a token, ``END``, or None outside the language."""
     ids, probabilities, end = walks.step(node)
-    if frozen is None:  # new in this round: the model's own distribution, rejection included
+    if frozen is None:  # new in this round: the model's own distribution, with rejection
         draw = generator.random()
         if draw >= float(probabilities.sum()) + end:
             return None
@@ -210,7 +212,7 @@ def _alive_children(
     ids: npt.NDArray[np.int64],
     known: Container[int],
 ) -> Floats:
-    """The probabilities of the children, times what is alive of those that are known."""
+    """Returns the probabilities of the children, times their live share if it is known."""
     weights: Floats = probabilities.copy()
     for token_id, child in walks.children(node):
         if child in known and child in walks.alive:
@@ -220,7 +222,7 @@ def _alive_children(
 
 
 def _learn(walks: Walks, nodes: list[int]) -> None:
-    """Bring what is alive up to date, from the deepest nodes to the roots."""
+    """Updates the live shares, from the deepest nodes to the roots."""
     trie = walks.frontier.trie
     changed = set(nodes)
     for node in nodes:
@@ -237,11 +239,11 @@ def _learn(walks: Walks, nodes: list[int]) -> None:
 
 
 def _choose(draw: float, ids: npt.NDArray[np.int64], weights: Floats, end: float) -> int:
-    """The token at a place of the cumulated weights; the end comes first."""
+    """Returns the token at a point of the cumulative weights; the end comes first."""
     if draw < end or not len(ids):
         return END
     cumulative = np.cumsum(weights)
     place = int(np.searchsorted(cumulative, draw - end, side="right"))
-    if place >= len(ids):  # rounding at the far end
+    if place >= len(ids):  # rounding at the upper end
         place = int(np.flatnonzero(weights)[-1])
     return int(ids[place])

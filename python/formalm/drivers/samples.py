@@ -1,4 +1,4 @@
-"""What a sample returns: draws, their weights, and estimates from them."""
+"""``Samples``: draws with weights, and the mass and means estimated from them."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ class Sample:
     Attributes
     ----------
     text
-        The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD. A local walk that
-        ended outside the language shows how far it came.
+        The member, including ``given``; bytes that are not UTF-8 show as U+FFFD. For a local walk
+        that ended outside the language, the text up to there.
     data
-        The same as bytes.
+        The text as bytes.
     given
         The part that was given.
     token_ids
         The tokens after ``given``, without the end.
     logprob
-        The model's log-probability of these tokens and the end after them, in nats, with the share
-        of its beginning; minus infinity outside the language, and where ``decoding`` cuts it off.
+        The model's log-probability of these tokens and the end after them, in nats, including the
+        share of the given prefix; minus infinity outside the language, or if ``decoding`` excludes
+        it.
     log_weight
-        What it counts, in nats. Local: the log of the model's probability over that of the draw.
+        The log weight, in nats. Local: the log of the model's probability over that of the draw.
         Posterior and uniform: 0. Without replacement: the log of its probability over that of being
         drawn.
     rank
         Its number among the draws, from 1.
     origin
-        What :meth:`record` is made from.
+        The context from which :meth:`record` makes a record.
     """
 
     text: str
@@ -60,7 +61,7 @@ class Sample:
     origin: Origin = field(repr=False, compare=False)
 
     def record(self) -> Record:
-        """Everything that is known of it."""
+        """Returns a record with everything known about the draw."""
         return self.origin.record(
             self.rank,
             self.data,
@@ -71,13 +72,13 @@ class Sample:
 
     @property
     def given_bytes(self) -> int:
-        """How many bytes were given."""
+        """Number of bytes that were given."""
         return len(self.origin.given)
 
 
 @dataclass(frozen=True)
 class Samples(Sequence[Sample]):
-    """What was drawn, and what it says of the language.
+    """Draws, and estimates from them.
 
     Attributes
     ----------
@@ -86,18 +87,18 @@ class Samples(Sequence[Sample]):
     event
         The event.
     target
-        How they were drawn.
+        The target distribution.
     status
         ``"done"``; ``"exhausted"``: there are no more members; ``"truncated"``: a limit stopped it;
-        ``"interrupted"``: the user did.
+        ``"interrupted"``: the user stopped it.
     truncated_by
-        The limit, or ``"context"`` if members beyond the model's context were left out.
+        The limit, or ``"context"`` if members beyond the model's context were omitted.
     seed
-        What the random numbers depended on.
+        The seed of the random numbers.
     attempts
-        Walks started; rejected ones among them.
+        Number of walks started, including rejected ones.
     dropped
-        Members that the query's function ``keep`` dropped, each counted once.
+        Number of members that the query's function ``keep`` dropped, each counted once.
     cost
         The cost of all draws.
     """
@@ -119,7 +120,7 @@ class Samples(Sequence[Sample]):
 
     @property
     def calls(self) -> int:
-        """Batches of them."""
+        """Calls of the model; each evaluates a batch of prefixes."""
         return self.cost.calls
 
     def __len__(self) -> int:
@@ -133,36 +134,35 @@ class Samples(Sequence[Sample]):
 
     @property
     def log_weights(self) -> npt.NDArray[np.float64]:
-        """Of all draws, ``(len(self),)``."""
+        """Log weights of all draws, ``(len(self),)``."""
         return np.array([draw.log_weight for draw in self.draws])
 
     @property
     def effective_size(self) -> float:
-        """Of how many draws from the posterior these are worth; Kish's number."""
+        """Kish's effective size: the number of posterior draws that these are worth."""
         return effective_size(self.log_weights)
 
     def mass(self, confidence: float = 0.95) -> Estimate:
-        """The probability of the language, estimated without bias from local draws.
+        """Estimates the probability of the language without bias from local draws.
 
         Raises
         ------
         ArgumentError
-            For other targets: posterior draws do not know it, and sums without replacement have no
-            interval; :func:`~formalm.mass` proves one.
+            For other targets: posterior draws do not determine it, and sums without replacement
+            have no interval; :func:`~formalm.mass` proves one.
         """
         return self._weighted(np.exp(self.log_weights), confidence)
 
     def mean(self, function: Callable[[str], float], confidence: float = 0.95) -> Estimate:
-        """The mean of a function of members, from 0 to 1, under P(text | text is a member).
+        """Estimates the mean of a function from 0 to 1 under P(string | string is a member).
 
-        Of uniform draws it is the mean over the members, whatever the model says.
-        Local draws weigh what they weigh; the value is then a ratio of two estimates, and the
-        interval holds for both of them together.
+        For uniform draws it is the mean over the members, independent of the model. For local draws
+        the value is a ratio of two weighted estimates, and the interval covers both together.
 
         Raises
         ------
         ArgumentError
-            If a value is no number from 0 to 1, or for draws without replacement.
+            If a value is not a number from 0 to 1, or for draws without replacement.
         """
         confidence = checked_confidence(confidence)
         if not callable(function):
@@ -197,7 +197,7 @@ class Samples(Sequence[Sample]):
 
 
 def _value(function: Callable[[str], float], text: str) -> float:
-    """What a function says of a text: a number from 0 to 1, or a truth value."""
+    """Returns a function's value for a text: a number from 0 to 1, or a bool."""
     value: object = function(text)
     try:
         number = math.nan if isinstance(value, (str, bytes)) else float(value)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""Searches as files, to be gone on with later.
+"""Checkpoints of searches: writing the state to a file, and resuming from it.
 
-A file has a header, JSON with a label, a version and the question, and arrays: the trie, the queue,
-and what was found. What a model answered is not in it, but for a few answers by which it is known
-again. Matchers are found again by walking.
+A file has a header, JSON with a label, a version and the query, and arrays: the trie, the queue,
+and the hits. It does not contain the model's answers, except for a few that identify the model.
+Matchers are restored by walking the trie.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROBES = 8
 PROBED = 32
 CLOSE = 1e-3
 SPENT = ("forwards", "calls", "tokens_computed", "cache_hits")
-# What the reader of zip files raises for what is none, or has a method that it does not know.
+# Exceptions of the zip reader for other files and unknown compression methods.
 UNREADABLE = (
     *(OSError, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),
@@ -49,12 +49,12 @@ Driver = Sequences | Strings
 
 
 def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> None:
-    """Write a search to a file, whole or not at all.
+    """Writes a search to a file, completely or not at all.
 
     Raises
     ------
     ArgumentError
-        If it was interrupted in the middle of a step, or the file cannot be written.
+        If the search was interrupted in the middle of a step, or the file cannot be written.
     """
     if driver.task.session.shown_tokens is not None:
         raise ArgumentError(
@@ -83,14 +83,14 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
 
 
 def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
-    """Bring a new driver to where a saved one was; how many hits it had.
+    """Restores a saved search into a new driver, and returns its number of hits.
 
     Raises
     ------
     ArgumentError
-        If the file is none, or of another question.
+        If the file is not a saved search, or is one of another query.
     ModelError
-        If it is of another vocabulary, or the model answers otherwise.
+        If it belongs to another vocabulary, or the model gives other answers.
     """
     file = path_of(path)
     arrays = _read(file)
@@ -128,7 +128,7 @@ def _read(path: str) -> Arrays:
 
 
 def _checked_header(path: str, arrays: Arrays) -> Any:
-    """The header, taken out; a file that is not what was written is refused."""
+    """Removes and returns the header; refuses a file that was modified."""
     try:
         header = json.loads(arrays["header"].tobytes())
     except (KeyError, ValueError, RecursionError) as error:
@@ -144,7 +144,7 @@ def _checked_header(path: str, arrays: Arrays) -> Any:
 
 
 def _checksum(arrays: Arrays) -> npt.NDArray[Any]:
-    """Over names, types, shapes and content."""
+    """Returns a checksum of names, types, shapes and contents."""
     digest = hashlib.sha256()
     for name, value in sorted(arrays.items()):
         digest.update(repr((name, value.dtype.str, value.shape)).encode())
@@ -153,7 +153,7 @@ def _checksum(arrays: Arrays) -> npt.NDArray[Any]:
 
 
 def _question(task: Task, query: Query) -> dict[str, Any]:
-    """What has to be the same."""
+    """Returns everything that must be the same on resuming."""
     asked = query_data(query)
     asked.pop("limits", None)
     roots = [
@@ -173,7 +173,7 @@ def _question(task: Task, query: Query) -> dict[str, Any]:
 
 
 def _check_label(header: Any) -> None:
-    """Refuse what is no saved search, or one of another version."""
+    """Refuses a file that is not a saved search, or has another version."""
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ArgumentError("the file is no saved search")
     if header.get("version") != VERSION:
@@ -184,7 +184,7 @@ def _check_label(header: Any) -> None:
 
 
 def _check(header: Any, task: Task, query: Query) -> None:
-    """Refuse a file of another question."""
+    """Refuses a file of another query."""
     wanted = json.loads(json.dumps(_question(task, query)))
     for name in ("vocabulary", "context_length"):
         if header.get(name) != wanted[name]:
@@ -215,7 +215,7 @@ def _check_tokens(trie: Arrays, task: Task) -> None:
 
 
 def _probes(driver: Driver) -> Arrays:
-    """A few answers of the model that are still there."""
+    """Returns a few answers of the model that are still cached."""
     positions = driver.frontier.positions
     nodes = positions.kept()[-PROBES:]
     ids, logprobs = [], []
@@ -233,7 +233,7 @@ def _probes(driver: Driver) -> Arrays:
 
 
 def _check_answers(driver: Driver, arrays: Arrays) -> None:
-    """Refuse a model that answers otherwise."""
+    """Refuses a model that gives other answers."""
     nodes = arrays["probes"].tolist()
     if not nodes:
         return

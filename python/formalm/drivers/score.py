@@ -1,4 +1,4 @@
-"""score: how probable given texts are."""
+"""``score``: log-probabilities of given strings, canonical and summed over tokenizations."""
 
 from __future__ import annotations
 
@@ -45,43 +45,44 @@ def score(
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Score]:
-    """The log-probabilities of texts: of the tokenizer's encoding, and of all tokenizations.
+    """Returns the log-probabilities of strings: of the tokenizer's encoding, and of all
+    tokenizations.
 
     Parameters
     ----------
     model, prompt, bos, batch_size
         As in :func:`~formalm.search`.
     texts
-        The texts; each is encoded by itself.
+        The strings; each is encoded separately.
     event
-        ``"token_prefix"``, the default: the output begins with these tokens, whatever follows, as
-        in a search. ``"complete"``: it ends after them.
+        ``"token_prefix"``, the default: the output starts with these tokens, whatever follows, as
+        in a search. ``"complete"``: the output ends after them.
     tokenization
-        ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
-        together are scored and added up.
+        ``"all"``, or ``"canonical"``: scores and sums only the tokens that the tokenizer produces
+        for prompt and string together.
     decoding, renormalize
         As in :class:`~formalm.Query`.
     limits
-        For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
+        Limits for each string on summing its tokenizations. A string of n bytes can have 2ⁿ.
     tolerance
-        The probability of its tokenizations that may stay undecided; 0 adds up all.
+        The probability of its tokenizations that may stay undecided; 0 sums all.
     progress
         Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Returns
     -------
     list of Score
-        One for each text, in their order.
+        One for each string, in the same order.
 
     Raises
     ------
     ArgumentError
-        For an option out of range, or a text that is none.
+        For an option out of range, or a value that is not a string.
 
     Notes
     -----
-    The tokenizer's encodings of all texts come first, then each text's other tokenizations. Ctrl-C
-    returns what is proven: texts that were finished as they are, others with the status
+    The tokenizer's encodings of all strings come first, then the other tokenizations of each.
+    Ctrl-C returns what is proven: finished strings as they are, others with the status
     ``"interrupted"``.
 
     Examples
@@ -141,7 +142,7 @@ def score(
 def _own_logprobs(
     task: Task, front: tuple[int, ...], ways: list[tuple[int, ...]]
 ) -> tuple[list[list[float]], bool]:
-    """Of the tokens of each text's own encoding; whether that was not interrupted."""
+    """Returns the log-probabilities of each string's own encoding, and True if not interrupted."""
     chains = Chains(
         task.session,
         front,
@@ -162,7 +163,9 @@ def _own_logprobs(
 def _encoded(
     session: Session, front: tuple[int, ...], text: str, tokenization: str
 ) -> tuple[int, ...]:
-    """The tokenizer's own tokens: of the text by itself, or of the text behind the prompt."""
+    """Returns the tokenizer's own tokens: of the string alone, or of the string after the
+    prompt.
+    """
     if tokenization == "canonical":
         return tuple(canonical_tokens(session.vocabulary, front, text.encode()))
     return tuple(session.vocabulary.encode(text)) if text else ()
@@ -176,7 +179,7 @@ def _scored(
     batch_size: int,
     series: Series,
 ) -> Score:
-    """The score of a text; what is proven on the way is noted in it."""
+    """Returns the score of a string, and records in it what is proven on the way."""
     count = 0
 
     def counted(_: bytes) -> object:
@@ -184,7 +187,7 @@ def _scored(
         count += 1
         return None
 
-    # The language is the text itself, so what is accepted has been spelled by whole tokens.
+    # The language is the string itself, so an accepted text was spelled by whole tokens.
     session = Session(model)
     one.task = _task(session, one.query, prompt, batch_size)
     one.task.progress = series.tell
@@ -192,7 +195,7 @@ def _scored(
     truncated = None
     try:
         for _ in bounds.run():
-            # Between two batches nothing is on its way from one sum to another.
+            # Between two batches, no mass is in transit between two sums.
             one.marginal, one.tokenizations = _marginal(bounds), count
             if bounds.undecided <= tolerance:
                 break
@@ -217,7 +220,7 @@ def _marginal(bounds: Bounds) -> Interval:
 def _witness(
     model: LanguageModel, query: Query, prompt: Prompt, batch_size: int, series: Series
 ) -> tuple[bool | None, tuple[int, ...] | None]:
-    """Whether there is a sequence that the rule leaves, and the most probable one."""
+    """Returns whether the rule leaves any token sequence, and the most probable one."""
     limits = replace(query.limits, hits=1)
     options: dict[str, Any] = {"batch_size": batch_size, "progress": series.tell}
     found = search(model, query, prompt=prompt, limits=limits, **options)

@@ -1,4 +1,4 @@
-"""What a score returns, and what is proven on the way to it."""
+"""``Score``: the log-probability of a string, with bounds over all its tokenizations."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ UNKNOWN = Interval(-math.inf, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """How probable a text is.
+    """The log-probability of a string.
 
     Attributes
     ----------
     text
-        The text.
+        The string.
     token_ids
         The tokenizer's own encoding of it.
     logprobs
-        Of each of these tokens, and of the end with ``event="complete"``; in nats.
+        Log-probabilities of these tokens, and of the end with ``event="complete"``; in nats.
     marginal
-        The log of the sum over all tokenizations, between two bounds.
+        Bounds on the log of the sum over all tokenizations.
     tokenizations
-        How many of them were added up.
+        Number of tokenizations that were summed.
     possible
-        Whether some tokenization has a probability above zero under the decoding rule; None if a
-        limit left it open.
+        Whether some tokenization has a nonzero probability under the decoding rule; None if a limit
+        left it open.
     witness
         The most probable such tokenization, or None.
     truncated_by
-        The limit that left the bounds apart, or None.
+        The limit that stopped the bounds from closing, or None.
     status
-        ``"exact"``: the bounds differ by rounding. ``"reached"``: by no more than ``tolerance``.
-        ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did; what is not known then
-        is NaN in ``logprobs``, and between the bounds of ``marginal``.
+        ``"exact"``: the bounds differ by rounding error. ``"reached"``: by at most ``tolerance``.
+        ``"truncated"``: a limit stopped it. ``"interrupted"``: the user stopped it; unknown values
+        are then NaN in ``logprobs``, and lie between the bounds of ``marginal``.
     rank
-        Its number among the texts, from 1.
+        Its number among the strings, from 1.
     origin
-        What :meth:`record` is made from.
+        The context from which :meth:`record` makes a record.
     """
 
     text: str
@@ -65,12 +65,12 @@ class Score:
     origin: Origin = field(repr=False)
 
     def record(self) -> Record:
-        """Everything that is known of it, in the tokenizer's own encoding.
+        """Returns a record with everything known about the tokenizer's own encoding.
 
         Raises
         ------
         ArgumentError
-            If it was interrupted before all of its tokens had been evaluated.
+            If the call was interrupted before all tokens were evaluated.
         """
         if math.isnan(self.logprob):
             raise ArgumentError(
@@ -82,18 +82,18 @@ class Score:
 
     @property
     def event(self) -> Event | None:
-        """What the log-probabilities are of, see :func:`~formalm.score`."""
+        """The event that the log-probabilities refer to, see :func:`~formalm.score`."""
         return self.origin.query.event
 
     @property
     def logprob(self) -> float:
-        """Of the tokenizer's own encoding: the sum of :attr:`logprobs`; NaN if one is not known."""
+        """Sum of :attr:`logprobs`, for the tokenizer's own encoding; NaN if one is unknown."""
         return math.fsum(self.logprobs)
 
 
 @dataclass
 class Scored:
-    """A text that is scored, and what is proven of it so far."""
+    """A string during scoring, and what is proven about it so far."""
 
     text: str
     query: Query
@@ -112,12 +112,12 @@ class Scored:
         possible: bool | None = None,
         witness: tuple[int, ...] | None = None,
     ) -> Score:
-        """Its score, as far as it is known."""
+        """Returns its score, as far as it is known."""
         complete = self.query.event == "complete"
         marginal, tokenizations = self.marginal, self.tokenizations
         if marginal.low == -math.inf and len(self.logprobs) == len(self.way) + complete:
             own = math.fsum(self.logprobs)
-            if own > -math.inf:  # a partial model may tell of these tokens and of no others
+            if own > -math.inf:  # a partial model may report these tokens and no others
                 marginal, tokenizations = Interval(own, max(own, marginal.high)), 1
                 possible, witness = True, self.way
         origin = Origin(

@@ -1,4 +1,4 @@
-"""search: the members of a language, most probable first."""
+"""``search``: iterate over the members of a language, most probable first."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ Status = Literal["running", "exhausted", "truncated", "interrupted", "failed"]
 
 
 class Search(Iterator[Hit]):
-    """The hits of a search, made as they are asked for.
+    """The hits of a search, computed on demand.
 
-    Stopping at any point leaves a true answer: the hits so far are the best there are, unless a
-    beam dropped better ones.
+    The hits so far are always the best there are, unless a beam dropped better ones.
 
     Attributes
     ----------
     status
-        ``"running"``; ``"exhausted"``: there are no more; ``"truncated"``: a limit stopped it;
+        ``"running"``; ``"exhausted"``: there are no more hits; ``"truncated"``: a limit stopped it;
         ``"interrupted"``: the user did, with Ctrl-C; ``"failed"``: an error did, in the middle of a
-        step. After an error between two steps, as when a server did not answer, ``next()`` goes on.
+        step. After an error between two steps, for example when a server did not answer, ``next()``
+        continues.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``;
-        ``"context"`` if members longer than the model's context were left out; ``"beam"`` if
-        sequences were dropped; ``"unseen"`` if one that the model did not show may come next; None
-        otherwise.
+        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"`` or ``"memory_bytes"``;
+        ``"context"`` if members longer than the model's context were omitted; ``"beam"`` if
+        sequences were dropped; ``"unseen"`` if a sequence that the model did not show may come
+        next; None otherwise.
     hits
-        How many hits were returned.
+        Number of hits returned.
     query
-        What was asked, with the event it is about.
+        The query, including its event.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Search(Iterator[Hit]):
         self.hits = 0 if resume is None else load(resume, self._driver, query)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write where the search stands to a file; ``search(…, resume=path)`` goes on from there.
+        """Writes the state of the search to a file; ``search(…, resume=path)`` continues from it.
 
         Raises
         ------
@@ -83,12 +83,12 @@ class Search(Iterator[Hit]):
 
     @property
     def event(self) -> TokenEvent:
-        """What the log-probabilities are of: ``"token_prefix"`` or ``"complete"``."""
+        """The event that the log-probabilities refer to: ``"token_prefix"`` or ``"complete"``."""
         return "complete" if self._task.complete else "token_prefix"
 
     @property
     def dropped(self) -> int:
-        """Members that the query's function ``keep`` dropped so far."""
+        """Number of members that the query's function ``keep`` dropped so far."""
         return self._task.dropped
 
     @property
@@ -103,7 +103,7 @@ class Search(Iterator[Hit]):
 
     @property
     def calls(self) -> int:
-        """Batches of them."""
+        """Calls of the model so far; each evaluates a batch of prefixes."""
         return self._task.session.calls
 
     def __next__(self) -> Hit:
@@ -115,14 +115,14 @@ class Search(Iterator[Hit]):
                 raise StopIteration
 
     def advance(self) -> Hit | None:
-        """Work on one batch at most; a hit if there is one now.
+        """Runs at most one batch, and returns a hit if there is one by then.
 
-        None means that the search goes on, or, if :attr:`status` is not ``"running"``, is over.
+        None means that the search continues or, if :attr:`status` is not ``"running"``, is over.
 
         Raises
         ------
         ConcurrencyError
-            If another thread is at it, or ``progress`` calls this.
+            If another thread is in a call, or ``progress`` calls this method.
         """
         with self._alone:
             return self._advance()
@@ -154,7 +154,7 @@ class Search(Iterator[Hit]):
         return self._hit(found)
 
     def _recover(self) -> None:
-        """After an error: go on from here when asked again, if that can be."""
+        """After an error, prepares to continue from here if possible."""
         if self._driver.whole:
             self._found = self._driver.run()
         else:
@@ -214,7 +214,7 @@ def search(
     progress: Callable[[Progress], None] | None = None,
     resume: str | PathLike[str] | None = None,
 ) -> Search:
-    """List the members of a language in order of the model's probability.
+    """Lists the members of a language in order of the model's probability.
 
     Parameters
     ----------
@@ -224,14 +224,14 @@ def search(
         A :class:`~formalm.Query`, whose fields the options below override; or a language, a list of
         strings, or a :class:`~formalm.Constraint`.
     prompt
-        What stands in front, outside the language: a text, token ids, a chat, or None.
+        Context before the member, outside the language: a string, token ids, a chat, or None.
     given
-        A beginning of members, inside the language, that is taken for granted: log-probabilities
-        are conditional on it. It is tokenized by itself, so members start on a token boundary
-        there. A language of beginnings makes a hit conditional on its own beginning, unless the
-        query has another ``prefix_cost``.
+        A prefix of members, inside the language, that is taken for granted: log-probabilities are
+        conditional on it. It is tokenized separately, so a token starts at its end. With a language
+        of several prefixes, each hit is conditional on its own prefix, unless the query has another
+        ``prefix_cost``.
     event
-        ``"token_prefix"``, the default: the model's output begins with these tokens, whatever
+        ``"token_prefix"``, the default: the model's output starts with these tokens, whatever
         follows. ``"complete"``: an end token follows, and its probability counts. A search ranks
         token sequences, so it does not take ``"prefix"``, which is about the text of the output.
     tokenization
@@ -244,24 +244,24 @@ def search(
         probable tokens at each step, allowed or not. Nothing is renormalized unless the query says
         so, so log-probabilities stay the model's.
     max_tokens
-        Most tokens after ``given``; longer sequences are no hits and count for none.
+        Maximum number of tokens after ``given``; longer sequences are neither hits nor part of a
+        sum.
     bos
-        ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
+        ``"auto"``: the model's own beginning of sequence; a token id; or None for none.
     limits
-        Where to stop by itself, see :class:`Limits`.
+        When to stop, see :class:`Limits`.
     tolerance
-        The probability that may stay undecided, as a share of a hit's, with ``unique="strings"``:
-        so much may be missing from its sum when it is returned, and two strings closer than that
-        may come in either order. 0 is exact, and can cost as many forwards as the string has
-        tokenizations.
+        With ``unique="strings"``: the share of a hit's probability that may be missing from its sum
+        when it is returned. Two strings closer than that may come in either order. 0 is exact, and
+        can cost as many forwards as the string has tokenizations.
     batch_size
-        Most prefixes a call of the model. It changes the cost, never the order.
+        Maximum number of prefixes in one call of the model. It changes the cost, never the order.
     progress
         Called with a :class:`~formalm.cost.Progress` before each batch.
     resume
-        A file that :meth:`Search.save` wrote: go on from there, with the hits that come next. The
-        question must be the same, limits and ``batch_size`` aside; limits count from the
-        beginning.
+        A file that :meth:`Search.save` wrote; the search continues with the next hits. The query
+        must be the same except for limits and ``batch_size``; limits count from the start of the
+        whole search.
 
     Returns
     -------
@@ -273,9 +273,9 @@ def search(
     ArgumentError
         For an option out of range.
     LanguageError
-        If no member begins with ``given``, or the query is no language.
+        If no member starts with ``given``, or the query is not a language.
     ModelError
-        If the model does not fit its vocabulary or answers nonsense.
+        If the model does not fit its vocabulary or returns invalid values.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def search(
     )
     check_listing(asked)
     asked = token_event(asked, "a search")
-    # A text has one canonical sequence, so there is nothing to merge.
+    # A string has one canonical sequence, so there is nothing to merge.
     merge = asked.unique != "tokens" and asked.tokenization != "canonical"
     if merge and asked.limits.beam is not None:
         hint = "ask with unique='tokens', or tokenization='canonical'"

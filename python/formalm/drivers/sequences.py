@@ -1,12 +1,12 @@
-"""Search over token sequences, best first.
+"""Best-first search over token sequences (Dijkstra's algorithm), optionally with a beam.
 
-A step never adds probability, so the best entry of the queue bounds all that is still to come
-(Dijkstra's rule), and a finished sequence on top of it is the next hit. Nodes further down may be
-evaluated early to fill a batch: that changes the work and never the order.
+A step never adds probability, so the best entry of the queue bounds everything still to come
+(Dijkstra's rule). A finished sequence at the head of the queue is the next hit. Nodes further back
+may be evaluated early to fill a batch: that changes the work and never the order.
 
-A beam keeps of each length the sequences that come first out of the queue. Those are the best of
-that length: what extends kept sequences comes after them, and nothing better is still to come. That
-holds in a batch too, as long as none of it is longer than what was taken before.
+A beam keeps for each length the sequences that leave the queue first. Those are the best of that
+length: extensions of kept sequences come after them, and nothing better is still to come. This
+also holds within a batch, as long as none of it is longer than the sequences taken before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Sequences:
-    """One search: every token sequence that spells a member, most probable first.
+    """One search over token sequences that spell members, most probable first.
 
     Ties go to the shorter, then the smaller sequence.
 
@@ -39,11 +39,11 @@ class Sequences:
     frontier
         The trie and the queue.
     hits
-        The nodes in the queue that are to be yielded.
+        The queued nodes that will be yielded.
     kept
-        Of each length, how many sequences came out of the queue; only counted with a beam.
+        Number of sequences of each length that left the queue; counted only with a beam.
     whole
-        Whether nothing is between two places, so that the search could be put down here.
+        True if no step is in progress, so that the search can be saved.
     """
 
     def __init__(self, task: Task) -> None:
@@ -53,19 +53,19 @@ class Sequences:
         self.kept: Counter[int] = Counter()
         self.whole = True
         if task.complete and len(task.session.vocabulary.end_token_ids) > 1:
-            # One end that was shown says too little of them all.
+            # One end token that was shown says too little about all of them.
             task.needs_all("a listing of complete texts, with several ends of sequence,")
         for node in self.frontier.root_nodes:
             self.frontier.queue.push(node)
 
     def restart(self, queue: list[int], hits: set[int], kept: Counter[int]) -> None:
-        """Go on from another search's queue; its trie is there."""
+        """Continues with the queue of another search, whose trie is already in place."""
         self.frontier.queue = Queue(self.frontier.trie)
         self.requeue(queue)
         self.hits, self.kept = hits, kept
 
     def run(self) -> Iterator[Found | None]:
-        """The hits; None after each batch."""
+        """Yields the hits, and None after each batch."""
         frontier, queue = self.frontier, self.frontier.queue
         while queue:
             if queue.top() in self.hits:
@@ -84,7 +84,7 @@ class Sequences:
             raise Truncated("unseen")
 
     def evaluated(self, room: int) -> list[tuple[int, Position]]:
-        """The best nodes, evaluated. If that fails they are back in the queue."""
+        """Evaluates and returns the best nodes; requeues them if that fails."""
         self.whole = False
         batch: list[int] = []
         try:
@@ -99,7 +99,7 @@ class Sequences:
         return list(zip(batch, positions, strict=True))
 
     def collect(self, room: int, batch: list[int]) -> None:
-        """Take the best nodes to evaluate; those that are hits as well come back as hits."""
+        """Takes the best nodes to evaluate, and queues those that are also hits as hits."""
         frontier, task, trie = self.frontier, self.task, self.frontier.trie
         beam, longest = task.limits.beam, None
         hits: list[int] = []
@@ -134,22 +134,22 @@ class Sequences:
         self.requeue(hits)
 
     def requeue(self, nodes: list[int]) -> None:
-        """Queue nodes that were taken out."""
+        """Queues nodes that were taken out."""
         for node in nodes:
             self.frontier.queue.push(node)
 
     def put_back(self, batch: list[int]) -> None:
-        """Undo what :meth:`collect` did with nodes that were not evaluated."""
+        """Undoes :meth:`collect` for nodes that were not evaluated."""
         for node in batch:
             if self.task.limits.beam is not None:
                 self.kept[self.frontier.trie.depth[node]] -= 1
             if node in self.hits:
-                self.hits.discard(node)  # it is in the queue
+                self.hits.discard(node)  # it is already queued
             else:
                 self.frontier.queue.push(node)
 
     def expand(self, node: int, ids: Ids, totals: Floats, end: float) -> None:
-        """Queue what may follow an evaluated sequence: its best child, and its end."""
+        """Queues the continuations of an evaluated sequence: its best child, and its end."""
         frontier, task = self.frontier, self.task
         if task.complete and end > -np.inf:
             ending = frontier.trie.add(node, END, end)
@@ -159,7 +159,7 @@ class Sequences:
             frontier.queue_children(node, ids, totals)
 
     def found(self, node: int) -> Found:
-        """What is yielded for a node."""
+        """Returns the result for a node."""
         self.hits.discard(node)
         frontier = self.frontier
         token_ids = tuple(token for token in frontier.trie.path(node) if token != END)

@@ -1,4 +1,4 @@
-"""The tokens of a vocabulary in order of their bytes."""
+"""The vocabulary's tokens sorted by bytes, so that tokens with a common prefix form a slice."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Rows = npt.NDArray[np.int64]
 
 
 class Spelling:
-    """Token ids sorted by bytes: the tokens that start with given bytes are one slice.
+    """Token ids sorted by bytes: the tokens that start with given bytes form one slice.
 
-    A *rank* is a place in this order. *Rows* are a sorted array of ranks, the tokens under
+    A *rank* is an index in this order. *Rows* are a sorted array of ranks, the tokens under
     consideration.
     """
 
@@ -35,15 +35,17 @@ class Spelling:
     @staticmethod
     @lru_cache(maxsize=4)
     def of(vocabulary: Vocabulary) -> Spelling:
-        """The order of a vocabulary, made once."""
+        """Returns the order of a vocabulary, computed once."""
         return Spelling(vocabulary)
 
     def ranks(self, token_ids: Rows) -> Rows:
-        """The ranks of tokens."""
+        """Returns the ranks of tokens."""
         return self._rank[token_ids]
 
     def narrow(self, rows: Rows, text: bytes) -> tuple[int, int, list[int]]:
-        """The slice of tokens that go beyond ``text``, and the rows of those it starts with."""
+        """Returns the slice of tokens that extend ``text``, and the rows of those that it starts
+        with.
+        """
         low, high = 0, len(rows)
         inside: list[int] = []
         for depth, byte in enumerate(text):
@@ -58,9 +60,9 @@ class Spelling:
     def split(
         self, rows: Rows, low: int, high: int, depth: int
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Cut a slice by the byte at ``depth``: ``(byte, low, middle, high)``.
+        """Splits a slice by the byte at ``depth``: ``(byte, low, middle, high)``.
 
-        Tokens before ``middle`` end with that byte; those from it on go further.
+        Tokens before ``middle`` end with that byte; those from there on are longer.
         """
         column = self._column(rows, low, high, depth)
         cuts = [0, *(np.flatnonzero(np.diff(column)) + 1).tolist(), len(column)]
@@ -70,12 +72,14 @@ class Spelling:
             yield int(column[start]), group[0], middle, group[1]
 
     def _take(self, rows: Rows, low: int, high: int, length: int, into: list[int]) -> int:
-        """Move past the tokens of exactly ``length`` bytes, which come first in a slice."""
+        """Returns the index after the tokens of exactly ``length`` bytes, which come first in a
+        slice.
+        """
         while low < high and self.lengths[rows[low]] == length:
             into.append(low)
             low += 1
         return low
 
     def _column(self, rows: Rows, low: int, high: int, depth: int) -> npt.NDArray[np.int64]:
-        # Not uint8: the differences of neighbours must not wrap.
+        # Not uint8: differences of neighbors must not wrap around.
         return self._blob[self._offsets[rows[low:high]] + depth].astype(np.int64)

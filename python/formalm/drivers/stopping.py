@@ -1,4 +1,4 @@
-"""Stops: texts that end a generation and are not part of it."""
+"""Stop strings: detection of the first stop in a growing text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Scan", "stop_language"]
 
 
 def stop_language(stop: Any) -> Language | None:
-    """The language of a stop: a string, several strings, or a language.
+    """Returns the language of a stop: a string, several strings, or a language.
 
     Raises
     ------
     ArgumentError
-        If it has the empty text, which stands at the beginning of everything.
+        If it contains the empty string, which every text starts with.
     """
     if stop is None:
         return None
@@ -36,17 +36,17 @@ def stop_language(stop: Any) -> Language | None:
 
 
 class Scan:
-    """Looks for the first stop in a growing text.
+    """Finds the first stop in a growing text.
 
-    The first is the one that *ends* first; of several that end there, the longest. So the decision
-    is final as soon as it can be made, and streaming need never take a text back.
+    The first stop is the one that *ends* first, and the longest of several that end there. The
+    decision is therefore final as soon as it can be made, and streaming never has to retract text.
 
     Parameters
     ----------
     language
         The stops.
     special
-        Whether special tokens may stand in the text: a stop does not begin or end within one.
+        If True, the text may contain special tokens, and a stop neither starts nor ends inside one.
     """
 
     def __init__(self, language: Language, *, special: bool = False) -> None:
@@ -57,13 +57,13 @@ class Scan:
         self._read = 0
 
     def fork(self) -> Scan:
-        """An independent scan that has read the same."""
+        """Returns an independent copy."""
         twin = copy(self)
         twin._starts = list(self._starts)
         return twin
 
     def feed(self, data: bytes | bytearray) -> tuple[int, int] | None:
-        """Read what was appended to ``data`` since; the first stop's start and end, or None."""
+        """Reads what was appended to ``data``; returns the first stop's start and end, or None."""
         for end in range(self._read + 1, len(data) + 1):
             was_inside = self._inside
             self._inside ^= self._special and data[end - 1] == SPECIAL[0]
@@ -79,5 +79,5 @@ class Scan:
 
     @property
     def safe_length(self) -> int:
-        """How many bytes can be shown: no stop can begin before this one."""
+        """Number of bytes that can be shown: no stop can start before this offset."""
         return self._starts[0] if self._starts else self._read

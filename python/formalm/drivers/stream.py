@@ -1,4 +1,4 @@
-"""stream: a text piece by piece."""
+"""``stream``: generate one text and yield it piece by piece."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ def stream(
     finish: bool = False,
     bos: Literal["auto"] | int | None = "auto",
 ) -> Stream[Any]:
-    """:func:`~formalm.generate` for one text, piece by piece.
+    """Generates one text like :func:`~formalm.generate`, and yields it piece by piece.
 
-    A batch of prompts is refused: pieces of several texts would come mixed. Nor is there a beam
-    search, which knows no piece of its text before it knows the whole.
+    A batch of prompts is refused, because the pieces of several texts would be interleaved. There
+    is no beam search, because it does not know any piece before it knows the whole text.
 
     Returns
     -------
     Stream
-        An iterator of pieces of text. A piece never ends inside a UTF-8 character and never has
-        what may turn out to be a stop, so the pieces together are the text.
+        An iterator of pieces of text. A piece never ends inside a UTF-8 character and never
+        contains what may turn out to be a stop, so the pieces together are the text.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def stream(
 
 
 class Stream(Generic[T]):
-    """The pieces of one text, and the whole of it so far."""
+    """An iterator over the pieces of one text, with the generation so far."""
 
     def __init__(self, session: Session, sample: Sample) -> None:
         self._sample = sample
@@ -127,26 +127,26 @@ class Stream(Generic[T]):
 
     @property
     def generation(self) -> Generation[T]:
-        """The text so far, or the whole of it once the iterator is exhausted."""
+        """The generation so far; the final one once the iterator is exhausted."""
         return self._sample.draft.generation()
 
     @property
     def data(self) -> bytes:
-        """The bytes of the pieces so far, and of what begins a character that is not whole."""
+        """The bytes of the pieces so far, and of an incomplete character after them."""
         return bytes(self._sample.draft.data[: self._yielded])
 
     @property
     def partial(self) -> object:
-        """The parts of a JSON text that are complete in the pieces so far, as plain JSON.
+        """The complete parts of a JSON text in the pieces so far, as plain JSON.
 
-        Strings and numbers are there once they have ended, objects and arrays with the members and
-        items that are complete; None if nothing is. The value of the whole, of its type, is
-        ``generation.value``.
+        Strings and numbers appear once they have ended, objects and arrays with their complete
+        properties and items; None if no part is complete. ``generation.value`` is the value of the
+        whole text, with its type.
 
         Raises
         ------
         LanguageError
-            If the language is none of JSON texts.
+            If the language is not one of JSON texts.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Masses side by side: cells of a table, shares, odds ratios, one language given another."""
+"""``mass_table`` and ``conditional_mass``: masses by named group, and shares of a language."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def mass_table(
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> MassTable:
-    """Bound the probability of each combination of named groups, in one pass over the language.
+    """Bounds the probability of each combination of named groups, in one pass over the language.
 
-    With the events ``"complete"`` and ``"token_prefix"`` the groups are those of the member that
-    the tokens spell; with ``"prefix"``, of the shortest member that the output begins with; with
-    ``"contains"``, of the member in it that ends first, the longest of several. ``"never"`` has no
-    member and no groups.
+    With the events ``"complete"`` and ``"token_prefix"``, the groups are those of the member that
+    the tokens spell. With ``"prefix"``, they are those of the shortest member that the output
+    starts with; with ``"contains"``, of the member in it that ends first, the longest of several.
+    ``"never"`` has no member and no groups.
 
     Parameters
     ----------
     model, prompt, event, limits, batch_size, progress
         As in :func:`~formalm.mass`.
     query
-        What is asked; the groups are those of its language.
+        The language, or a query; the groups are those of its language.
     groups
-        Names of groups; None is all that have one.
+        Names of groups; None means all named groups.
     tolerance
-        The probability that may stay undecided, of all cells together.
+        The probability that may stay undecided, over all cells together.
 
     Raises
     ------
@@ -111,17 +111,17 @@ def conditional_mass(
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Interval:
-    """Bound P(of | query): how probable one language is among the members of another.
+    """Bounds P(of | query): the share of one language among the members of another.
 
-    Both are measured in one pass over ``query``. The members are those whose groups
-    :func:`mass_table` tells apart, by the event.
+    Both are measured in one pass over ``query``. The event selects the member of an output as in
+    :func:`mass_table`.
 
     Parameters
     ----------
     model, query, prompt, event, limits, tolerance, batch_size, progress
         As in :func:`mass_table`.
     of
-        The language whose share is asked for.
+        The language whose share is measured.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def _tabulated(
             names, chosen, *numbers, status, limit, bounds.task.dropped, bounds.task.cost()
         )
 
-    # An interruption may come in the midst of a step, when mass is between two sums.
+    # An interruption may occur inside a step, while mass is between two sums.
     last = now("interrupted", None)
     try:
         for _ in bounds.run():

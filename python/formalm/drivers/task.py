@@ -1,4 +1,4 @@
-"""A question as it is carried out: what was checked, and what was spent on it."""
+"""The context of a running query: model, constraint, options, limits and cost."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Ids = npt.NDArray[np.int64]
 
 
 class Truncated(Exception):  # noqa: N818
-    """Ends a driver from within; its text names the limit."""
+    """Stops a driver from inside; its message is the name of the limit."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A hit before it has its text.
+    """A hit before its text is decoded.
 
     Attributes
     ----------
@@ -44,13 +44,13 @@ class Found:
     logprob
         In nats.
     tokenizations
-        How many token sequences were added up.
+        Number of token sequences that were summed.
     given
-        The beginning it goes on from.
+        The given prefix that it continues.
     root
-        The number of that.
+        The index of that prefix.
     token_logprobs
-        Of each of the tokens, and of the end with ``"complete"``.
+        Log-probabilities of the tokens, and of the end with ``"complete"``.
     """
 
     data: bytes
@@ -64,7 +64,7 @@ class Found:
 
 @dataclass
 class Task:
-    """What all drivers on a frontier need to know."""
+    """The settings and counters that every driver on a frontier uses."""
 
     session: Session
     constraint: Constraint
@@ -93,14 +93,14 @@ class Task:
         return Cost(session.forwards, session.calls, *read, self.expansions, seconds)
 
     def keeps(self, data: bytes) -> bool:
-        """Whether the query's own function lets a member count; those it drops are counted."""
+        """Returns True if the query's ``keep`` accepts a member; counts the members it drops."""
         if self.keep is None or self.keep(shown_text(data)):
             return True
         self.dropped += 1
         return False
 
     def report(self, nodes: int, frontier: int, best_logprob: float | None) -> None:
-        """Tell who asked how far it has come."""
+        """Reports progress."""
         if self.progress is not None:
             self.progress(Progress(self.cost(), nodes, frontier, best_logprob, self.covered))
 
@@ -116,7 +116,7 @@ class Task:
             )
 
     def needs_all(self, what: str) -> None:
-        """Refuse a partial model, unless ``decoding`` leaves what it shows and nothing else."""
+        """Refuses a partial model, unless ``decoding`` keeps only tokens that it shows."""
         shown = self.session.shown_tokens
         if shown is not None and self.decoding.is_plain:
             raise ArgumentError(
@@ -127,7 +127,7 @@ class Task:
             )
 
     def room(self) -> int:
-        """How many prefixes the next batch may have.
+        """Returns how many prefixes the next batch may have.
 
         Raises
         ------
@@ -148,13 +148,13 @@ class Task:
         return min(self.batch_size, left)
 
     def may_go_on(self, length: int, root: Root) -> bool:
-        """Whether a sequence of ``length`` tokens may be evaluated and continued."""
+        """Returns True if a sequence of ``length`` tokens may be evaluated and continued."""
         if self.max_tokens is not None and length + (not self.complete) > self.max_tokens:
             return False
         return self.fits(length, root)
 
     def fits(self, length: int, root: Root) -> bool:
-        """Whether the model can read so much."""
+        """Returns True if the model can read that many tokens."""
         context = self.session.model.context_length
         if context is not None and len(root.token_ids) + length > context:
             self.cut_by_context = True
@@ -162,21 +162,21 @@ class Task:
         return True
 
     def answer(self, position: Position) -> Floats:
-        """The distribution that is asked about, ``(width,)``."""
+        """Returns the distribution that the query is about, ``(width,)``."""
         self._check_shown(position)
         row = self._row(position)
         return self.decoding.distribution(row, renormalize=self.renormalize)
 
     def _row(self, position: Position) -> Floats:
-        """What the model said, in float64.
+        """Returns the model's row in float64.
 
-        ``normalize`` makes its row sum to one first, which float32 models miss by about 1e-7.
+        ``normalize`` makes the row sum to one first, which float32 models miss by about 1e-7.
         """
         row = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
         return log_softmax(row) if self.normalize and not position.unseen else row
 
     def _check_shown(self, position: Position) -> None:
-        """Refuse an answer that has not all that ``decoding`` chooses among."""
+        """Refuses an answer that lacks tokens among which ``decoding`` chooses."""
         if not position.unseen or self.decoding.is_plain:
             return
         wanted = 1 if self.decoding.temperature == 0 else self.decoding.top_k or 0
@@ -187,7 +187,7 @@ class Task:
             )
 
     def unseen(self, position: Position, allowed: Ids, accepting: bool) -> tuple[float, float]:
-        """Of allowed tokens that were not shown: what they have together, and any one, at most.
+        """Returns upper bounds on the total of the allowed tokens not shown, and on each of them.
 
         ``allowed`` has no end tokens.
         """
@@ -202,20 +202,20 @@ class Task:
         return min(position.unseen, missing * position.unseen_each), position.unseen_each
 
     def split(self, position: Position, allowed: Ids, accepting: bool) -> tuple[Ids, Floats, float]:
-        """The tokens that may follow, their logprobs, and the logprob of the end.
+        """Returns the tokens that may follow, their log-probabilities, and that of the end.
 
-        The rules of ``decoding`` come before the mask.
+        The rules of ``decoding`` apply before the mask.
 
         Parameters
         ----------
         position
-            What the model said.
+            The model's answer.
         allowed
-            The tokens that the language allows, in rising order, end tokens aside.
+            The tokens that the language allows, ascending, without end tokens.
         accepting
-            Whether the language allows an end.
+            True if the language allows an end.
         """
-        if not self.decoding.is_plain:  # few tokens are left, of many that may be allowed
+        if not self.decoding.is_plain:  # few of many allowed tokens are left
             return self._split_few(position, allowed, accepting)
         answer = self._row(position)
         end = (
@@ -247,7 +247,7 @@ class Task:
         return left[may], values[may], end
 
     def step(self, position: Position, matcher: Matcher) -> tuple[Ids, Floats, float]:
-        """:meth:`split` of an answer, for a matcher."""
+        """Returns :meth:`split` of an answer, for a matcher."""
         allowed = matcher.allowed_token_ids().astype(np.int64)
         ends = np.array(self.session.vocabulary.end_token_ids, dtype=np.int64)
         allowed = allowed[~np.isin(allowed, ends)]

@@ -1,4 +1,4 @@
-"""What a call asks of its texts: checked, and laid out for each prompt."""
+"""The generation request: checked options, and a plan for each prompt."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HEAL = 'heal=True gives the prompt\'s last tokens back; tokenization="all" needs
 
 @dataclass(frozen=True)
 class Terms:
-    """What is asked of the texts of a call, whatever their prompts.
+    """The options of a call that do not depend on the prompt.
 
     Parameters are those of :func:`formalm.generate`.
 
     Raises
     ------
     ArgumentError
-        If they contradict each other.
+        If options contradict each other.
     """
 
     language: Any
@@ -63,7 +63,7 @@ class Terms:
             )
 
     def constraint(self, vocabulary: Vocabulary) -> Constraint | None:
-        """The constraint before any prompt is considered."""
+        """Returns the constraint before any prompt is considered."""
         language = self.language
         if language is None and self.tokenization == "canonical":
             language = Regex("(?s:.*)")
@@ -87,7 +87,9 @@ class Terms:
 def prepare(
     session: Session, prompts: Sequence[object], terms: Terms, seeds: Sequence[int | None]
 ) -> list[Plan]:
-    """Check everything before the model is asked anything; one plan for each prompt and seed."""
+    """Checks everything before the first model call, and returns a plan for each prompt and
+    seed.
+    """
     vocabulary = session.vocabulary
     constraint = terms.constraint(vocabulary)
     stops = stop_language(terms.stop)
@@ -99,7 +101,7 @@ def prepare(
         prefix = prefix_token_ids(session, prompt, terms.bos, name)
         target = None
         if constraint is not None:
-            # What a beam search compares are the model's own numbers: it asks for all of them.
+            # A beam search compares the model's own numbers, so it needs all of them.
             skips = not terms.measure and seed is not None
             try:
                 prefix, target = _target(session, constraint, prefix, terms, skips)
@@ -110,7 +112,7 @@ def prepare(
         budget, reason = _budget(session, len(prefix), terms, name, language, target)
         plans.append(Plan(read, language, target, stops, steering, prefix, budget, reason, seed))
     if steering is not None and constraint is not None:
-        # The least budget is the one that may be too small.
+        # If any budget is too small, the smallest one is.
         steering.check(constraint.matcher(), min(plan.budget for plan in plans))
     return plans
 
@@ -118,14 +120,14 @@ def prepare(
 def _target(
     session: Session, constraint: Constraint, prefix: tuple[int, ...], terms: Terms, skips: bool
 ) -> tuple[tuple[int, ...], Target]:
-    """What stands in front of the texts, and what they have to be."""
+    """Returns the prompt tokens that remain, and the target that the sequences must meet."""
     if constraint.tokenization == "all":
         return prefix, Target(constraint.matcher())
     rest, matcher = begun(constraint, prefix, heal=terms.heal)
     byte_matcher = None
     if terms.measure:
         byte_matcher = rest.over(compiled(constraint.language, session.vocabulary)).matcher()
-    # A model that cannot start from nothing needs a token in front again.
+    # A model that cannot start from nothing needs a first token again.
     kept = rest.token_ids or prefix_token_ids(session, None, terms.bos)
     return kept, Target(matcher, rest.regenerated, byte_matcher, skips)
 
@@ -138,7 +140,7 @@ def _budget(
     language: Language | None,
     target: Target | None,
 ) -> tuple[int, Reason]:
-    """Most tokens to draw, and what to say when they are used up."""
+    """Returns the maximum number of tokens, and the reason to report when they are used up."""
     context, max_tokens = session.model.context_length, terms.max_tokens
     if context is None:
         if max_tokens is not None:
@@ -151,10 +153,10 @@ def _budget(
                 f"nothing bounds the text: the model has no context length{lacks}",
                 hint="pass max_tokens",
             )
-        # Each token has a byte at least, and the last one is the end of sequence.
+        # Each token has at least one byte, and the last one is an end token.
         owed = 0 if target is None else len(target.owed)
         return owed + longest + 1, "length"
-    # A prefix of exactly the context length can still be evaluated: it yields one token more.
+    # A prefix of exactly the context length can still be evaluated: it yields one more token.
     room = context - used + 1
     if room < 1:
         raise ArgumentError(f"{name} has {used} tokens, the model's context is {context}")

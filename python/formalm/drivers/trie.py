@@ -1,8 +1,8 @@
-"""Token sequences as a trie in arrays: what every frontier is made of.
+"""A trie of token sequences stored in arrays, the base of every search frontier.
 
 A node is a row of five arrays: its parent, its token, its depth, its log-probability and the state
 of the constraint. The children of an evaluated node are listed, best first, a few at a time; the
-list is a piece of two more arrays. Nothing is an object, so that a frontier of millions of nodes
+list is a slice of two more arrays. No node is a Python object, so a frontier of millions of nodes
 takes some tens of bytes for each.
 """
 
@@ -20,15 +20,15 @@ from formalm.query.decoding import best
 __all__ = ["END", "SLACK", "UNKNOWN", "Path", "Trie"]
 
 END = -1
-"""The token of a node that stands for the end of its parent."""
+"""The token of a node that represents the end of its parent."""
 ROOT = -2
 UNKNOWN = -1
-"""The state of a node that nobody asked for yet."""
+"""The state of a node whose state was never requested."""
 FIRST_LISTED = 8
 ALL_LISTED = 16
-"""So few children are listed at once: to ask for the others again would cost more."""
+"""Up to this many children are listed at once: listing the rest later would cost more."""
 SLACK = 1e-6
-"""How far above 0 rounding may take a log-probability."""
+"""Maximum amount by which rounding may put a log-probability above 0."""
 FIELDS = {
     "parent": "i",
     "token": "i",
@@ -40,19 +40,19 @@ FIELDS = {
     "_stop": "q",
     "_count": "i",
 }
-"""The arrays that are written to a file, and their types."""
+"""The arrays that a checkpoint stores, and their types."""
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
 
 class Trie:
-    """Nodes, numbered as they are made; the first ones are the roots.
+    """Nodes, numbered in the order of creation; the first ones are the roots.
 
     Attributes
     ----------
     parent, token, depth, logprob, state
-        Of each node; ``logprob`` is that of the whole sequence, ``state`` may be ``UNKNOWN``.
+        One entry per node; ``logprob`` is that of the whole sequence, ``state`` may be ``UNKNOWN``.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Trie:
         self.state = array("i")
         self._listed_ids = array("i")
         self._listed_logprobs = array("d")
-        # Of each node: where its next listed child is, where the list ends, how many were listed.
+        # For each node: its next listed child, the end of its list, the number listed so far.
         self._at = array("q")
         self._stop = array("q")
         self._count = array("i")
@@ -78,17 +78,17 @@ class Trie:
         return 45 * len(self) + 12 * len(self._listed_ids)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything, states aside: what :meth:`restore` takes."""
+        """Returns everything except states, for :meth:`restore`."""
         found = {name: np.array(getattr(self, name)) for name in FIELDS}
         return {**found, "_more": np.frombuffer(bytes(self._more), dtype=np.uint8)}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Become the trie that :meth:`arrays` described.
+        """Restores the trie that :meth:`arrays` described.
 
         Raises
         ------
         ValueError
-            If it does not describe one.
+            If the arrays do not describe a trie.
         """
         parent, size = arrays["parent"], len(arrays["parent"])
         listed = len(arrays["_listed_ids"])
@@ -111,11 +111,11 @@ class Trie:
         self.state = array("i", [UNKNOWN] * size)
 
     def add_root(self, logprob: float, state: int) -> int:
-        """A new root."""
+        """Adds a root and returns its node."""
         return self._append(-1, ROOT, 0, logprob, state)
 
     def add(self, parent: int, token_id: int, logprob: float, state: int = UNKNOWN) -> int:
-        """A new child."""
+        """Adds a child and returns its node."""
         return self._append(parent, token_id, self.depth[parent] + 1, logprob, state)
 
     def _append(self, parent: int, token: int, depth: int, logprob: float, state: int) -> int:
@@ -131,7 +131,7 @@ class Trie:
         return len(self.parent) - 1
 
     def path(self, node: int) -> list[int]:
-        """The tokens from the root to a node; an end is ``END``."""
+        """Returns the tokens from the root to a node; an end is ``END``."""
         ids = []
         parent, token = self.parent, self.token
         while parent[node] >= 0:
@@ -140,7 +140,7 @@ class Trie:
         return ids[::-1]
 
     def steps(self, node: int) -> list[float]:
-        """The log-probability of each token from the root to a node."""
+        """Returns the log-probability of each token from the root to a node."""
         found = []
         while self.parent[node] >= 0:
             above = self.parent[node]
@@ -149,20 +149,20 @@ class Trie:
         return found[::-1]
 
     def root(self, node: int) -> int:
-        """The root above a node."""
+        """Returns the root above a node."""
         while self.parent[node] >= 0:
             node = self.parent[node]
         return node
 
     def list_children(self, node: int, ids: Ids, logprobs: Floats) -> None:
-        """List the next best children of a node: more each time, and those not listed before.
+        """Lists the next best children of a node that were not listed before, more each time.
 
         Parameters
         ----------
         node
             An evaluated node; all children listed so far have been taken.
         ids, logprobs
-            All its children, the same each time: rising ids, and totals.
+            All its children, the same each time: ascending ids, and totals.
         """
         done = self._count[node]
         wanted = len(ids)
@@ -177,7 +177,7 @@ class Trie:
         self._more[node] = wanted < len(ids)
 
     def next_child(self, node: int) -> int | None:
-        """The next best child as a node of its own; None if it is not listed."""
+        """Adds the next best listed child as a node; returns None if none is listed."""
         at = self._at[node]
         if at >= self._stop[node]:
             return None
@@ -185,18 +185,18 @@ class Trie:
         return self.add(node, self._listed_ids[at], self._listed_logprobs[at])
 
     def more(self, node: int) -> bool:
-        """Whether there are children that were never listed."""
+        """Returns True if there are children that were never listed."""
         return bool(self._more[node])
 
     def has_more(self, node: int) -> bool:
-        """Whether all listed children were taken and others were never listed."""
+        """Returns True if all listed children were taken and others were never listed."""
         return self._at[node] >= self._stop[node] and bool(self._more[node])
 
 
 class Path:
-    """The order of nodes that are equal otherwise: by their tokens, then by their root.
+    """The order of otherwise equal nodes: by their tokens, then by their root.
 
-    It walks to the root, so it stands last in a queue's entries, where only ties look at it.
+    It walks to the root, so it comes last in a queue's entries, where only ties reach it.
     """
 
     __slots__ = ("node", "trie")

@@ -1,7 +1,7 @@
-"""Members drawn without regard to the model, each text as likely as any other, and then scored.
+"""Uniform sampling of the members of a finite language, scored by the model afterward.
 
-A beginning is drawn by its share, then a text among the members that go on from it. Texts come from
-the automaton of the language, written out; the model is only asked how probable they are.
+A given prefix is drawn by its share, then a string among the members that continue it. Strings come
+from the materialized automaton of the language; the model only scores them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ __all__ = ["uniform_draws"]
 
 
 def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> Iterator[Draw | None]:
-    """``count`` draws in the order of their numbers; None for a text the model cannot read.
+    """Yields ``count`` draws in the order of their numbers; None for a string the model cannot
+    read.
 
     Raises
     ------
     ArgumentError
-        If there are infinitely many members, or the tokenizer cannot write one.
+        If there are infinitely many members, or the tokenizer cannot encode one.
     LimitError
         If the automaton of the language is too large.
     TokenError
-        If tokens are to be canonical, and those of a text straddle the end of what is given.
+        If tokens must be canonical, and a token of a string straddles the end of ``given``.
     Truncated
-        If a limit is reached, or at the end if the model's context left something out.
+        If a limit is reached, or at the end if the model's context excluded something.
     """
     if walks.task.constraint.has_special:
         raise ArgumentError(
@@ -73,7 +74,7 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
 
 
 def _texts(language: Language, given: bytes, count: int, seed: int) -> list[bytes]:
-    """Uniform members that begin with a text."""
+    """Returns uniform members that start with a prefix."""
     if given:
         language = language & (StringLiteral(given) + anything())
     automaton: Automaton = language.to_automaton()
@@ -87,7 +88,7 @@ def _texts(language: Language, given: bytes, count: int, seed: int) -> list[byte
 
 
 def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
-    """The tokenizer's tokens for what follows ``given`` in a member."""
+    """Returns the tokenizer's tokens of the part of a member after ``given``."""
     rest = data[len(given) :]
     if not rest:
         return ()
@@ -96,7 +97,7 @@ def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
         whole = vocabulary.encode(data.decode())
         if whole[: len(front)] == front and vocabulary.decode(whole[len(front) :]) == rest:
             return whole[len(front) :]
-        # A token would straddle the end of what is given.
+        # A token would straddle the end of `given`.
         alone = vocabulary.encode(rest.decode())
     except UnicodeDecodeError:
         raise ArgumentError(f"{data!r} is not UTF-8 and has no encoding") from None
@@ -109,7 +110,7 @@ def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
 
 
 def _walked(walks: Walks, batch: list[tuple[int, Sequence[int]]]) -> list[int | None]:
-    """The nodes where some token sequences end, all evaluated; None where the model cannot read."""
+    """Returns the evaluated end nodes of some token sequences; None where the model cannot read."""
     nodes: list[int | None] = [root for root, _ in batch]
     longest = max(len(ids) for _, ids in batch)
     for depth in range(longest + 1):
@@ -124,6 +125,6 @@ def _walked(walks: Walks, batch: list[tuple[int, Sequence[int]]]) -> list[int | 
 
 
 def _seed(seed: int, number: int) -> int:
-    """A seed of a beginning's own."""
+    """Returns a separate seed for each given prefix."""
     words = np.random.SeedSequence(seed, spawn_key=(2, number)).generate_state(4)
     return int.from_bytes(words.tobytes(), "little")

@@ -1,7 +1,7 @@
-"""Random walks through a frontier's trie, from its roots to members.
+"""Batched random walks through a trie of token sequences, from its roots to members.
 
-Walkers move together, so that what they need next is evaluated in batches. What was evaluated for
-one is there for all.
+Walkers advance together, so the evaluations they need next form batches. All walkers share the
+evaluated nodes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NO_MASSES: Floats = np.empty(0)
 
 
 class Walks:
-    """The trie of some walks, and the steps that can be taken from its nodes.
+    """The trie of several random walks, and the steps that can be taken from its nodes.
 
     Attributes
     ----------
     frontier
         The trie; its queue stays empty.
     alive
-        Of each node that was evaluated: how much of its probability may still lead to members.
+        For each evaluated node: the share of its probability that may still lead to members.
     """
 
     def __init__(self, task: Task) -> None:
@@ -49,7 +49,7 @@ class Walks:
         self._kept: dict[int, float] = {}
 
     def child(self, node: int, token_id: int) -> int:
-        """The node behind a token."""
+        """Returns the node after a token."""
         children = self._children.setdefault(node, {})
         found = children.get(token_id)
         if found is None:
@@ -57,17 +57,17 @@ class Walks:
         return found
 
     def children(self, node: int) -> Iterable[tuple[int, int]]:
-        """Token and node of each child that a walk came to."""
+        """Returns token and node of each visited child."""
         return self._children.get(node, {}).items()
 
     def can_be_evaluated(self, node: int) -> bool:
-        """Whether the model can read so far; members beyond its context have no probability."""
+        """Returns True if the model can read that far; longer members have no probability."""
         if self._is_decided(node):
             return True
         return self.task.fits(self.frontier.trie.depth[node], self.frontier.root(node))
 
     def evaluate(self, nodes: list[int]) -> None:
-        """Ask the model about nodes that nobody asked about, in batches.
+        """Evaluates the model at nodes not yet evaluated, in batches.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class Walks:
                 self.alive[node] = float(step[1].sum()) + step[2]
 
     def step(self, node: int) -> Step:
-        """What may follow an evaluated node."""
+        """Returns the possible continuations of an evaluated node."""
         step = self._steps.get(node)
         if step is None and self._is_decided(node):
             return NO_IDS, NO_MASSES, self._keeps(node)
@@ -102,12 +102,16 @@ class Walks:
         return step
 
     def _is_decided(self, node: int) -> bool:
-        """Whether the event has happened, whatever follows: the walk is over without asking."""
+        """Returns True if the event has happened whatever follows: the walk ends without a model
+        call.
+        """
         frontier = self.frontier
         return not self.task.complete and frontier.states.accepting[frontier.state(node)]
 
     def _keeps(self, node: int) -> float:
-        """1, or 0 for a member that the query's own function drops: ending there leads nowhere."""
+        """Returns 1, or 0 for a member that the query's ``keep`` drops: ending there leads
+        nowhere.
+        """
         if self.task.keep is None:
             return 1.0
         if node not in self._kept:
@@ -116,7 +120,7 @@ class Walks:
         return self._kept[node]
 
     def logprob(self, node: int) -> float:
-        """The log-probability of ending at a node, the share of its root included."""
+        """Returns the log-probability of ending at a node, including the share of its root."""
         if node not in self._ended:
             trie = self.frontier.trie
             share = trie.logprob[trie.root(node)]
@@ -124,7 +128,7 @@ class Walks:
         return self._ended[node]
 
     def logprobs(self, node: int, *, ended: bool) -> list[float]:
-        """The log-probability of each token on the way to a node, and of ending there."""
+        """Returns the log-probability of each token on the way to a node, and of ending there."""
         found = [_log(self.step(node)[2])] if ended else []
         trie = self.frontier.trie
         while trie.parent[node] >= 0:
@@ -136,7 +140,7 @@ class Walks:
         return found[::-1]
 
     def _remember(self, node: int, ids: Ids, totals: Floats, end: float) -> Step:
-        # Nodes of walks, roots aside, have a total of 0, so that totals are single steps.
+        # Nodes of walks except roots have a total of 0, so totals are single steps.
         depth, limit = self.frontier.trie.depth[node], self.task.max_tokens
         if limit is not None and depth >= limit:
             ids, totals = ids[:0], totals[:0]

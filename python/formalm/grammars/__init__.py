@@ -1,4 +1,4 @@
-r"""Grammars that come with the library, each a file of Lark text beside this one.
+r"""Ready-made grammars: JSON, arithmetic, CSV, dates, URLs, e-mail, Python and SQL, as Lark files.
 
 Examples
 --------
@@ -56,7 +56,7 @@ URL: Grammar
 
 
 def __getattr__(name: str) -> Grammar:
-    """Read a grammar when it is first asked for."""
+    """Loads a grammar on first access."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from formalm.grammars._read import read

@@ -1,4 +1,7 @@
-"""Our constraints in other people's loops. Nothing of theirs is imported before it is needed."""
+"""Hooks for other libraries' generation loops: pipeline and logits processors of transformers.
+
+No other library is imported before it is needed.
+"""
 
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor, logits_processors
 from formalm.integrations.pipelines import pipeline

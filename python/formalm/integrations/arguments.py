@@ -1,4 +1,4 @@
-"""What the hooks' arguments mean: models, ends of a sequence, ways to draw."""
+"""Argument handling of the transformers hooks: models, end tokens, sampling, schemas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def check_model(model: Any) -> None:
-    """Refuse what has no ``generate`` of transformers."""
+    """Refuses an object without the ``generate`` of transformers."""
     if hasattr(model, "generate") and hasattr(model, "config"):
         return
     ours = isinstance(getattr(model, "vocabulary", None), Vocabulary)
@@ -41,9 +41,9 @@ def check_model(model: Any) -> None:
 
 
 def context_of_text(model: Any) -> int | None:
-    """Most tokens of prompt and text together; None if nothing bounds them.
+    """Returns the maximum number of tokens of prompt and text together; None if unbounded.
 
-    An encoder-decoder model reads its prompt elsewhere.
+    An encoder-decoder model reads its prompt separately.
     """
     if getattr(model.config, "is_encoder_decoder", False):
         return None
@@ -51,12 +51,12 @@ def context_of_text(model: Any) -> int | None:
 
 
 def room_for_text(context_length: int | None, prompt: int) -> int | None:
-    """How many tokens fit behind a prompt; None if nothing bounds them.
+    """Returns how many tokens fit after a prompt; None if unbounded.
 
     Raises
     ------
     ArgumentError
-        If none does.
+        If none fits.
     """
     if context_length is None:
         return None
@@ -70,12 +70,12 @@ def room_for_text(context_length: int | None, prompt: int) -> int | None:
 
 
 def json_language_of(schema: Any) -> JsonSchema:
-    """The JSON texts of a schema, of TypeScript's text or of a Python type.
+    """Returns the JSON texts of a schema, of a TypeScript type or of a Python type.
 
     Raises
     ------
     ArgumentError
-        For what is none of these, and for a text that may be a JSON Schema as well as TypeScript.
+        For any other value, and for a string that may be a JSON Schema as well as TypeScript.
     """
     if isinstance(schema, JsonSchema):
         return schema
@@ -97,7 +97,7 @@ def json_language_of(schema: Any) -> JsonSchema:
 
 
 def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:
-    """The constraint of a language, whose vocabulary has exactly the ends that are given.
+    """Returns the constraint of a language, over a vocabulary with exactly the given end tokens.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constrai
     tokenizer
         A tokenizer, a vocabulary, or None with a constraint.
     end_token_ids
-        Ids or names; None is what the tokenizer or the vocabulary says.
+        Ids or names; None takes those of the tokenizer or the vocabulary.
     """
     # It may be read twice.
     given = list(end_token_ids) if hasattr(end_token_ids, "__next__") else end_token_ids
@@ -138,7 +138,7 @@ def _is_json(text: str) -> bool:
 
 
 def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:
-    """Refuse a vocabulary that ends a sequence with other tokens than those that are given."""
+    """Refuses a vocabulary whose end tokens differ from the given ones."""
     if given is None:
         return
     ends = sorted(set(ids_of(vocabulary.core, given)))
@@ -151,7 +151,7 @@ def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:
 
 
 def decoding_of(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any) -> Decoding | None:
-    """How to draw; None if that is up to ``generate``."""
+    """Returns the decoding rule; None if ``generate`` draws the tokens."""
     check_seed(seed)
     if seed is None and temperature != 0:
         given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}

@@ -1,4 +1,4 @@
-"""A logits processor for ``transformers``: a pure function of the tokens so far."""
+"""The logits processor for ``generate`` of transformers, a pure function of the tokens so far."""
 
 from __future__ import annotations
 
@@ -36,59 +36,58 @@ MEMORY_LIMIT_BYTES = 64 << 20
 class ConstraintLogitsProcessor:
     """Keeps ``model.generate`` of ``transformers`` inside a language.
 
-    What it answers depends on the tokens it is shown and on nothing that happened before, so
-    beams may change places, assisted decoding may take tokens back, and rows may come in any order.
-    Each row's text begins where the prompt ends; once it is a member the ends of sequence are
-    allowed, and nothing else when nothing may follow. Rows that ended, and rows that left the
-    language because something else chose their tokens (a beam that lost, a draft that will be
-    rejected), may only end.
+    Its output depends only on the tokens it receives, and not on earlier calls. Beams may therefore
+    change places, assisted decoding may retract tokens, and rows may come in any order. The text of
+    a row begins where the prompt ends. Once it is a member, end tokens are allowed, and nothing
+    else if nothing may follow. Rows that ended, and rows that left the language because another
+    component chose their tokens (a lost beam, a rejected draft), may only end.
 
-    Whatever ``generate`` does, a text grows by one token a call. A text outside the language that
-    did not is the rest of another, longer prompt, and refused. Where that rest happens to begin a
-    text of the language, it cannot be told from a text that is taken up again, and counts as text:
-    make a processor for each call.
+    In every mode of ``generate``, a text grows by one token per call. A text outside the language
+    that did not grow this way belongs to another, longer prompt, and is refused. If the added part
+    is a prefix of a member, it cannot be distinguished from a text that is continued, and counts as
+    text. Make one processor for each call.
 
     Parameters
     ----------
     language
-        A language, a list of strings, or a :class:`~formalm.Constraint`. One on canonical tokens
-        goes on from each row's prompt; a row whose prompt no text can follow is a TokenError.
+        A language, a list of strings, or a :class:`~formalm.Constraint`. A canonical constraint
+        continues each row's prompt; a prompt that no member can follow raises a TokenError.
     tokenizer
         The model's tokenizer or a :class:`~formalm.Vocabulary`; not needed with a constraint.
     prompt
-        What ``generate`` is given: the inputs a tokenizer returned, or ``input_ids``
-        ``(rows, length)``; or only their length in tokens, padding included. Prompts that are
-        given are compared with what comes.
+        The input of ``generate``: the inputs a tokenizer returned, or ``input_ids`` ``(rows,
+        length)``; or only their length in tokens, including padding. If prompts are given, they are
+        compared with those of each call.
     end_token_ids
-        Ids or names of the ends of sequence, if they are others than the tokenizer's. A vocabulary
-        or a constraint must have the same.
+        Ids or names of the end tokens, if they differ from the tokenizer's. A vocabulary or a
+        constraint must have the same.
     seed
-        Draw the tokens here, and leave nothing but the one drawn: the same as
-        :func:`formalm.generate` draws with this seed. The samples of a prompt are its rows
-        (``num_return_sequences``); where only the prompt's length is known, all rows are of one
-        prompt. Refused with beams, which need more than one token to choose from; they are known
-        by their scores, which arrive normalised. Without a seed what is drawn is up to
-        ``generate``.
+        Draws the tokens here and leaves only the drawn one: the token that :func:`formalm.generate`
+        draws with this seed. The samples of a prompt are its rows (``num_return_sequences``). If
+        only the prompt's length is known, all rows belong to one prompt. Refused with beams, which
+        need more than one token to choose from; they are recognized by their scores, which arrive
+        normalized. Without a seed, ``generate`` draws.
     temperature, top_k, top_p, min_p
         How to draw with a seed, as in :func:`formalm.generate`; ``temperature=0`` needs no seed.
     finish, max_new_tokens
-        Steer so that the text is a member when ``max_new_tokens`` are used up, which ``generate``
-        has to be given too: as ``finish`` and ``max_tokens`` of :func:`formalm.generate`.
+        Steers so that the text is a member when ``max_new_tokens`` is used up; pass the same number
+        to ``generate``. As ``finish`` and ``max_tokens`` of :func:`formalm.generate`.
     context_length
-        Most tokens of prompt and text. Where the next token would be the last that fits, the text
-        may only end, whatever the language: such a text may be no member. Without it ``generate``
-        goes on until ``max_new_tokens``, and a model fails beyond its context.
+        Maximum number of tokens of prompt and text. When only one more token fits, the text may
+        only end, whatever the language, and need not be a member. Without it, ``generate``
+        continues until ``max_new_tokens``, and a model fails beyond its context.
     memory_limit_bytes
-        About the most memory for positions; beyond it texts are walked through again.
+        Approximate maximum memory of cached positions; texts whose positions were evicted are read
+        again.
 
     Raises
     ------
     ArgumentError
-        If the prompt or the ends of sequence are missing, or an option does not apply.
+        If the prompt or the end tokens are missing, or an option does not apply.
     ModelError
         If a constraint belongs to another vocabulary than the tokenizer's.
     VocabularyError
-        If an end of sequence is no token, or the bytes of the tokens cannot be known.
+        If an end token is not a token, or the bytes of the tokens cannot be known.
 
     Examples
     --------
@@ -102,7 +101,7 @@ class ConstraintLogitsProcessor:
     [[-inf, 0.0, -inf, 0.0]]
     """
 
-    # Its rows are prompts and texts in one, which continuous batching does not show.
+    # Its rows combine prompt and text, which continuous batching does not show.
     supports_continuous_batching = False
 
     def __init__(
@@ -139,24 +138,24 @@ class ConstraintLogitsProcessor:
         self._finish = _finish_of(self.constraint, finish, max_new_tokens)
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """The scores with minus infinity for every token that is not allowed.
+        """Returns the scores with minus infinity for every token that is not allowed.
 
         Parameters
         ----------
         input_ids
             Integer tensor ``(rows, length)``: prompts and the texts so far.
         scores
-            Floating tensor ``(rows, width)``; left as it is.
+            Floating-point tensor ``(rows, width)``; not changed.
 
         Raises
         ------
         ArgumentError
-            If these are no such tensors; if the rows do not begin with the prompt, or go on after
-            it as no text does; or for beams, with a seed.
+            If the tensors have another type or shape; if rows do not begin with the prompt, or
+            continue it in a way that no text does; or for beams with a seed.
         ModelError
             If there are fewer scores than tokens, or a NaN among them.
         TokenError
-            If a text can go on by no token at all.
+            If no token can continue a text.
         """
         size = self._size
         check_tensors(input_ids, scores)
@@ -168,7 +167,7 @@ class ConstraintLogitsProcessor:
         on_cpu = input_ids if input_ids.device.type == "cpu" else input_ids.cpu()
         ids = on_cpu.numpy().astype(np.int64, copy=False)
         texts = self.prompt.rest(ids)
-        # Where any tokens will do, the prompt cannot matter.
+        # If any tokens are allowed, the prompt cannot matter.
         loose = self.constraint.tokenization == "all"
         fronts = [b""] * len(texts) if loose else self.prompt.fronts(ids, size)
         keys = list(zip(texts, fronts, strict=True))
@@ -185,7 +184,7 @@ class ConstraintLogitsProcessor:
             tops = self._steered(matchers, result, tops, used)
         for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
             if matcher is None:
-                # Scores of its own: the model's may be minus infinity at all ends.
+                # Scores set here: the model's may be minus infinity at all end tokens.
                 result[row, self._ends] = 0.0
             elif not isfinite(top):
                 self._refuse(row, top, texts)
@@ -194,7 +193,7 @@ class ConstraintLogitsProcessor:
     def _steered(
         self, matchers: Sequence[Any], result: Any, tops: list[float], used: int
     ) -> list[float]:
-        """Clear what would leave no member within the budget; each row's greatest score then."""
+        """Removes tokens that leave no member within the budget; returns each row's new maximum."""
         assert self._finish is not None
         assert self._budget is not None
         left = max(0, self._budget - used)
@@ -206,18 +205,18 @@ class ConstraintLogitsProcessor:
 
     @property
     def is_drawing(self) -> bool:
-        """Whether the tokens are drawn here, so that ``generate`` has none to choose from."""
+        """True if the tokens are drawn here, so that ``generate`` has nothing to choose."""
         return self._decoding is not None
 
     def _check_grown(self, keys: list[Key], matchers: Sequence[object]) -> None:
-        """Refuse rows outside the language that no call before has led to."""
+        """Refuses rows outside the language that did not grow from an earlier call."""
         positions = self._positions
         lost = [
             row
             for row, matcher in enumerate(matchers)
             if matcher is None and positions.is_unheard_of(keys[row])
         ]
-        # A batch that was cut short and is taken up again may hold texts that ended.
+        # A batch that was cut short and is continued may contain texts that ended.
         if not lost or (len(lost) < len(keys) and all(positions.is_over(keys[r]) for r in lost)):
             return
         text = self.constraint.vocabulary.decode_text(self._tokens(keys[lost[0]][0]))
@@ -228,7 +227,7 @@ class ConstraintLogitsProcessor:
         )
 
     def _check_no_beams(self, scores: Any, rows: int) -> None:
-        """Refuse beams, which alone of all ways to generate show log-probabilities."""
+        """Refuses beams; no other mode of ``generate`` passes log-probabilities."""
         if rows // (self.prompt.rows or 1) > 1 and is_normalised(scores):
             raise ArgumentError(
                 "with a seed or temperature=0 one token is left to choose from, so beams have none",
@@ -241,7 +240,7 @@ class ConstraintLogitsProcessor:
         return [token_id for token_id in ids.tolist() if 0 <= token_id < self._size]
 
     def _refuse(self, row: int, top: float, texts: list[bytes]) -> None:
-        """Say what is wrong with a row whose greatest score is no number."""
+        """Raises the error for a row whose maximum score is not a number."""
         if top == np.inf:
             return
         if top != -np.inf:
@@ -254,10 +253,10 @@ class ConstraintLogitsProcessor:
         )
 
     def _drawn(self, scores: Any, masked: Any, keys: list[Key]) -> Any:
-        """Nothing but the token that :func:`formalm.generate` would draw in each row."""
+        """Keeps only the token that :func:`formalm.generate` would draw in each row."""
         import torch
 
-        # Normalised before the mask, as models are: the draw must meet the same numbers.
+        # Normalized before the mask, as models are: the draw must see the same numbers.
         logprobs = torch.log_softmax(scores.float(), dim=-1)
         logprobs = logprobs.masked_fill(masked == float("-inf"), float("-inf"))
         rows = logprobs[:, : self._size].double().cpu().numpy()
@@ -272,12 +271,12 @@ class ConstraintLogitsProcessor:
         if self._decoding is None or self._positions.after(key) is None:
             return self._ends[0]
         generator = random_numbers(self.seed or 0, sample)
-        # One number a token: the place in the stream is the place in the text.
+        # One random number per token: the position in the stream is that in the text.
         generator.bit_generator.advance(len(text) // ID_BYTES)  # type: ignore[attr-defined]
         return self._decoding.choose(logprobs, generator)
 
     def __getstate__(self) -> dict[str, object]:
-        """All but the positions: a copy walks through its texts itself."""
+        """Returns everything except the positions: a copy reads its texts again."""
         state = self.__dict__ | {"_positions": None}
         state["_asked"] = self._positions.asked
         state["_limit"] = self._positions.memory_limit_bytes
@@ -293,7 +292,7 @@ class ConstraintLogitsProcessor:
 
 
 def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Finish | None:
-    """What steers to an end within a budget, if that was asked for and can be."""
+    """Returns the mask restriction for ``finish=True``, if requested and possible."""
     if not isinstance(finish, bool):
         raise ArgumentError(f"finish must be True or False, got {finish!r}")
     positive("max_new_tokens", budget)
@@ -324,30 +323,29 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
 def logits_processors(
     model: Any, tokenizer: Any, inputs: Any, language: Any, **options: Any
 ) -> list[ConstraintLogitsProcessor]:
-    """What ``model.generate(**inputs, logits_processor=…)`` takes to stay inside a language.
+    """Returns the ``logits_processor`` for ``model.generate(**inputs, …)`` inside a language.
 
     Parameters
     ----------
     model
-        The model of transformers, whose generation configuration names the ends of sequence.
+        The model of transformers, whose generation configuration names the end tokens.
     tokenizer
-        Its tokenizer, which is read anew in each call; or a :class:`~formalm.Vocabulary`, read
+        Its tokenizer, which is read again in each call; or a :class:`~formalm.Vocabulary`, read
         once. Not needed with a constraint.
     inputs
-        What ``generate`` will be given: what the tokenizer returned, or its ``input_ids``.
+        The inputs of ``generate``: those that the tokenizer returned, or its ``input_ids``.
     language
         A language, a list of strings, or a :class:`~formalm.Constraint`.
     **options
-        As in :class:`ConstraintLogitsProcessor`. With other ``end_token_ids`` than the model's,
-        give ``generate`` the same as ``eos_token_id``. With ``finish=True``, ``max_new_tokens``
-        must fit into the model's context after the prompt.
+        As in :class:`ConstraintLogitsProcessor`. If ``end_token_ids`` differ from the model's, pass
+        the same to ``generate`` as ``eos_token_id``. With ``finish=True``, ``max_new_tokens`` must
+        fit into the model's context after the prompt.
 
     Raises
     ------
     ArgumentError
-        If this is no model of transformers, or a vocabulary or constraint has other ends of
-        sequence than those that ``generate`` stops at; and as in
-        :class:`ConstraintLogitsProcessor`.
+        If this is not a model of transformers, or if a vocabulary or constraint has other end
+        tokens than those that ``generate`` stops at; and as in :class:`ConstraintLogitsProcessor`.
     ModelError
         If the vocabulary has more tokens than the model has logits.
 

@@ -1,4 +1,4 @@
-"""A text-generation pipeline of ``transformers`` that takes a language."""
+"""``pipeline``: the text-generation pipeline of transformers with a language to stay inside."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ __all__ = ["pipeline"]
 def pipeline(
     task: str = "text-generation", model: Any = None, tokenizer: Any = None, **options: Any
 ) -> Any:
-    """``transformers.pipeline`` whose calls take ``enforce``, a language to stay inside.
+    """Returns a ``transformers.pipeline`` whose calls take ``enforce``, a language to stay inside.
 
     ``enforce_json_schema`` in its place takes a JSON Schema, a TypeScript type or a Python type.
 
     Parameters
     ----------
     task
-        ``"text-generation"``, the only one there is.
+        ``"text-generation"``, the only supported task.
     model, tokenizer
         As ``transformers.pipeline`` takes them: objects, or a name or folder of a model.
     **options
-        The other options of ``transformers.pipeline``; ``enforce`` or ``enforce_json_schema`` here
+        The other options of ``transformers.pipeline``. ``enforce`` or ``enforce_json_schema`` here
         is the default for calls, which ``enforce=None`` in a call switches off.
 
     Returns
     -------
     transformers.TextGenerationPipeline
         A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, a type, or a
-        :class:`~formalm.Constraint` over the tokenizer's own vocabulary;
-        ``pipe(text, enforce_json_schema=…)`` takes a schema (a dictionary, a path), the text of a
-        TypeScript type, or a Python type. Everything else is as without. As ever with this
-        pipeline, ``generated_text`` repeats the prompt unless ``return_full_text=False``, and a
-        text that ``max_new_tokens`` cut off is not whole: ``finish=True`` beside either steers so
-        that it is. Prompt and text together stay within the model's context: of more tokens than
-        it has room for, ``generate`` is asked for as many as it has. A call with either reads the
-        tokenizer anew, once for all of its texts.
+        :class:`~formalm.Constraint` over the tokenizer's own vocabulary. ``pipe(text,
+        enforce_json_schema=…)`` takes a schema (a dictionary, a path), a TypeScript type as a
+        string, or a Python type. Everything else works as before. As always with this pipeline,
+        ``generated_text`` repeats the prompt unless ``return_full_text=False``. A text that
+        ``max_new_tokens`` cuts off need not be a member; ``finish=True`` with either option steers
+        so that it is. Prompt and text together stay within the model's context: ``generate`` is
+        asked for at most the tokens that fit. A call with either option reads the tokenizer again,
+        once for all its texts.
 
     Raises
     ------
     ArgumentError
-        For another task, or a model object without its tokenizer. In a call: for what is no
-        language, a constraint with other ends of sequence than this call of ``generate`` has, or
-        a logits processor with a seed beside ``num_beams``.
+        For another task, or a model object without its tokenizer. In a call: for a value that is
+        not a language, a constraint with other end tokens than this call of ``generate``, or a
+        logits processor with a seed together with ``num_beams``.
     ModelError
-        In a call: if a constraint has another vocabulary than the tokenizer, or the tokenizer more
-        tokens than the model has logits.
+        In a call: if a constraint has another vocabulary than the tokenizer, or the tokenizer has
+        more tokens than the model has logits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where a constraint stands after a sequence of tokens: a pure function, remembered."""
+"""A cache from token sequences to matchers of a constraint, a pure function of the tokens."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Key", "Positions"]
 
-# A text and its prompt, as the bytes of their ids in int64. The prompt is empty where it cannot
+# A text and its prompt, as the bytes of their ids in int64. The prompt is empty if it cannot
 # matter.
 Key = tuple[bytes, bytes]
 
-# What an entry takes beside its key, about.
+# Approximate memory of an entry without its key.
 ENTRY_BYTES = 600
 
 
 class Positions:
-    """From token sequences to positions in a constraint.
+    """A cache from token sequences to positions in a constraint.
 
-    A sequence that extends a remembered one costs one step, any other a walk from the beginning.
-    So whoever asks may go on, go back, repeat and mix as he likes.
+    A sequence that extends a cached one costs one step, any other a walk from the start. Callers
+    may therefore continue, go back, repeat and mix sequences.
 
     Parameters
     ----------
     constraint
-        What the tokens spell a member of.
+        The constraint on the tokens.
     memory_limit_bytes
-        About the most memory to use; what was not asked for longest is forgotten first.
+        Approximate maximum memory; the least recently used positions are evicted first.
     asked
-        Of positions that these go on from: the lengths in bytes of what was asked for.
+        For each position that these continue: the lengths in bytes of the sequences requested.
     """
 
     def __init__(
         self, constraint: Constraint, memory_limit_bytes: int, asked: Iterable[int] = ()
     ) -> None:
         self._constraint = constraint
-        # Behind the space that a tokenizer may put in front of a text.
+        # After the space that a tokenizer may put before a text.
         self._spaced: dict[Space, Constraint] = {}
         self._ends = frozenset(constraint.vocabulary.end_token_ids)
         self._size = len(constraint.vocabulary)
@@ -59,14 +59,14 @@ class Positions:
         self._is_whole = not self.asked
 
     def after(self, key: Key) -> _core.Matcher | None:
-        """The matcher after a text; not to be moved.
+        """Returns the matcher after a text; the caller must not advance it.
 
         None if an end token was read, or a token that was not allowed.
 
         Raises
         ------
         TokenError
-            If no text at all goes on from the prompt.
+            If no text at all continues the prompt.
         """
         known = self._known
         if key in known:
@@ -89,9 +89,9 @@ class Positions:
         return position
 
     def is_unheard_of(self, key: Key) -> bool:
-        """Whether a text was certainly never asked for without its last token.
+        """Returns True if a text was certainly never requested without its last token.
 
-        What was forgotten might have been the one.
+        False is possible after an eviction, because the evicted text may have been that one.
         """
         text, prompt = key
         before = text[:-ID_BYTES]
@@ -100,7 +100,7 @@ class Positions:
         return self._is_whole or len(before) not in self.asked
 
     def is_over(self, key: Key) -> bool:
-        """Whether a sequence is a text of the language, its end, and padding."""
+        """Returns True if a sequence is a text of the language, its end, and padding."""
         text, prompt = key
         ids = _ids(text)
         end = next((place for place, each in enumerate(ids) if each in self._ends), None)

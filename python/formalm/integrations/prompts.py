@@ -1,4 +1,4 @@
-"""Where a prompt ends and the text begins, for hooks that see both as one row of tokens."""
+"""The boundary between prompt and generated text in rows of tokens."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ID_BYTES = 8
 
 
 class Prompt:
-    """The part of every row that stands before the text.
+    """The part of every row before the generated text.
 
     Parameters
     ----------
     given
-        Its length in tokens, padding included, or the prompts themselves: ``input_ids``
-        ``(rows, length)``, or what a tokenizer returns.
+        Its length in tokens, including padding, or the prompts themselves: ``input_ids`` ``(rows,
+        length)``, or the output of a tokenizer.
 
     Raises
     ------
@@ -36,7 +36,7 @@ class Prompt:
         self.rows: int | None = None
         self._known: frozenset[bytes] = frozenset()
         self._padding: dict[bytes, npt.NDArray[np.bool_]] = {}
-        # Every step shows the same prompts.
+        # Every step has the same prompts.
         self._fronts: dict[bytes, bytes] = {}
         if given is None:
             raise ArgumentError(
@@ -59,10 +59,10 @@ class Prompt:
                 self._padding = {row.tobytes(): padding for row, padding in pairs}
 
     def rest(self, ids: Ids) -> list[bytes]:
-        """What follows the prompt in each row, as the bytes of its ids.
+        """Returns the ids after the prompt in each row, as bytes.
 
-        Few calls, and those on bytes: between two forward passes each one finds the processor's
-        caches cold.
+        It makes few calls, and on bytes: between two forward passes, each call finds the
+        processor's caches cold.
 
         Raises
         ------
@@ -89,8 +89,8 @@ class Prompt:
         return texts
 
     def fronts(self, ids: Ids, size: int) -> list[bytes]:
-        """The prompt of each row as the bytes of its ids, from the last padding on, or from what is
-        no token of the ``size`` there are.
+        """Returns the ids of each row's prompt as bytes, from its last padding or last id outside
+        the ``size`` tokens on.
         """
         rows = [row.tobytes() for row in ids[:, : self.length]]
         for row in rows:

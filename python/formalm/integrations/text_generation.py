@@ -1,4 +1,4 @@
-"""The pipeline class. It is a subclass, so this module imports ``transformers`` at its top."""
+"""The constrained text-generation pipeline, a subclass; imports ``transformers`` at its top."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIDYING = "clean_up_tokenization_spaces"
 
 
 def enforced(enforce: Any, schema: Any) -> Any:
-    """What a call enforces: a language, or what names one of JSON texts."""
+    """Returns what a call enforces: a language, or a value that names a language of JSON texts."""
     if schema is NOT_GIVEN or (schema is None and enforce is not NOT_GIVEN):
         return enforce
     if enforce is not NOT_GIVEN and enforce is not None:
@@ -36,7 +36,7 @@ def enforced(enforce: Any, schema: Any) -> Any:
     return None if schema is None else json_language_of(schema)
 
 
-# Of one call of the pipeline: what its tokenizer says, by the ends of sequence.
+# For one call of the pipeline: the tokenizer's vocabulary, by end tokens.
 Vocabularies = dict[tuple[int, ...], Vocabulary]
 
 
@@ -52,7 +52,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         enforce = enforced(enforce, enforce_json_schema)
         before, forward, after = super()._sanitize_parameters(**options)
-        # A new one for each call, so that the tokenizer is read as it is then.
+        # A new one for each call, so that the tokenizer is read in its current state.
         forward["vocabularies"] = {}
         if finish is not NOT_GIVEN:
             if not isinstance(finish, bool):
@@ -68,7 +68,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
             forward["enforce"] = (
                 enforce if isinstance(enforce, Constraint) else as_language(enforce)
             )
-            # Tidying spaces would change the text that was enforced.
+            # Cleaning up spaces would change the enforced text.
             if self._tidying is None:
                 after.setdefault(TIDYING, False)
         return before, forward, after
@@ -114,10 +114,10 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         return super()._forward(model_inputs, **options)
 
     def _bounded(self, options: dict[str, Any], length: int) -> int | None:
-        """Most tokens of a text, which the options are changed to if they leave more.
+        """Returns the maximum number of tokens of a text, and lowers the option if it exceeds that.
 
-        Prompt and text together never outgrow the model's context: beyond it a model fails, or
-        answers nonsense.
+        Prompt and text together must never outgrow the model's context: beyond it a model fails, or
+        returns nonsense.
         """
         most = self._new_tokens(options, length)
         room = room_for_text(context_of_text(self.model), length)
@@ -135,7 +135,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         return room
 
     def _new_tokens(self, options: dict[str, Any], length: int) -> int | None:
-        """Most tokens of a text by the options, the configurations and the pipeline's defaults."""
+        """Returns the maximum number of tokens by options, configurations and pipeline defaults."""
         given = {name: value for name, value in options.items() if name != "prefix_length"}
         given = self._prepare_generate_kwargs(given)
         known = self._get_set_generation_params(given)
@@ -146,13 +146,13 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         return int(known["max_length"]) + int(options.get("prefix_length") or 0) - length
 
     def _end_token_ids(self, options: dict[str, Any]) -> tuple[int, ...]:
-        """The ends that this call of ``generate`` will stop at."""
+        """Returns the end tokens at which this call of ``generate`` stops."""
         given = getattr(options.get("generation_config"), "eos_token_id", None)
         ends = listed(options.get("eos_token_id", given))
         return ends or end_token_ids_of(self.model, self.tokenizer)
 
     def _check_no_seed_for_beams(self, options: dict[str, Any]) -> None:
-        """Refuse a processor that leaves one token where beams choose among several."""
+        """Refuses a processor that leaves one token when beams choose among several."""
         config = options.get("generation_config") or self.model.generation_config
         beams = options.get("num_beams", getattr(config, "num_beams", None)) or 1
         processors = options.get("logits_processor") or ()

@@ -1,4 +1,4 @@
-"""Languages: descriptions of sets of texts."""
+"""Languages: immutable descriptions of sets of strings."""
 
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.ambiguity import Ambiguity, Conflict

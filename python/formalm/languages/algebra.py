@@ -1,4 +1,4 @@
-"""Languages made of languages."""
+"""Combinations of languages: Boolean operations, concatenation and repetition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_REPETITION = 100_000
 
 
 class Mixed(Language):
-    """A language made of others, of any kind but parsers."""
+    """A language made of other languages, of any kind except parsers."""
 
     __slots__ = ("_regular",)
 
@@ -42,13 +42,13 @@ class Mixed(Language):
     def __init__(self, *arguments: Hashable) -> None:
         for part in arguments:
             if isinstance(part, Parser):
-                part.expression()  # It has none, and says so by its name.
+                part.expression()  # it has no operands, and its name says so
         super().__init__(*arguments)
 
     @property
     def is_regular(self) -> bool:
-        """Whether all parts are."""
-        # Remembered: parts are a graph, and asking them again would walk it as a tree.
+        """True if all parts are regular."""
+        # Cached: parts form a graph, which would otherwise be traversed as a tree.
         try:
             return self._regular
         except AttributeError:
@@ -61,7 +61,7 @@ class Mixed(Language):
 
     @property
     def _capturing(self) -> tuple[Language, ...]:
-        """The parts whose groups are its own."""
+        """The parts whose groups are groups of the combination."""
         return self._parts
 
     def _made(self, state_limit: int | None) -> _core.Automaton:
@@ -84,7 +84,7 @@ class Combination(Mixed):
     """The union, intersection, difference, concatenation or complement of languages."""
 
     # A chain `a | b | c | …` is one level with many operands. Copying them at each operator would
-    # take n² steps, so that a longer chain refers to the shorter one until it is asked for them.
+    # take n² steps, so a longer chain refers to the shorter one until its operands are needed.
     __slots__ = ("_chain", "_flat", "_flat_parts", "_operator", "_size")
 
     _chain: tuple[tuple[Language, ...], Combination, tuple[Language, ...]] | None
@@ -118,7 +118,7 @@ class Combination(Mixed):
     def _extended(
         self, before: tuple[Language, ...], after: tuple[Language, ...]
     ) -> Combination | None:
-        """The chain with more operands at its ends; None if they are nested too deep for it."""
+        """Returns the chain with operands added at its ends; None if they are nested too deeply."""
         depth = 1 + max(part._depth for part in before + after)
         if depth > MAX_DEPTH or any(isinstance(part, Parser) for part in before + after):
             return None
@@ -132,7 +132,7 @@ class Combination(Mixed):
         return longer
 
     def _resolve(self) -> None:
-        """Write down the operands of a chain."""
+        """Stores the operands of a chain."""
         if self._chain is None:
             return
         fronts: list[tuple[Language, ...]] = []
@@ -151,12 +151,12 @@ class Combination(Mixed):
 
     @property
     def operator(self) -> str:
-        """One of ``| & - + ~``."""
+        """The operator: one of ``| & - + ~``."""
         return self._operator
 
     @property
     def operands(self) -> tuple[Language, ...]:
-        """What is combined, from left to right."""
+        """The operands, from left to right."""
         return self._parts
 
     @property
@@ -188,7 +188,7 @@ class Combination(Mixed):
 
 
 class Repetition(Mixed):
-    """A language between ``minimum`` and ``maximum`` times in a row."""
+    """Between ``minimum`` and ``maximum`` members of a language in a row."""
 
     __slots__ = ("maximum", "minimum", "part")
 
@@ -226,14 +226,14 @@ class Repetition(Mixed):
 
 
 def combine(operator: str, *operands: object) -> Language:
-    """The language ``operands`` make under ``operator``; nested unions and sums are flattened."""
+    """Returns the combination of ``operands``, with nested unions and sums flattened."""
     languages = [as_language(operand) for operand in operands]
     if operator not in "|&+":
         return Combination(operator, *languages)
-    # Not of its subclasses, which know more of their texts than what they are made of.
+    # Not for subclasses, which know more about their members than their operands do.
     chains = [one for one in languages if _is_chain(one, operator)]
     if chains:
-        # The longest one is referred to, and the operands of the others are listed.
+        # Refer to the longest chain, and list the operands of the others.
         longest = max(chains, key=lambda chain: chain._size)
         at = next(index for index, one in enumerate(languages) if one is longest)
         longer = longest._extended(
@@ -245,7 +245,7 @@ def combine(operator: str, *operands: object) -> Language:
 
 
 def _is_chain(language: Language, operator: str) -> TypeGuard[Combination]:
-    # Not of its subclasses, which know more of their texts than what they are made of.
+    # Not for subclasses, which know more about their members than their operands do.
     return type(language) is Combination and language.operator == operator
 
 
@@ -257,22 +257,23 @@ def _operands(languages: list[Language], operator: str) -> tuple[Language, ...]:
 
 
 def as_language(value: object) -> Language:
-    """Read ``value`` as a language.
+    """Converts ``value`` to a language.
 
-    A language is itself, a list or tuple of strings a :class:`~formalm.Choice`, and a type, an
-    annotation such as ``list[int]`` or a function a :class:`~formalm.PythonType`.
+    A language is returned unchanged. A list or tuple of strings becomes a :class:`~formalm.Choice`.
+    A type, an annotation such as ``list[int]`` or a function becomes a
+    :class:`~formalm.PythonType`.
 
     Raises
     ------
     LanguageError
-        For everything else; for a string too, which could be a pattern or a text.
+        For any other value. A string is refused because it could be a pattern or a literal.
 
     Examples
     --------
     >>> as_language(["yes", "no"])
     Choice(['yes', 'no'])
     """
-    # What `isinstance` asks of an abstract class takes longer than all the rest.
+    # `isinstance` with an abstract class takes longer than all the rest.
     if Language in type(value).__mro__:
         return hashable(value)  # type: ignore[arg-type]
     if isinstance(value, type) and issubclass(value, Language):
@@ -289,7 +290,7 @@ def as_language(value: object) -> Language:
 
 
 def _hint_for(value: object) -> str:
-    """Returns how to make a language of a value that is none."""
+    """Returns advice on how to make a language of a value that is not one."""
     if isinstance(value, (str, bytes)):
         return (
             "write Regex(pattern) for a pattern, StringLiteral(text) for exactly this string, or"

@@ -1,4 +1,4 @@
-"""Where grammars are ambiguous, or may be."""
+"""Ambiguity of grammars: LALR conflicts, and examples of strings with several parse trees."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Ambiguity", "Conflict", "ambiguity_of"]
 
-#: Steps to look at the trees of one example, and bytes of one.
+#: Maximum steps for the trees of one example, and maximum bytes of an example.
 STEPS = 200_000
 BYTES = 400
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A place at which the next lexeme does not say how to go on.
+    """A position at which the next lexeme does not determine how to continue.
 
     Attributes
     ----------
     rules
         The rules that may end there.
     goes_on
-        Whether something may go on there as well.
+        Whether something may also continue there.
     next
-        The terminals that may come next either way; None is the end of the text.
+        The terminals that may come next in either case; None is the end of the input.
     before
-        A text that leads there; None if none was made.
+        A string that leads there; None if none was built.
     example
-        A text with several trees that was found there, or None: there may be none.
+        A string with several trees that was found there. None does not exclude that one exists.
     ways
-        How many trees it has; None without end.
+        The number of trees of the example; None if it is infinite.
     """
 
     rules: tuple[str, ...]
@@ -65,16 +65,16 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Ambiguity:
-    """What is known of the trees of sequences of lexemes.
+    """The known ambiguities of a grammar, over sequences of lexemes.
 
     Attributes
     ----------
     conflicts
-        Where there may be several.
+        Positions where a sequence may have several trees.
     doubled
-        Rules that derive something in two ways for certain, such as nothing at all.
+        Rules that certainly derive something in two ways, such as the empty string.
     free
-        Whether texts may be cut into lexemes in several ways besides.
+        Whether an input may also be divided into lexemes in several ways.
     """
 
     conflicts: tuple[Conflict, ...]
@@ -83,33 +83,33 @@ class Ambiguity:
 
     @property
     def is_excluded(self) -> bool:
-        """Whether each sequence of lexemes has one tree at most, for certain."""
+        """True if every sequence of lexemes certainly has at most one tree."""
         return not self.conflicts and not self.doubled
 
     @property
     def is_certain(self) -> bool:
-        """Whether some text has several trees, for certain."""
+        """True if some string certainly has several trees."""
         return bool(self.doubled) or any(one.example is not None for one in self.conflicts)
 
 
 class Asked(Protocol):
-    """What is asked of a grammar."""
+    """The operations of a grammar that the search for ambiguity uses."""
 
     def _core_trees(self) -> _core.Trees: ...
 
     @property
     def lexing(self) -> str:
-        """How texts are cut into lexemes."""
+        """The rule by which the input is divided into lexemes."""
 
     def shortest(self, prefix: str | bytes = b"") -> bytes | None:
-        """The shortest member that begins so."""
+        """Returns the shortest member with this prefix."""
 
     def parse(self, text: str | bytes, *, step_limit: int = STEPS) -> Tree:
-        """One tree."""
+        """Returns one tree."""
 
 
 def ambiguity_of(grammar: Asked) -> Ambiguity:
-    """What is known of a grammar."""
+    """Returns the known ambiguities of a grammar."""
     trees = grammar._core_trees()
     doubled, found = trees.ambiguity()
     names = [rule[0] for rule in trees.rules()]
@@ -133,18 +133,18 @@ def ambiguity_of(grammar: Asked) -> Ambiguity:
 
 
 class Examples:
-    """Texts at conflicts."""
+    """Builds example strings for conflicts."""
 
     def __init__(self, grammar: Asked, trees: _core.Trees) -> None:
         self._grammar = grammar
         self.names = trees.terminals()
         self._texts = trees.terminal_texts()
         ignored = [self._texts[at] or b"" for at in trees.ignored()]
-        # What is ignored keeps lexemes apart, a blank best of all.
+        # Ignored text separates lexemes, preferably a space.
         self._between = b" " if b" " in ignored else min(ignored, key=len, default=b"")
 
     def text(self, terminals: list[int]) -> bytes | None:
-        """A text of these terminals, if they have texts."""
+        """Returns a string of these terminals, or None if one of them has no string."""
         texts = [self._texts[at] for at in terminals]
         if any(text is None for text in texts):
             return None
@@ -153,9 +153,9 @@ class Examples:
     def several(
         self, before: list[int], after: list[int | None]
     ) -> tuple[bytes | None, int | None]:
-        """A text of several trees that begins so, if one is found at once."""
+        """Returns a string with this prefix and several trees, if a short search finds one."""
         for terminal in after[:4]:
-            # Behind the way to the place itself, and within itself once more.
+            # After the path to the place itself, and nested in itself once more.
             for way in (before, [*before[:-1], *before]):
                 start = self.text([*way, *([] if terminal is None else [terminal])])
                 if start is None or len(start) > BYTES:

@@ -1,4 +1,4 @@
-"""What the rules and terminals of a grammar capture in a member."""
+"""Captures of grammars: the strings of rules and terminals with a ``capture`` attribute."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ __all__ = ["Captured"]
 
 
 class Captured:
-    """The captures that the text of a grammar names.
+    """The captures that the text of a grammar declares.
 
     Parameters
     ----------
     written
-        As the core tells them: name, rule or terminal, bytes left out at the end, span.
+        The captures as the core reports them: name, rule or terminal, number of trailing bytes to
+        drop, span.
     """
 
     __slots__ = ("_numbers", "groups")
@@ -33,7 +34,7 @@ class Captured:
         self._numbers = {of: (number, stop) for number, (_, of, stop, _) in enumerate(written)}
 
     def of(self, grammar: Derivations, data: bytes, step_limit: int) -> Found | None:
-        """What they are in a text; None if it is not a member."""
+        """Returns the captures in a string; None if it is not a member."""
         if not self.groups:
             raise LanguageError(
                 "captures need a grammar with capture names, and this one has none",
@@ -43,7 +44,7 @@ class Captured:
         if not grammar.matches(data):
             return None
         spans: list[tuple[int, int] | None] = [None] * len(self.groups)
-        # Names that take no part are told as well, as those of patterns are.
+        # Names that did not participate are reported as well, as for patterns.
         latest = {str(group.name): group.number - 1 for group in reversed(self.groups)}
         tree = grammar.parse(data, whole=True, step_limit=step_limit)
         for one in tree.walk():

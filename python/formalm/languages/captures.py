@@ -1,4 +1,4 @@
-"""Groups of a language, and what they capture in a member."""
+"""Capture groups of a language, and the spans that they capture in a member."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Group(NamedTuple):
     Attributes
     ----------
     number
-        Counted from 1, by opening parenthesis.
+        Its number, counted from 1 by opening parentheses.
     name
-        The name, or None.
+        Its name, or None.
     start, end
-        Where it stands in the pattern, in characters.
+        Its position in the pattern, in characters.
     """
 
     number: int
@@ -40,21 +40,21 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Captures:
-    """What the groups of a language captured in a member.
+    """The spans that the groups of a language captured in a member.
 
-    A group is asked for by number, from 1, or by name; 0 is the whole text. A name that several
-    parts of a language have, as in ``date + date``, stands for the group in the last of them that
-    was matched.
+    Look up a group by its number, from 1, or by its name; 0 is the whole string. If several parts
+    of a language use one name, as in ``date + date``, it refers to the group of the last part that
+    matched.
 
     Attributes
     ----------
     text
-        The member, as it was handed in.
+        The member, as passed in.
     spans
-        Where each group begins and ends, in characters of a ``str`` and in bytes of ``bytes``;
-        None for a group that took no part.
+        Start and end of each group, in characters of a ``str`` and in bytes of ``bytes``; None for
+        a group that did not participate.
     numbers
-        The names, in the order written, each with the number of the group it stands for.
+        The names in the order written, each with the number of the group it refers to.
 
     Examples
     --------
@@ -69,15 +69,15 @@ class Captures:
     numbers: tuple[tuple[str, int], ...]
 
     def groups(self, default: T | None = None) -> tuple[str | T | None, ...]:
-        """The texts of all groups, ``default`` for those that took no part."""
+        """Returns the strings of all groups; ``default`` for those that did not participate."""
         return tuple(self._slice(span, default) for span in self.spans)
 
     def groupdict(self, default: T | None = None) -> dict[str, str | T | None]:
-        """The texts of the groups with a name, ``default`` for those that took no part."""
+        """Returns the strings of named groups; ``default`` for those that did not participate."""
         return {name: self._slice(self.spans[number - 1], default) for name, number in self.numbers}
 
     def span(self, group: int | str = 0) -> Span | None:
-        """Where a group begins and ends, or None if it took no part.
+        """Returns start and end of a group, or None if it did not participate.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Captures:
         return self.spans[number - 1] if number else (0, len(self.text))
 
     def __getitem__(self, group: int | str) -> str | None:
-        """The text of a group, or None if it took no part; errors are those of :meth:`span`."""
+        """Returns the string of a group; None if it did not participate. See :meth:`span`."""
         return self._slice(self.span(group), None)
 
     def _slice(self, span: Span | None, default: T | None) -> str | T | None:
@@ -108,15 +108,15 @@ class Captures:
 
 
 class Found(NamedTuple):
-    """What the groups of a language captured in a member.
+    """Captures as byte spans, before they are converted to the caller's string type.
 
     Attributes
     ----------
     spans
-        Where each group begins and ends, in bytes; None for one that took no part.
+        Start and end of each group, in bytes; None for a group that did not participate.
     latest
-        The names of groups whose part of the language was matched, each with the place of the
-        last of them among the spans.
+        The names of groups whose part of the language matched, each with the index of its last
+        span.
     """
 
     spans: list[Span | None]
@@ -126,7 +126,7 @@ class Found(NamedTuple):
 def found_by(
     grouping: _core.Grouping, groups: Sequence[Group], data: bytes, step_limit: int
 ) -> Found | None:
-    """What the groups of a regular language capture; None if ``data`` is not a member."""
+    """Returns the captures of a regular language; None if ``data`` is not a member."""
     captured = grouping.captured(data, step_limit)
     if captured is None:
         return None
@@ -140,7 +140,7 @@ def found_by(
 
 
 def captures_at(text: str | bytes, data: bytes, groups: Sequence[Group], found: Found) -> Captures:
-    """Captures in a text whose UTF-8 bytes are ``data``."""
+    """Returns captures for a string whose UTF-8 bytes are ``data``."""
     spans = found.spans
     if isinstance(text, str) and len(text) != len(data):
         spans = [

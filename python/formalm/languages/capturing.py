@@ -1,4 +1,4 @@
-"""What groups of a language capture in its members, and what a member stands for."""
+"""Mixin of :class:`~formalm.Language` for groups, captures and values of members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Capturing"]
 
 
 class Capturing(Members, Combining):
-    """The part of :class:`~formalm.Language` that takes members apart by groups."""
+    """The methods of :class:`~formalm.Language` that split members into groups."""
 
     __slots__ = ("_grouping",)
 
@@ -36,8 +36,9 @@ class Capturing(Members, Combining):
     def groups(self) -> tuple[Group, ...]:
         """The groups of all its patterns and grammars, in the order written and numbered from 1.
 
-        Patterns that are subtracted, complemented, edited or rewritten have none: no member
-        matches them. Grammars have those that their text names, schemas and parsers none.
+        Patterns that are subtracted, complemented, edited or rewritten contribute no groups,
+        because they do not match members. A grammar contributes its captures; schemas and parsers
+        have no groups.
         """
         if not self.is_regular:
             return ()
@@ -45,34 +46,35 @@ class Capturing(Members, Combining):
         return tuple(Group(number, *group) for number, group in enumerate(groups, start=1))
 
     def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> Captures | None:
-        """What the groups capture in a member; None if ``text`` is not a member.
+        """Returns the captures of the groups in a member; None if ``text`` is not a member.
 
-        In a pattern it is what the dialect's own engine reports when the pattern matches the whole
-        text, which is ``re.fullmatch`` for Python's. Combinations divide the text first, and each
-        part sees its own piece only:
+        A pattern captures what the engine of its dialect reports for a match of the whole string,
+        for Python's dialect :func:`re.fullmatch`. A combination splits the string first, and each
+        part sees only its own piece:
 
-        - a union shows the groups of its first operand that has the text;
-        - in a concatenation each part in turn takes as much as it can, whatever it prefers inside;
-        - so do the members of a repetition, of which the last one shows its groups;
-        - an intersection shows the groups of all its operands, a difference those on its left.
+        - A union has the groups of its first operand that contains the string.
+        - In a concatenation, from left to right, each part takes as much as it can, whatever it
+          prefers inside.
+        - The members of a repetition do the same; the groups are those of the last one.
+        - An intersection has the groups of all operands, a difference those of its left operand.
 
-        What a grammar captures is told by its tree, see :meth:`formalm.Grammar.captures`.
+        A grammar captures by its parse tree, see :meth:`formalm.Grammar.captures`.
 
         Parameters
         ----------
         text
-            A text, or UTF-8 bytes.
+            A string, or UTF-8 bytes.
         step_limit
-            Most steps to take; a step is an instruction of a pattern or a byte read by a machine.
-            What is combined with a grammar or a schema may take as many itself.
+            Maximum number of steps. A step is an instruction of a pattern or a byte read by a
+            machine. Each part combined with a grammar or a schema has a budget of the same size.
 
         Raises
         ------
         LimitError
-            If more steps or memory are needed. The effort is proportional to the text for most
-            languages; look-ahead to the far end at every character makes it quadratic.
+            If more steps or memory are needed. The time is linear for most languages; lookahead to
+            the end at every character makes it quadratic.
         LanguageError
-            If the language is empty, or of a kind that captures nothing: schemas and parsers.
+            If the language is empty, or captures nothing (schemas and parsers).
 
         Examples
         --------
@@ -90,7 +92,7 @@ class Capturing(Members, Combining):
         return None if found is None else captures_at(text, data, self.groups, found)
 
     def captured_in(self, data: bytes, step_limit: int) -> Found | None:
-        """What the groups capture in a text; None if it is not a member."""
+        """Returns the captures in a string; None if it is not a member."""
         if not self.is_regular:
             raise LanguageError(
                 f"captures need a pattern or a grammar, got {type(self).__name__}",
@@ -101,10 +103,10 @@ class Capturing(Members, Combining):
         return found_by(self._grouping, self.groups, data, step_limit)
 
     def value(self, text: str | bytes) -> object:
-        """What a member stands for: its named groups as a dictionary, or the text itself.
+        """Returns the value of a member: its named groups as a dictionary, or the string itself.
 
-        The dictionary is that of :meth:`captures`, with None for groups that took no part; a
-        language without named groups returns the text.
+        The dictionary is that of :meth:`captures`, with None for groups that did not participate. A
+        language without named groups returns the string.
 
         Raises
         ------

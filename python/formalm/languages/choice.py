@@ -1,4 +1,4 @@
-"""Finite languages: one of several texts, or one text."""
+"""Finite languages: a list of strings, or a single string."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["Choice", "StringLiteral"]
 
 
 class Choice(Language):
-    """One of the given texts.
+    """The language of the given strings.
 
     Parameters
     ----------
     texts
-        Strings (their UTF-8 bytes) or bytes; at least one. Repeated texts count once.
+        Strings (as UTF-8) or bytes; at least one. Duplicates count once.
 
     Examples
     --------
-    >>> colour = Choice(["red", "green"])
-    >>> colour.matches("red"), colour.is_viable("gr"), colour.matches("blue")
+    >>> color = Choice(["red", "green"])
+    >>> color.matches("red"), color.is_viable("gr"), color.matches("blue")
     (True, True, False)
     """
 
@@ -48,7 +48,7 @@ class Choice(Language):
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
-        """The texts, in the order given."""
+        """The strings, in the order given."""
         (texts,) = self._arguments
         assert isinstance(texts, tuple)
         return texts
@@ -61,9 +61,9 @@ class Choice(Language):
 
 
 class StringLiteral(Language):
-    """Exactly one text.
+    """The language of exactly one string.
 
-    ``StringLiteral(bytes)`` is the only way to a member that is not valid UTF-8.
+    ``StringLiteral(bytes)`` is the only way to define a member that is not valid UTF-8.
 
     Examples
     --------

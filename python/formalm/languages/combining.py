@@ -1,4 +1,4 @@
-"""How languages are made of a language: operators, repetition, edits, rewriting, reversal."""
+"""Mixin of :class:`~formalm.Language` for operators, repetition, edits, rewriting and reversal."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["Combining"]
 
 
 class Combining:
-    """The part of :class:`~formalm.Language` that makes other languages of it."""
+    """The methods of :class:`~formalm.Language` that create other languages from it."""
 
     __slots__ = ()
 
     @property
     def is_regular(self) -> bool:
-        """Whether the language is made of patterns and texts only.
+        """True if the language consists of patterns and strings only.
 
-        Regular languages go into every operation; grammars and schemas into ``|``, ``+`` and ``*``
-        with any of these, and into ``&`` and ``-`` with a regular one on the right; a
-        :class:`~formalm.Parser` into none.
+        Regular languages support every operation. Grammars and schemas support ``|``, ``+`` and
+        ``*`` with any of these, and ``&`` and ``-`` with a regular language on the right. A
+        :class:`~formalm.Parser` supports none.
         """
         return True
 
@@ -70,21 +70,21 @@ class Combining:
     __rmul__ = __mul__
 
     def repeat(self, minimum: int, maximum: int | None = None) -> Language:
-        """Between ``minimum`` and ``maximum`` members in a row; None is without end."""
+        """Returns ``minimum`` to ``maximum`` members in a row; None means no maximum."""
         from formalm.languages.algebra import Repetition
 
         return Repetition(_language(self), minimum, maximum)
 
     def star(self) -> Language:
-        """Any number of members in a row, none included."""
+        """Returns any number of members in a row, including none."""
         return self.repeat(0)
 
     def plus(self) -> Language:
-        """One or more members in a row."""
+        """Returns one or more members in a row."""
         return self.repeat(1)
 
     def optional(self) -> Language:
-        """A member or nothing."""
+        """Returns the language with the empty string added."""
         return self.repeat(0, 1)
 
     def edits(
@@ -95,34 +95,36 @@ class Combining:
         operations: Iterable[Operation] = ("insert", "delete", "substitute"),
         region: Region | str | None = None,
     ) -> Edited:
-        """Texts within ``count`` edits of a member: Levenshtein's distance, over characters.
+        """Returns the strings within ``count`` edits of a member.
 
-        Nothing is expanded: a state is built when a text first reaches it.
+        The distance is Levenshtein's, counted in characters.
+
+        Nothing is expanded: a state is built when an input first reaches it.
 
         Parameters
         ----------
         count
-            At most so many edits, 100 at most; members themselves are included.
+            Maximum number of edits, at most 100. Members themselves are included.
         alphabet
-            The characters that may be inserted or put in the place of others: a str of them, or a
-            class such as ``Regex("[ -~]")``. None is every character.
+            The characters that edits may insert or substitute: a str of them, or a class such as
+            ``Regex("[ -~]")``. None is every character.
         operations
-            Which edits: of ``"insert"``, ``"delete"``, ``"substitute"``.
+            The edits allowed: any of ``"insert"``, ``"delete"``, ``"substitute"``.
         region
-            Where: a :class:`~formalm.languages.Region`, or the name of a group of this pattern,
-            wherever some way of matching puts it; a group that is repeated, or of a pattern with
-            look-around or atomic groups, is refused. None is everywhere. Members in which the
-            region does not occur stay as they are.
+            The part of a member that may be edited. Either a :class:`~formalm.languages.Region`, or
+            the name of a group of this pattern, at any position where some match puts it. A group
+            that is repeated, or that belongs to a pattern with lookaround or atomic groups, is
+            refused. None is everywhere. Members without the region stay unchanged.
 
         Returns
         -------
         Edited
-            Its :meth:`~formalm.languages.Edited.script` tells how many edits a text needs.
+            Its :meth:`~formalm.languages.Edited.script` returns the edits that a string needs.
 
         Raises
         ------
         LanguageError
-            If a member may not be UTF-8, or the region is none of this language.
+            If a member may not be UTF-8, or the region does not belong to this language.
         LimitError
             For more than 100 edits.
 
@@ -140,21 +142,21 @@ class Combining:
         return Edited(_language(self), count, alphabet, operations, region)
 
     def rewrite(self, rules: Mapping[str, object], *, optional: bool = False) -> Rewritten:
-        """Members with occurrences of some texts replaced.
+        """Returns the members with occurrences of some strings replaced.
 
         Parameters
         ----------
         rules
-            From a text to what stands in its place: a text, several, or a language. The empty
-            text leaves it out. :mod:`formalm.languages.variants` has ready ones.
+            Maps each string to its replacement: a string, several strings, or a language. The empty
+            string as replacement deletes. :mod:`formalm.languages.variants` has ready-made rules.
         optional
-            False: every occurrence is replaced, from left to right, at each place the longest.
-            True: any of the occurrences that do not overlap, or none.
+            False: every occurrence is replaced, from left to right, the longest first at each
+            position. True: any set of occurrences that do not overlap, or none.
 
         Raises
         ------
         LanguageError
-            For the empty text as a source.
+            If the string to replace is empty.
 
         Examples
         --------
@@ -170,17 +172,17 @@ class Combining:
         return Rewritten(_language(self), rules, optional)
 
     def reverse(self) -> Reversed:
-        """Members read from right to left, character by character.
+        """Returns the members read from right to left, character by character.
 
-        Groups are those of the reversed pattern, which prefers from its own left to right: they
-        capture pieces of the reversed text, and where a pattern leaves a choice, not always the
-        mirrored ones.
+        Groups are those of the reversed pattern, whose preferences apply from its own left to
+        right. They capture pieces of the reversed string. For an ambiguous pattern, they need not
+        be the mirror image of the original captures.
 
         Raises
         ------
         LanguageError
-            For what reads in one direction only: atomic groups, possessive quantifiers, and
-            obligatory rewriting of texts that may overlap.
+            For constructs that read in one direction only: atomic groups, possessive quantifiers,
+            and mandatory rewriting of strings that may overlap.
 
         Examples
         --------
@@ -194,7 +196,7 @@ class Combining:
 
 
 def _language(part: Combining) -> Language:
-    """Nothing else has this part."""
+    """Casts to ``Language``: no other class uses this mixin."""
     return cast("Language", part)
 
 

@@ -1,4 +1,4 @@
-"""Languages beside each other, without writing either out."""
+"""Comparison of two languages by lazy product, and construction of minimal automata."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["difference", "written_out"]
 
-# States of the lazy machine are looked at before they are known to be live.
+# The lazy machine visits states before they are known to be live.
 _LAZY_STATES_PER_STATE = 4
 _LAZY_STATES = 250_000
 
 
 def written_out(language: Language, state_limit: int, max_bytes: int | None) -> Automaton:
-    """The minimal automaton of a language, or of its members of at most so many bytes."""
+    """Returns the minimal automaton of a language, or of its members up to a number of bytes."""
     checked_integer("state_limit", state_limit, least=1)
     if max_bytes is not None:
         checked_integer("max_bytes", max_bytes)
@@ -38,7 +38,10 @@ def written_out(language: Language, state_limit: int, max_bytes: int | None) -> 
 def difference(
     left: Language, other: object, relation: Relation, unit: Unit | None, state_limit: int
 ) -> str | bytes | None:
-    """The first text that refutes a relation; None if it holds. Without a unit, any text does."""
+    """Returns the shortest string that refutes a relation; None if it holds.
+
+    Without a unit of length, it returns any such string.
+    """
     right = as_language(other)
     checked_integer("state_limit", state_limit, least=1)
     inclusion = is_inclusion(relation)

@@ -1,8 +1,8 @@
-"""Languages as plain data: what is written to JSON and TOML, and read back.
+"""Conversion of languages to and from plain data, as in JSON and TOML files.
 
-A language is a table with a ``kind``; the other keys are what its constructor takes. Nothing is
-executed when one is read: an unknown kind, a missing key and a key too many are errors that name
-their place.
+A language is a table with a ``kind``; the other keys are the arguments of its constructor. Reading
+executes nothing. An unknown kind, a missing key and a superfluous key are errors that name their
+place.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _FLAGS = {name: re.RegexFlag[name] for name in ("I", "M", "S", "A", "X")}
 
 
 def to_data(language: Language) -> dict[str, Any]:
-    """A language as tables, lists, strings and numbers.
+    """Converts a language to tables, lists, strings and numbers.
 
-    Options that have their default are left out, so equal languages have equal data.
+    Options with default values are left out, so equal languages have equal data.
 
     Raises
     ------
     ArgumentError
-        For a language of a class that is not ours.
+        For a language of a class that is not part of formalm.
 
     Examples
     --------
@@ -67,21 +67,21 @@ def to_data(language: Language) -> dict[str, Any]:
 
 
 def from_data(data: object, where: str = "language") -> Language:
-    """The language that :func:`to_data` described.
+    """Converts data from :func:`to_data` back to the language.
 
     Parameters
     ----------
     data
-        What :func:`to_data` made, or was read from a file.
+        The result of :func:`to_data`, or the same read from a file.
     where
-        What messages call its place.
+        The name of its place in error messages.
 
     Raises
     ------
     ArgumentError
-        If the data is no description of a language, with the place in it.
+        If the data does not describe a language; the message names the place.
     LanguageError
-        If it describes something that is no language.
+        If the description is invalid, such as a malformed pattern.
     """
     table = Table(data, where)
     kind = table.take("kind", str)
@@ -100,7 +100,7 @@ def from_data(data: object, where: str = "language") -> Language:
 
 
 def text_data(text: str | bytes) -> str | dict[str, str]:
-    """A text as itself, bytes as a table with their hexadecimal digits."""
+    """Returns a string unchanged, and bytes as a table with their hexadecimal digits."""
     return text if isinstance(text, str) else {"bytes": text.hex()}
 
 
@@ -169,7 +169,7 @@ def _edited_data(language: Any) -> dict[str, Any]:
 
 
 def region_data(region: Region | str | None) -> str | dict[str, Any] | None:
-    """A region as data: the name of a group, or a table with what stays unchanged."""
+    """Returns a region as data: the name of a group, or a table with the fixed context."""
     if region is None or isinstance(region, str):
         return region
     sides = {"after": region.after, "before": region.before}
@@ -177,7 +177,7 @@ def region_data(region: Region | str | None) -> str | dict[str, Any] | None:
 
 
 def read_region(table: Table) -> Region | str | None:
-    """The region under the key of that name."""
+    """Returns the region under the given key."""
     value = table.take("region", (str, dict), None)
     if value is None or isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""What grammars know of their members beside that they are: how they are derived."""
+"""Queries about the rules of a grammar: parse trees, expected terminals, ambiguity, tree counts."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Derivations", "Expected"]
 
-# A notebook's colours may differ from the system's: take the page's, and an accent for both.
+# A notebook's theme may differ from the system's: inherit colors, with an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"
 
 
 class Expected(NamedTuple):
-    """A terminal that may go on at a place.
+    """A terminal that may continue the input at a position.
 
     Attributes
     ----------
     terminal
         Its name.
     rules
-        The rules that it is written in.
+        The rules that contain it.
     begun
-        Whether its lexeme is under way; otherwise one may begin.
+        Whether its lexeme has already begun; otherwise one may begin.
     """
 
     terminal: str
@@ -45,18 +45,18 @@ class Expected(NamedTuple):
 
 
 class RuleFacts(NamedTuple):
-    """A rule, and how its texts begin.
+    """A rule, and how the strings it derives begin.
 
     Attributes
     ----------
     name
-        Its name; that of a template with its arguments.
+        Its name; for a template, including the arguments.
     span
         ``(start, end)`` of the name in characters of the grammar's text, or None.
     begins
-        The terminals that its texts begin with; None if there are too many to tell.
+        The terminals that its strings begin with; None if there are too many.
     may_be_empty
-        Whether the empty text is among them, as far as that is known.
+        Whether it derives the empty string, as far as that is known.
     """
 
     name: str
@@ -66,10 +66,10 @@ class RuleFacts(NamedTuple):
 
 
 class Derivations(Language):
-    """A language whose members are derived by rules: the part of :class:`Grammar` that tells how.
+    """The methods of :class:`Grammar` that depend on its rules.
 
-    The core reads the text once more for it, when it is first asked: the machine of a grammar keeps
-    nothing of rules.
+    The core parses the grammar's text a second time on first use, because the compiled machine
+    keeps no rules.
     """
 
     __slots__ = ("_trees",)
@@ -81,15 +81,15 @@ class Derivations(Language):
     @property
     @abstractmethod
     def lexing(self) -> str:
-        """How a text is cut into lexemes."""
+        """The rule by which the input is divided into lexemes."""
 
     @abstractmethod
     def _core_grammar(self) -> _core.Grammar:
-        """The grammar as its machine is made of it."""
+        """The parsed grammar, as the machine is built from it."""
 
     @abstractmethod
     def _written(self) -> _core.GrammarText:
-        """What the core reads the grammar from."""
+        """The arguments from which the core parses the grammar."""
 
     def _core_trees(self) -> _core.Trees:
         if self._trees is None:
@@ -98,7 +98,7 @@ class Derivations(Language):
 
     @property
     def rules(self) -> tuple[RuleFacts, ...]:
-        r"""The rules as they are written, with what their texts begin with.
+        r"""The rules as written, with the terminals that their strings begin with.
 
         Examples
         --------
@@ -117,19 +117,19 @@ class Derivations(Language):
         return tuple(facts)
 
     def expected(self, text: str | bytes = b"") -> tuple[Expected, ...]:
-        r"""The terminals that may go on behind a text; none if it begins no member.
+        r"""Returns the terminals that may continue ``text``; none if no member begins with it.
 
         Parameters
         ----------
         text
-            A beginning of a member.
+            A prefix of a member.
 
         Returns
         -------
         tuple
-            Each with the rules it is written in, and whether its lexeme is under way. What is
-            ignored is not among those that may begin. Regular parts of a grammar whose lexemes are
-            read in any way are one terminal, named as their rule.
+            Each terminal with the rules that contain it, and whether its lexeme has already begun.
+            Ignored terminals that may begin are left out. With ``lexing="any"``, a regular part of
+            the grammar is one terminal, named after its rule.
 
         Examples
         --------
@@ -145,16 +145,16 @@ class Derivations(Language):
         return tuple(Expected(name, tuple(rules), begun) for name, begun, rules in found)
 
     def ambiguity(self) -> Ambiguity:
-        """Whether a sequence of lexemes can have several trees, as far as that can be told.
+        """Returns the ambiguities of sequences of lexemes, as far as they can be determined.
 
-        Nobody can decide it for all grammars. Where the next lexeme always says how to go on, there
-        is one tree at most, which is certain. All other places are told, with a text of several
-        trees where one was found.
+        Ambiguity is undecidable in general. If the next lexeme always determines how to continue,
+        there is certainly at most one tree. Otherwise all conflicts are reported, with a string of
+        several trees where one was found.
 
         Raises
         ------
         LimitError
-            If the grammar's tables are too large.
+            If the parse tables of the grammar are too large.
 
         Examples
         --------
@@ -170,10 +170,10 @@ class Derivations(Language):
     def tree_counts(
         self, most: int, *, unit: Unit = "characters", step_limit: int = COUNT_STEPS
     ) -> list[int | None]:
-        """How many trees there are of texts of each length up to ``most``; nothing is listed.
+        """Returns the number of parse trees of strings of each length up to ``most``.
 
-        A text counts once for each of its trees, so that these are the numbers of members where no
-        text has several. None is without end: some text of that length has trees without end.
+        A string counts once for each of its trees, so without ambiguity these are the numbers of
+        members. None means infinitely many: some string of that length has infinitely many trees.
 
         Parameters
         ----------
@@ -182,13 +182,13 @@ class Derivations(Language):
         unit
             ``"characters"`` or ``"bytes"``.
         step_limit
-            Most steps; they are about the grammar's size times the square of ``most``.
+            Maximum number of steps; about the size of the grammar times the square of ``most``.
 
         Raises
         ------
         LanguageError
-            For terminals that look ahead, and where lexemes are the longest or the first, unless
-            lexemes side by side are certain to be read as those lexemes.
+            For terminals with lookahead. With the longest or first lexemes, also if adjacent
+            lexemes could be divided differently.
         LimitError
             If more steps are needed.
 
@@ -203,16 +203,16 @@ class Derivations(Language):
         return counted(self._core_trees(), most, unit, step_limit)
 
     def to_svg(self, *, rules: Iterable[str] | None = None, part_limit: int = PART_LIMIT) -> str:
-        """The rules as railroad diagrams, an SVG picture legible on light and on dark ground.
+        """Returns the rules as railroad diagrams, an SVG picture for light and dark backgrounds.
 
-        Every way along the tracks is a way to write the rule; round boxes are terminals.
+        Each path along the tracks is a way to write the rule; round boxes are terminals.
 
         Parameters
         ----------
         rules
-            Names of the rules to draw; None draws all, the start first.
+            Names of the rules to draw; None draws all, the start rule first.
         part_limit
-            Most boxes and junctions.
+            Maximum number of boxes and junctions.
 
         Raises
         ------
@@ -244,37 +244,35 @@ class Derivations(Language):
         whole: bool = False,
         step_limit: int = STEP_LIMIT,
     ) -> Tree:
-        """The tree of a member: its rules, and the lexemes of its terminals with their places.
+        """Returns the parse tree of a member: its rules and lexemes with spans.
 
-        Trees have the shape that Lark gives them: ``?rule`` with one child is that child,
-        ``_rule`` hands its children on, texts within rules and terminals that begin with ``_`` are
-        left out but under ``!rule``, aliases name alternatives, and ``[x]`` that is not there is
-        None. The root is a tree always. In GBNF and EBNF everything is shown. What is ignored
-        is in no tree.
+        Trees have Lark's shape. ``?rule`` with one child is replaced by that child, and ``_rule``
+        is inlined. Strings in rules and terminals that begin with ``_`` are left out except under
+        ``!rule``. Aliases name alternatives, and an absent ``[x]`` is None. The root is always a
+        tree. In GBNF and EBNF everything is kept. Ignored text is in no tree.
 
-        Where a text has several trees, that is counted in ``ways``. The one taken has at each place
-        the alternative that is written first; in it the last symbol is as short as it can be,
-        then the one before it. Ways that come back to the same rule at the same place are left out.
-        In the readings ``longest`` and ``first`` a language that is given for a rule may be taken
-        before an alternative that is written earlier.
+        If a string has several trees, ``ways`` counts them. The result uses the first alternative
+        as written, with the last symbol as short as possible, then the one before it. Derivations
+        that return to the same rule at the same position are left out. With ``lexing="longest"``
+        and ``"first"``, a language given for a rule may be chosen before an earlier alternative.
 
         Parameters
         ----------
         text
             A member.
         ambiguity
-            ``"first"`` takes that tree, ``"refuse"`` refuses a text with several.
+            ``"first"`` returns that tree, ``"refuse"`` raises if there are several.
         whole
-            Show what the shape leaves out too, marked by ``kept``.
+            Include everything that the shape leaves out, marked by ``kept``.
         step_limit
-            Most steps to take; ordinary grammars take some dozens for each lexeme.
+            Maximum number of steps. Typical grammars take a few dozen per lexeme.
 
         Raises
         ------
         TokenError
-            If the text is not a member.
+            If the string is not a member.
         LanguageError
-            If it has several trees and they are refused.
+            If it has several trees and ``ambiguity="refuse"``.
         LimitError
             If more steps are needed.
 

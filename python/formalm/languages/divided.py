@@ -1,4 +1,4 @@
-"""What the parts of a combination capture where some of them are not regular."""
+"""Captures of combinations with parts that are not regular: splits a member among the parts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["captured_by_all", "captured_by_first", "captured_in_row", "groups_of
 
 
 def groups_of(parts: Iterable[Language]) -> tuple[Group, ...]:
-    """The groups of some languages, numbered on."""
+    """Returns the groups of several languages, numbered consecutively."""
     groups = [group for part in parts for group in part.groups]
     return tuple(group._replace(number=number) for number, group in enumerate(groups, start=1))
 
 
 class Gathered:
-    """Captures of parts, in their order."""
+    """Captures of several parts, in order."""
 
     def __init__(self, parts: Sequence[Language]) -> None:
         self._first = []
@@ -34,9 +34,10 @@ class Gathered:
         self.found = Found([None] * count, {})
 
     def read(self, number: int, data: bytes, start: int, step_limit: int) -> bool:
-        """Add what a part captures in its piece, which begins at ``start``.
+        """Adds the captures of a part in its piece, which begins at ``start``.
 
-        Whether it has the piece; that is not looked at where it captures nothing.
+        Returns whether the piece is a member of the part. This is not checked if the part captures
+        nothing.
         """
         part, first = self._parts[number], self._first[number]
         if not part.groups:
@@ -51,14 +52,14 @@ class Gathered:
 
 
 def captured_by_all(parts: Sequence[Language], data: bytes, step_limit: int) -> Found | None:
-    """What languages capture of which it is known that all have the text."""
+    """Returns the captures of several languages, all of which are known to contain the string."""
     gathered = Gathered(parts)
     all_have = all(gathered.read(at, data, 0, step_limit) for at in range(len(parts)))
     return gathered.found if all_have else None
 
 
 def captured_by_first(parts: Sequence[Language], data: bytes, step_limit: int) -> Found | None:
-    """What the first of some languages captures that has the text."""
+    """Returns the captures of the first language that contains the string."""
     gathered = Gathered(parts)
     any_has = any(
         gathered.read(at, data, 0, step_limit) if part.groups else part.matches(data)
@@ -73,9 +74,9 @@ def captured_in_row(
     data: bytes,
     step_limit: int,
 ) -> Found | None:
-    """What languages in a row capture, the last one as often as ``counts`` allow for all of them.
+    """Returns the captures of a concatenation whose last language is repeated as ``counts`` allow.
 
-    Each in turn takes as much as it can, and shows what it captures in the last of its pieces.
+    From left to right, each part takes as much as it can, and shows the captures of its last piece.
     """
     gathered = Gathered(parts)
     least, most = counts

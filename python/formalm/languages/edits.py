@@ -1,4 +1,4 @@
-"""Texts that are a few edits away from a member."""
+"""Edit neighborhoods: the strings within a Levenshtein distance of a language, and edit scripts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 @dataclass(frozen=True)
 class Region:
-    """Where edits may happen, told by what stays unchanged around them.
+    """The part of a member where edits are allowed, given by its unchanged context.
 
     Attributes
     ----------
     after
-        What the text begins with, unchanged, before the first edit; None for nothing.
+        The unchanged beginning of the string, before the first edit; None for nothing.
     before
-        What the text ends with, unchanged, after the last edit; None for nothing.
+        The unchanged end of the string, after the last edit; None for nothing.
 
     Examples
     --------
@@ -49,16 +49,17 @@ class Region:
 
 
 class Edit(NamedTuple):
-    """One edit.
+    """A single edit.
 
     Attributes
     ----------
     operation
         ``"insert"``, ``"delete"`` or ``"substitute"``.
     member_index, text_index
-        Where: the character's index in the member and in the text.
+        The index of the character in the member and in the text.
     old, new
-        The member's character and the text's; empty for an insertion and a deletion.
+        The character in the member and in the text; ``old`` is empty for an insertion, ``new`` for
+        a deletion.
     """
 
     operation: str
@@ -70,12 +71,12 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True)
 class EditScript:
-    """The fewest edits that lead from some member to a text.
+    """A minimal sequence of edits from some member to a text.
 
     Attributes
     ----------
     member
-        A member that is so near.
+        A nearest member.
     text
         The text.
     edits
@@ -88,12 +89,12 @@ class EditScript:
 
     @property
     def count(self) -> int:
-        """The number of edits: the distance of the text from the language."""
+        """The number of edits, which is the distance of the text from the language."""
         return len(self.edits)
 
 
 class Edited(Language):
-    """Texts within some edits of a member. Made by :meth:`Language.edits`."""
+    """The strings within some edits of a member. Created by :meth:`Language.edits`."""
 
     __slots__ = ()
 
@@ -130,16 +131,16 @@ class Edited(Language):
 
     @property
     def count(self) -> int:
-        """The most edits."""
+        """The maximum number of edits."""
         count = self._arguments[1]
         assert isinstance(count, int)
         return count
 
     def script(self, text: str) -> EditScript | None:
-        """The fewest edits that lead to ``text``; None if the allowed ones do not.
+        """Returns a minimal edit script to ``text``; None if the allowed edits do not suffice.
 
-        Of several shortest scripts it returns one, the same every time. If the language edited
-        is itself made of edits, only this one's are counted.
+        Of several minimal scripts, it always returns the same one. If the edited language is itself
+        made of edits, only the edits of this one are counted.
 
         Raises
         ------

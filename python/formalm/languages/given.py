@@ -1,4 +1,4 @@
-"""Languages that the text of a grammar refers to by name, or has within its rules."""
+"""Languages that a grammar embeds: named by ``%declare``, or as schemas inside its rules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Languages: TypeAlias = "Mapping[str, Language] | tuple[tuple[str, Language], ...
 
 
 def hashable(language: Language) -> Language:
-    """Return a language that can be part of another: ones of the user's own may have no hash.
+    """Returns a language that can be part of another; a user-defined one may lack a hash.
 
     Raises
     ------
     LanguageError
         For a class with ``__eq__`` and without ``__hash__``.
     ParserError
-        If ``__hash__`` raises something.
+        If ``__hash__`` raises an exception.
     """
     kind = type(language).__name__
     if type(language).__hash__ is None:
@@ -40,13 +40,13 @@ def hashable(language: Language) -> Language:
 
 
 def is_terminal(name: str) -> bool:
-    """Return whether a name is that of a terminal: in capitals, perhaps after its module's name."""
+    """Returns whether a name is that of a terminal: uppercase, possibly after its module's name."""
     name = name.lstrip("_")
     return name[:1].isupper() or name.rpartition("__")[2][:1].isupper()
 
 
 def inlined(text: str) -> list[tuple[str, _core.Automaton]]:
-    """Return the machines of the schemas that stand within rules."""
+    """Returns the machines of the schemas inside rules."""
     from formalm.languages.json_schema import JsonSchema
 
     found = []
@@ -61,7 +61,7 @@ def inlined(text: str) -> list[tuple[str, _core.Automaton]]:
 
 
 def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
-    """Return names with languages; terminals are regular, rules of any kind."""
+    """Returns names with their languages; terminals must be regular, rules may be of any kind."""
     hint = 'write languages={"NAME": Regex(pattern)}'
     if not isinstance(languages, (Mapping, tuple, list)):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Context-free grammars, in the syntax of Lark, of llama.cpp, or in EBNF."""
+"""Context-free grammars in the syntax of Lark, llama.cpp (GBNF) or EBNF."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ Syntax = Literal["lark", "gbnf", "ebnf"]
 
 
 class Grammar(Derivations):
-    r"""The texts that a context-free grammar derives.
+    r"""The language that a context-free grammar derives.
 
-    Left, right, hidden and mutual recursion, ambiguity and rules for the empty text are all read
-    as they are. Whatever is allowed can be completed: there are no dead ends.
+    Left, right, hidden and mutual recursion, ambiguity and rules that derive the empty string are
+    supported. Every allowed prefix can be completed: there are no dead ends.
 
     Parameters
     ----------
     text
-        The grammar. It is read at once, so that mistakes show where they are written.
+        The grammar. It is parsed immediately, so errors show their position.
     syntax
-        ``"lark"``: rules, terminals with patterns, flags and priorities, templates, ``%ignore``
-        and ``%import common``; ``<|name|>`` is a :class:`SpecialToken`. ``"gbnf"``: the grammars of
-        llama.cpp. ``"ebnf"``: those of ISO/IEC 14977, or of the W3C if the first rule is written
-        with ``::=``.
+        ``"lark"``: rules, terminals with patterns, flags and priorities, templates, ``%ignore`` and
+        ``%import common``; ``<|name|>`` is a :class:`SpecialToken`. ``"gbnf"``: the grammars of
+        llama.cpp. ``"ebnf"``: ISO/IEC 14977, or the notation of the W3C if the first rule uses
+        ``::=``.
     lexing
-        How a text is cut into lexemes. ``"longest"``: each lexeme is the longest of a terminal
-        that may stand there; of terminals that match the same text, the one of higher priority,
-        then a text before a pattern, then the one whose texts can have more characters, then the
-        one written first. ``"first"``: as Lark's contextual lexer does, the first terminal in its
-        order that matches anything, for Lark text only. ``"any"``: in every way there is. None is
-        ``"longest"`` for Lark text, else ``"any"``.
+        The rule by which the input is divided into lexemes. ``"longest"``: each lexeme is the
+        longest one among the terminals that may occur there. Terminals that match the same string
+        are ordered by higher priority, strings before patterns, greater maximum length, earlier
+        definition. ``"first"``: as in Lark's contextual lexer, the first terminal in Lark's order
+        that matches; for Lark text only. ``"any"``: every division. None is ``"longest"`` for Lark
+        text, else ``"any"``.
     start
-        The rule to start with; None is ``start`` for Lark text, ``root`` for GBNF and the first
-        rule of EBNF.
+        The start rule; None is ``start`` for Lark text, ``root`` for GBNF and the first rule of
+        EBNF.
     indentation
-        How lines and blocks are told by indentation, for Lark text whose lexemes are the longest or
-        the first; None is not at all.
+        How columns determine lines and blocks, for Lark text with the longest or first lexemes;
+        None disables indentation.
     languages
-        What Lark text names in ``%declare``. In capitals: terminals, any regular language, ``&``
-        and ``~`` included; they compete as patterns without end do. In small letters: rules, a
-        language of any kind; nothing competes with it, and it ends wherever a member of it does.
-        With a :class:`~formalm.Parser`, *viable* means what it means for the parser.
+        The languages of names in ``%declare``. Uppercase names are terminals and must be regular;
+        they compete like patterns of unbounded length. Lowercase names are rules of any kind;
+        nothing competes with them, and they end wherever one of their members ends. With a
+        :class:`~formalm.Parser`, *viable* means what it means for the parser.
 
     Raises
     ------
     LanguageError
-        With the line and the place, for what is no grammar and for what is not supported; when the
-        machine is built, for a grammar without a member.
+        For an invalid grammar and for unsupported constructs, with line and position; when the
+        machine is built, for a grammar without members.
     LimitError
-        For rules nested too deeply and templates without end; later, when a byte takes more work
-        than is allowed.
+        For rules nested too deeply and infinite template expansion; later, if a byte takes more
+        work than allowed.
     ArgumentError
-        For another syntax or reading.
+        For an unknown syntax or lexing.
 
     Examples
     --------
@@ -123,34 +123,34 @@ class Grammar(Derivations):
 
     @classmethod
     def from_lark(cls, parser: Any, *, lexing: Lexing | None = None) -> Grammar:
-        """Return the grammar of a ``lark.Lark``.
+        """Returns the grammar of a ``lark.Lark`` object.
 
         Parameters
         ----------
         parser
-            The parser. Its text is read again, with its start rule, and an ``Indenter`` as
+            The parser. Its text is parsed again, with its start rule, and with an ``Indenter`` as
             :class:`Indentation`. If the text imports from other files, extends or overrides, the
-            definitions that Lark made of it are read instead. ``keep_all_tokens`` and
-            ``maybe_placeholders=False`` become a line ``%trees``.
+            definitions that Lark resolved are used instead. ``keep_all_tokens`` and
+            ``maybe_placeholders=False`` become a ``%trees`` line.
         lexing
-            How a text is cut into lexemes; None is what the parser's own lexer does: ``"first"``
-            for ``contextual``, ``"any"`` for ``dynamic_complete``.
+            The rule by which the input is divided into lexemes. None follows the parser's own
+            lexer: ``"first"`` for ``contextual``, ``"any"`` for ``dynamic_complete``.
 
         Returns
         -------
         Grammar
-            A grammar with all texts that the parser accepts. It may have more: all ways to parse
-            a text count where Lark settles a conflict, a lexeme is one of those that a sentence
-            allows at its place, where Lark's tables may allow for others too, and with
-            ``dynamic_complete`` what is ignored may be any text of it, not the longest only.
+            A grammar with all strings that the parser accepts, and possibly more. All parses of an
+            input count, where Lark resolves a conflict. The allowed terminals are exact, where
+            Lark's tables may allow more. With ``dynamic_complete``, ignored text may be any match,
+            not only the longest.
 
         Raises
         ------
         LanguageError
-            For what is not supported in the text.
+            For unsupported constructs in the text.
         ArgumentError
-            For something else than a parser, another lexer, and options under which the text does
-            not say what is parsed.
+            If ``parser`` is not a Lark parser, uses another lexer, or has options under which the
+            text does not determine what is parsed.
 
         Examples
         --------
@@ -178,10 +178,10 @@ class Grammar(Derivations):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        r"""Rules of no use, and what else means less than one may think.
+        r"""Unused rules, and constructs that allow less than they seem to.
 
-        With the longest lexemes, an alternative can be lost because a lexeme always takes what
-        should follow it. What is noted is lost for certain; other alternatives may be lost too.
+        With the longest lexemes, an alternative can be unusable because a lexeme always takes what
+        should follow it. A noted alternative is certainly unusable; others may be, too.
 
         Examples
         --------
@@ -196,7 +196,7 @@ class Grammar(Derivations):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        r"""The rules and terminals of Lark text that are captured, in the order written.
+        r"""The rules and terminals of Lark text with a ``capture`` attribute, in the order written.
 
         Examples
         --------
@@ -207,17 +207,17 @@ class Grammar(Derivations):
         return self._captured.groups
 
     def captures(self, text: str | bytes, *, step_limit: int = STEP_LIMIT) -> Captures | None:
-        r"""What rules and terminals with ``[capture]`` stand for in a member.
+        r"""Returns the captures of rules and terminals with ``[capture]`` in a member.
 
-        They are those of the tree that :meth:`parse` takes, each the last of its name; the text
-        of a ``stop`` is left out. ``parse`` shows all of them.
+        They come from the tree that :meth:`parse` returns, each from the last occurrence of its
+        name, without the string of a ``stop``. Use ``parse`` for all occurrences.
 
         Parameters
         ----------
         text
-            A text, or UTF-8 bytes.
+            A string, or UTF-8 bytes.
         step_limit
-            Most steps of the parse.
+            Maximum number of steps of the parse.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class Grammar(Derivations):
 
     @property
     def is_regular(self) -> bool:
-        """False: a grammar is read by a machine of its own."""
+        """False: a grammar has a machine of its own."""
         return False
 
     def _written(self) -> _core.GrammarText:
@@ -263,7 +263,7 @@ class Grammar(Derivations):
         return _core.GrammarText(self.text, self.syntax, reading, start, parts, levels, embedded)
 
     def special_tokens_written(self) -> list[str]:
-        """Names of special tokens in its own text; languages that it declares have theirs."""
+        """Names of special tokens in its own text, without those of declared languages."""
         return self._grammar.special_tokens()
 
     def _core_grammar(self) -> _core.Grammar:
@@ -281,7 +281,7 @@ class Grammar(Derivations):
 
     @property
     def indentation(self) -> Indentation | None:
-        """How lines and blocks are told, if they are."""
+        """The indentation settings; None without indentation."""
         given = self._arguments[4]
         return given if isinstance(given, Indentation) else None
 
@@ -291,7 +291,7 @@ class Grammar(Derivations):
         return dict(self._given())
 
     def _given(self) -> list[tuple[str, Language]]:
-        """Names and languages as they were given, where a name may stand twice."""
+        """Names and languages as given; a name may occur twice."""
         given = iter(self._arguments[5:])
         return [
             (str(name), language)

@@ -1,4 +1,4 @@
-"""How the lines and blocks of a language are told by indentation."""
+"""Indentation of grammars: the terminals and rules by which columns open and close blocks."""
 
 from __future__ import annotations
 
@@ -16,43 +16,42 @@ RULES = ("python", "lark")
 
 @dataclass(frozen=True)
 class Indentation:
-    r"""Which terminals of a grammar tell lines and levels of indentation.
+    r"""The terminals and rules by which a grammar reads indentation.
 
-    A lexeme of the newline terminal reaches from a line break over blank lines to the first
-    character of the next line. The column there is compared with those of the open levels: a wider
-    one begins a level, and ``indent`` follows the newline; one that belongs to an outer level ends
-    levels, with a ``dedent`` for each; any other is an error. Between brackets line breaks are
-    left out, wherever blanks may stand.
+    A lexeme of the newline terminal extends from a line break over blank lines to the first
+    character of the next line. The column there is compared with those of the open levels. A
+    greater column opens a level, and ``indent`` follows the newline. The column of an outer level
+    closes levels, with a ``dedent`` for each. Any other column is an error. Between brackets, line
+    breaks are ignored wherever whitespace may occur.
 
     Parameters
     ----------
     newline
-        The terminal of line breaks. It has to go on over blank lines: ``/(\r?\n[ \t]*)+/``.
+        The terminal of line breaks. It must extend over blank lines: ``/(\r?\n[ \t]*)+/``.
     indent, dedent
-        Terminals without a text, which the grammar declares with ``%declare``.
+        Terminals without text, declared with ``%declare``.
     opening, closing
-        What opens and closes brackets: names of terminals, or texts as they are in rules.
+        The opening and closing brackets: names of terminals, or strings as in rules.
     rules
-        ``"python"``: a tab leads to the next multiple of `tab`, a form feed back to the first
-        column, and levels must not depend on the width of a tab. Blank lines in front are left
-        out, the first line has an indentation as well, and the end of the text ends its last line,
-        blanks and comments on it left out. A backslash in the indentation joins the line with the
-        next one: the column of the first backslash that has blanks before it counts for both, and
-        the text cannot end directly after the joined line break; the newline terminal has to read
-        such lines. ``"lark"``: as ``lark.indenter.Indenter`` does, a tab
-        is as wide as `tab` blanks, the first line has no indentation, and the end of the text ends
-        levels but no line.
+        ``"python"``: a tab advances to the next multiple of `tab`, a form feed returns to the first
+        column, and levels must not depend on the width of a tab. Leading blank lines are ignored,
+        the first line may be indented, and the end of the input ends its last line, without
+        trailing whitespace and comments. A backslash in the indentation joins the line with the
+        next one. The column of the first backslash after whitespace counts for both, and the input
+        cannot end directly after the joined line break; the newline terminal must match such lines.
+        ``"lark"``: as ``lark.indenter.Indenter``. A tab is `tab` columns wide, the first line has
+        no indentation, and the end of the input closes levels but no line.
     tab
         The width of a tab, in columns, 1 to 100.
     widest
-        The widest indentation, in columns, at most 4095. Texts with a wider one are no members.
+        The maximum indentation, in columns, at most 4095. No member exceeds it.
     levels
-        Most levels at once, the outermost one among them. Texts with more are no members.
+        The maximum number of open levels, including the outermost one. No member exceeds it.
 
     Raises
     ------
     ArgumentError
-        For other rules and for numbers out of range.
+        For unknown rules and numbers out of range.
 
     Examples
     --------
@@ -102,7 +101,7 @@ class Indentation:
                 raise ArgumentError(f"{name} must be {least} to {most}, got {getattr(self, name)}")
 
     def described(self) -> _core.IndentationLevels:
-        """Return it as the core takes it."""
+        """Returns the indentation in the form that the core expects."""
         return _core.IndentationLevels(
             (self.newline, self.indent, self.dedent),
             (self.opening, self.closing),

@@ -1,4 +1,4 @@
-"""JSON Schemas: the JSON texts of their instances."""
+"""JSON Schema as a language: the JSON texts of its instances."""
 
 from __future__ import annotations
 
@@ -27,69 +27,69 @@ __all__ = ["JsonSchema", "SchemaNote"]
 
 
 class JsonSchema(SchemaQuestions, Language):
-    """The JSON texts of the instances of a JSON Schema.
+    """The language of the JSON texts that a JSON Schema accepts.
 
-    Drafts 4, 6, 7, 2019-09 and 2020-12 are read, by ``$schema``; without it, 2020-12. All
-    assertions and applicators are enforced, references and recursion included. Whatever is
-    allowed can be completed, except as told below.
+    Drafts 4, 6, 7, 2019-09 and 2020-12 are supported, chosen by ``$schema``; the default is
+    2020-12. All assertions and applicators are enforced, including references and recursion. Every
+    allowed prefix can be completed, except as described in the notes.
 
     Parameters
     ----------
     schema
         A dictionary (or True or False), the text of a schema, or the path of a file with one.
-        Floats of a dictionary mean the decimals that they print as; :class:`decimal.Decimal` is
+        Floats in a dictionary mean the decimals that they print as; :class:`decimal.Decimal` is
         kept exactly.
     property_order
-        ``"schema"``: properties come in one fixed order in each object, declared ones first, in the
-        order of their declaration. ``"any"``: in any order. No property comes twice in one object.
+        ``"schema"``: the properties of every object come in one fixed order, declared ones first in
+        the order of their declaration. ``"any"``: in any order. No property occurs twice in one
+        object.
     max_whitespace
-        Maximum number of whitespace characters (spaces, tabs, line ends) wherever JSON allows
-        whitespace between two of its tokens. 0 is compact. None is 1, or, with `indent` or
-        `separators`, what these say.
+        Maximum number of whitespace characters (spaces, tabs, line breaks) wherever JSON allows
+        whitespace between two tokens. 0 is compact. None is 1, or, with `indent` or `separators`,
+        the exact layout they define.
     indent
-        A number of spaces, or a string of whitespace: members are laid out over lines exactly as
-        :func:`json.dumps` lays them out with it.
+        A number of spaces, or a string of whitespace: the line layout of :func:`json.dumps`.
     separators
-        Exactly what separates items, and names from values, as :func:`json.dumps` takes it:
-        ``(", ", ": ")`` is its layout on one line. With `indent` it is ``(",", ": ")`` if None.
-        Without either, `max_whitespace` bounds the whitespace.
+        The separators of items and of names and values, as in :func:`json.dumps`: ``(", ", ": ")``
+        is its layout on one line. With `indent`, None is ``(",", ": ")``. Without either,
+        `max_whitespace` bounds the whitespace.
     number_format
-        Spelling of numbers: ``"plain"`` allows exponents only where no keyword constrains a number;
+        Spelling of numbers. ``"plain"`` allows exponents only where no keyword constrains a number;
         ``"any"`` allows them everywhere, of any size, and takes more states.
     escapes
-        Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
-        that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
+        Spelling of strings. ``"minimal"`` escapes only where JSON requires it; ``"ascii"`` also
+        escapes everything beyond ASCII; ``"any"`` allows every spelling.
     formats
-        Whether known formats are enforced, in every draft, or the names of those that are; the
-        others are annotations.
+        Whether to enforce known formats, in every draft, or the names of those to enforce. Other
+        formats are annotations.
     additional_properties
-        Whether objects take members that are not declared where ``additionalProperties`` is not
-        given beside ``properties`` or ``patternProperties``. The standard says they do.
+        Whether objects accept undeclared properties if a schema has ``properties`` or
+        ``patternProperties`` but no ``additionalProperties``. The standard says they do.
     max_depth
-        Most objects and arrays within each other of whose parts a schema says nothing; those that
-        it asks for may always be there. None is no limit.
+        Maximum nesting of objects and arrays whose contents the schema does not constrain. Those
+        that it requires are always allowed. None is unlimited.
     approximate
-        Whether a schema is taken that is not enforced exactly; :attr:`notes` and the report of a
-        constraint say where and how. Otherwise it is refused.
+        Whether to accept a schema that cannot be enforced exactly; :attr:`notes` and the report of
+        a constraint say where and how. Otherwise it is refused.
     resources
         Schemas that this one may refer to, by URI. Nothing is ever fetched.
 
     Raises
     ------
     LanguageError
-        For what is no JSON; when the machine is built, with the JSON pointer of the place: for
-        what is no schema, references that lead nowhere, patterns that cannot be read, schemas
-        without an instance, and what is not exact.
+        For invalid JSON. When the machine is built, with the JSON pointer of the place: for an
+        invalid schema, unresolved references, invalid patterns, schemas without an instance, and
+        inexact schemas.
     LimitError
-        For nesting, numbers, counts and searches beyond the limits, now or at a later byte.
+        For nesting, numbers, counts and searches beyond the limits, immediately or at a later byte.
     ArgumentError
         For options of wrong types or values.
 
     Notes
     -----
-    Where items must be distinct, their values are counted, and are plenty from 256 on. Where they
-    cannot be counted and are not shown to have no end, a text may come to a dead end; such a schema
-    is refused unless ``approximate``.
+    With ``uniqueItems``, the values of an item are counted up to 256. If an array may need more
+    distinct items than that, or if the values can be neither counted nor shown to be infinitely
+    many, an allowed prefix may be a dead end. Such a schema is refused unless ``approximate``.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class JsonSchema(SchemaQuestions, Language):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options by name, resources aside."""
+        """The options by name, without resources."""
         return dict(zip(OPTIONS, self._arguments[1], strict=True))  # type: ignore[call-overload]
 
     @property
@@ -164,12 +164,12 @@ class JsonSchema(SchemaQuestions, Language):
         return dict(self._arguments[2])  # type: ignore[call-overload, no-any-return]
 
     def varied(self, schema: object = None, **options: Any) -> JsonSchema:
-        """The schema, or another one with its resources, with some options changed."""
+        """Returns the schema, or another one with its resources, with some options changed."""
         text: Any = self.schema if schema is None else schema
         return JsonSchema(text, resources=self.resources, **changed(self.options, options))
 
     def loose(self) -> JsonSchema:
-        """The schema with options that allow every spelling of an instance; made once."""
+        """The schema with options that allow every spelling of an instance; created once."""
         if self._loose is None:
             self._loose = self.varied(
                 property_order="any",
@@ -181,14 +181,14 @@ class JsonSchema(SchemaQuestions, Language):
         return self._loose
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
-        """The places of keywords that forbid a byte, or the end, behind a beginning."""
+        """Returns the places of keywords that forbid a byte, or the end, after a prefix."""
         from formalm.languages.schema_reasons import forbidding
 
         return forbidding(self, beginning, following)
 
     @property
     def notes(self) -> tuple[SchemaNote, ...]:
-        """What is not enforced, not exact, or read otherwise than as the draft has it.
+        """Parts that are not enforced, not exact, or read differently than in the draft.
 
         Examples
         --------
@@ -200,7 +200,7 @@ class JsonSchema(SchemaQuestions, Language):
 
     @property
     def paths(self) -> tuple[SchemaPath, ...]:
-        """Every subschema that can be reached, each exact or approximate, in the order of places.
+        """Every reachable subschema as exact or approximate, in the order of places.
 
         Examples
         --------
@@ -227,10 +227,10 @@ class JsonSchema(SchemaQuestions, Language):
         return whole_json(text)
 
     def partial(self, text: str | bytes) -> object:
-        """What is complete in the beginning of a member, as plain JSON; None if that is nothing.
+        """Returns the finished part of a prefix of a member, as plain JSON; None if there is none.
 
-        Strings and numbers are there once they have ended, objects and arrays with the members and
-        items that are complete.
+        Strings and numbers appear once they have ended; objects and arrays appear with their
+        finished properties and items.
 
         Raises
         ------
@@ -253,16 +253,16 @@ class JsonSchema(SchemaQuestions, Language):
         return parts.value
 
     def parts(self) -> PartialJson:
-        """A new reader of texts that are still being written."""
+        """Returns a new reader for texts that are still being written."""
         return PartialJson()
 
     def may_have_parts(self) -> bool:
-        """False: it is made of texts and options."""
+        """False: it consists of strings and options."""
         return False
 
     @property
     def is_regular(self) -> bool:
-        """False: a schema is read by a machine of its own."""
+        """False: a schema has a machine of its own."""
         return False
 
     def _described(self) -> _core.JsonSchema:
@@ -298,5 +298,5 @@ class JsonSchema(SchemaQuestions, Language):
 
 
 def _again(text: str, options: Iterable[Any], resources: Iterable[tuple[str, str]]) -> JsonSchema:
-    """A schema from its description, for pickles and copies."""
+    """Rebuilds a schema from its description, for pickles and copies."""
     return JsonSchema(text, resources=dict(resources), **dict(zip(OPTIONS, options, strict=True)))

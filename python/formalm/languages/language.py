@@ -1,4 +1,4 @@
-"""What every language can do: be asked, be compared, be pickled; and be combined."""
+"""The base class of all languages: membership, comparison, automata, pickling, operators."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Language", "text_bytes"]
 
-# What the core allows as well. Refused where it is written, before anything has to recurse.
+# The same limit as in the core. Refused at construction, before anything recurses.
 MAX_DEPTH = 200
 
-#: Types of arguments that are no languages, and can be hashed when that is asked for.
+#: Types of arguments that are not languages, and are hashed only on demand.
 ATOMS = frozenset((str, bytes, int, float, bool, type(None)))
 PLAIN = ATOMS | {tuple}
 
 
 class Language(Capturing, ABC):
-    """A set of byte strings, described and not yet compiled.
+    """A set of byte strings, described but not yet compiled.
 
-    Languages are immutable values: hashable, picklable (by what was written, never by the compiled
-    machine) and equal when they were written alike. Two descriptions of one set may be unequal.
+    Languages are immutable values: hashable, picklable (as written, never the compiled machine) and
+    equal if they were written the same way. Two descriptions of one set may be unequal.
 
     ========== ===========================================
     ``a | b``  union
     ``a & b``  intersection
     ``a - b``  difference
-    ``~a``     every UTF-8 text that is not in ``a``
+    ``~a``     every UTF-8 string that is not in ``a``
     ``a + b``  concatenation
     ``a * 3``  exactly three times; ``a * (2, 5)`` two to five; ``a * (2, None)`` two or more
     ========== ===========================================
 
-    Kleene's star is :meth:`star`, since ``*`` counts as it does for Python's own sequences.
-    An operand that is a list of strings is read as a :class:`~formalm.Choice`. A bare string is
-    refused: it could mean a literal text or a pattern.
+    Kleene's star is :meth:`star`, because ``*`` repeats as for Python's own sequences. An operand
+    that is a list of strings becomes a :class:`~formalm.Choice`. A bare string is refused, because
+    it could be a literal or a pattern.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Language(Capturing, ABC):
     __slots__ = ("_arguments", "_automata", "_depth", "_expression", "_hash", "_parts")
 
     def __init__(self, *arguments: Hashable) -> None:
-        # Asking whether a plain value is a language would take longer than all the rest.
+        # Checking whether a plain value is a language would take longer than all the rest.
         others = [part for part in arguments if type(part) not in PLAIN]
         self._parts: tuple[Language, ...] = ()
         self._depth = 1
@@ -68,7 +68,7 @@ class Language(Capturing, ABC):
                 hint = "sums and unions of many languages are no nesting: a | b | c is one level"
                 raise LimitError("levels of nesting", self._depth, MAX_DEPTH, hint=hint)
         self._arguments = arguments
-        # Kept, because parts may be shared: each would be hashed anew for every use.
+        # Cached, because parts may be shared: each would be hashed again for every use.
         self._hash = hash((type(self).__name__, arguments)) if others else None
         self._automata: dict[int | None, _core.Automaton] = {}
         self._expression: _core.Expression | None = None
@@ -85,11 +85,11 @@ class Language(Capturing, ABC):
         return self._expression
 
     def _own_marks(self) -> tuple[Any, ...]:
-        """The texts that it is told by in a model's output, where it has such."""
+        """The strings that mark its parts in a model's output, if it has any."""
         return ()
 
     def _described(self) -> _core.Expression | _core.Grammar | _core.JsonSchema | _core.Parser:
-        """What the core makes the machine of."""
+        """The description from which the core builds the machine."""
         return self.expression()
 
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:  # noqa: D102
@@ -118,20 +118,21 @@ class Language(Capturing, ABC):
     def to_automaton(
         self, *, state_limit: int = 100_000, max_bytes: int | None = None
     ) -> Automaton:
-        """The minimal automaton, written out; that of the empty language has one state.
+        """Returns the minimal automaton; that of the empty language has one state.
 
         Parameters
         ----------
         state_limit
-            Most states before equivalent ones are joined.
+            Maximum number of states before minimization.
         max_bytes
-            The members of at most so many bytes. They are finitely many, so that those of a grammar
-            or a schema can be written out too: counted, listed, and drawn uniformly.
+            Restrict to members of at most this many bytes. They are finitely many, so the automaton
+            of a grammar or a schema can be built too, and its members counted, listed and drawn
+            uniformly.
 
         Raises
         ------
         LimitError
-            If there are more.
+            If there are more states.
 
         Examples
         --------
@@ -145,13 +146,13 @@ class Language(Capturing, ABC):
         return written_out(self, state_limit, max_bytes)
 
     def is_empty(self) -> bool:
-        """Whether no text is a member.
+        """Returns whether the language has no members.
 
         Raises
         ------
         LanguageError
-            For a :class:`~formalm.Parser` and a grammar with one in its rules, where the empty text
-            is no member: only the parser could tell whether others are.
+            For a :class:`~formalm.Parser`, or a grammar with a parser in its rules, if the empty
+            string is not a member: only the parser could decide this.
         """
         machine = self.machine()
         if machine is not None and not machine.is_exact and not machine.matches(b""):
@@ -164,14 +165,14 @@ class Language(Capturing, ABC):
     def equivalent(
         self, other: Language | Sequence[str | bytes], *, state_limit: int = 1_000_000
     ) -> bool:
-        """Whether both have the same members; stops at the first difference.
+        """Returns whether both languages have the same members; stops at the first difference.
 
         Parameters
         ----------
         other
             A language, or a list of strings.
         state_limit
-            Most pairs of states to look at; neither language is written out.
+            Maximum number of pairs of states to visit; neither automaton is built.
         """
         from formalm.languages.comparison import difference
 
@@ -180,7 +181,7 @@ class Language(Capturing, ABC):
     def is_subset(
         self, other: Language | Sequence[str | bytes], *, state_limit: int = 1_000_000
     ) -> bool:
-        """Whether every member is a member of ``other``; the rest is as in :meth:`equivalent`."""
+        """Returns whether every member is a member of ``other``. See :meth:`equivalent`."""
         from formalm.languages.comparison import difference
 
         return difference(self, other, "inclusion", None, state_limit) is None
@@ -193,10 +194,10 @@ class Language(Capturing, ABC):
         unit: Unit = "characters",
         state_limit: int = 1_000_000,
     ) -> str | bytes | None:
-        """The shortest, then smallest, text that refutes a relation; None if it holds.
+        """Returns the shortest, then smallest, string that refutes a relation; None if it holds.
 
-        ``"equivalence"`` asks for a text in exactly one of the two, ``"inclusion"`` for one in this
-        language and not in ``other``. It is a str, or bytes where it is not UTF-8; the other
+        ``"equivalence"`` looks for a string in exactly one of the two, ``"inclusion"`` for one in
+        this language and not in ``other``. It is a str, or bytes if it is not UTF-8. The other
         arguments are as in :meth:`Automaton.witness`.
 
         Examples
@@ -210,7 +211,7 @@ class Language(Capturing, ABC):
         return difference(self, other, relation, unit, state_limit)
 
     def may_have_parts(self) -> bool:
-        """Whether it is made of more than plain values: with languages or marks in it, that is."""
+        """True if it may contain other languages or marks, rather than plain values only."""
         return any(
             type(one) not in PLAIN
             or (type(one) is tuple and any(type(inner) not in ATOMS for inner in one))
@@ -218,11 +219,11 @@ class Language(Capturing, ABC):
         )
 
     def special_tokens_written(self) -> Sequence[str]:
-        """Names of special tokens in its own text; parts of it have theirs."""
+        """Names of special tokens in its own text, without those of its parts."""
         return ()
 
     def parts(self) -> PartialJson | None:
-        """A new reader of texts that are still being written; None if they have no parts."""
+        """Returns a new reader of unfinished texts; None if they have no parts."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

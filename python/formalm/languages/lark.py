@@ -1,4 +1,4 @@
-"""What a parser of Lark was made from, as the text and options of a grammar."""
+"""Conversion of a ``lark.Lark`` object to the text and options of a :class:`Grammar`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from formalm.languages.lark_resolved import refers_to_files, resolved_text
 
 __all__ = ["Lexing", "description"]
 
-#: How a text is cut into lexemes.
+#: The rules by which an input is divided into lexemes.
 Lexing = Literal["any", "longest", "first"]
 
-#: Readings that are those of Lark's lexers.
+#: The lexing that corresponds to each of Lark's lexers.
 READINGS: dict[str, Lexing] = {"contextual": "first", "dynamic_complete": "any"}
 
-#: Options under which texts or terminals are not what the grammar's text says.
+#: Options under which inputs or terminals differ from the grammar's text.
 REFUSED = {
     "lexer_callbacks": "code changes its lexemes",
     "edit_terminals": "code changes its terminals",
@@ -25,12 +25,12 @@ REFUSED = {
 
 
 def description(parser: Any, lexing: Lexing | None) -> tuple[str, Lexing, str, Indentation | None]:
-    """Return text, reading, start and indentation of a ``lark.Lark``.
+    """Returns text, lexing, start and indentation of a ``lark.Lark``.
 
     Raises
     ------
     ArgumentError
-        For what is no such parser, or has options that the text does not show.
+        If it is not such a parser, or has options that the text does not express.
     """
     text, options = getattr(parser, "source_grammar", None), getattr(parser, "options", None)
     if not isinstance(text, str) or options is None:
@@ -60,14 +60,14 @@ def description(parser: Any, lexing: Lexing | None) -> tuple[str, Lexing, str, I
 
 
 def _trees(options: Any) -> str:
-    """Return the statement of options that shape trees, which a text of Lark's cannot say."""
+    """Returns the ``%trees`` statement for options that Lark text cannot express."""
     words = ["keep_all_tokens"] if options.keep_all_tokens else []
     words += [] if options.maybe_placeholders else ["no_placeholders"]
     return f"\n%trees {' '.join(words)}\n" if words else ""
 
 
 def _indentation(parser: Any, postlex: Any) -> Indentation | None:
-    """Return what an ``Indenter`` does; one that overrides its methods is a program like others."""
+    """Returns the settings of an ``Indenter``; one that overrides methods is refused."""
     if postlex is None:
         return None
     from lark.indenter import Indenter

@@ -1,9 +1,9 @@
-"""The definitions of a ``lark.Lark`` whose text refers to other files, as one Lark text.
+"""Lark grammars that import, extend or override: their resolved definitions as one Lark text.
 
-Lark resolves ``%import``, ``%extend`` and ``%override`` when it loads a grammar. Its result has the
-definitions as trees over the original notation, so writing them out keeps patterns, the order of
-terminals and the shape of parse trees. Compiled rules are not used: they have lost ``[x]`` and
-repetition.
+Lark resolves ``%import``, ``%extend`` and ``%override`` when it loads a grammar. The result
+contains the definitions as trees over the original notation, so writing them out preserves
+patterns, the order of terminals and the shape of parse trees. Compiled rules would not: they have
+lost ``[x]`` and repetition.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ STATEMENT = re.compile(r"^[ \t]*%(?:extend|override|import[ \t]+(?!common\b))", 
 
 
 def refers_to_files(text: str) -> bool:
-    """Return whether a Lark text imports, extends or overrides definitions of other files."""
+    """Returns whether a Lark text imports, extends or overrides definitions of other files."""
     return STATEMENT.search(text) is not None
 
 
 def resolved_text(parser: Any) -> str:
-    """Return the definitions that a ``lark.Lark`` was made from, as one text."""
+    """Returns the resolved definitions of a ``lark.Lark`` as one text."""
     grammar = parser.grammar
     patterns = {str(one.name): one.pattern for one in parser.terminals}
     bodies = {str(name): tree for name, (tree, _) in grammar.term_defs}
@@ -46,7 +46,7 @@ def resolved_text(parser: Any) -> str:
 
 
 def _terminal(name: str, tree: Any, priority: int, pattern: Any) -> list[str]:
-    """Return the lines of a terminal; those of ``common`` are known by their compiled pattern."""
+    """Returns the lines of a terminal; recognizes those of ``common`` by their compiled pattern."""
     common = None if pattern is None else _common().get((pattern.value, pattern.flags))
     if common is None:
         return [f"{name}{f'.{priority}' if priority else ''}: {_alternatives(tree)}"]
@@ -57,7 +57,7 @@ def _terminal(name: str, tree: Any, priority: int, pattern: Any) -> list[str]:
 
 @cache
 def _common() -> dict[tuple[str, frozenset[str]], str]:
-    """Return the terminals of Lark's ``common`` by pattern; those without characters are no use."""
+    """Returns the terminals of Lark's ``common`` by pattern, without empty ones."""
     from lark import Lark
 
     names = (
@@ -71,7 +71,7 @@ def _common() -> dict[tuple[str, frozenset[str]], str]:
 
 
 def _alternatives(tree: Any) -> str:
-    """Write what Lark calls expansions; those within each other are one list of alternatives."""
+    """Writes Lark's ``expansions``; nested ones become one list of alternatives."""
     if tree.data == "expansions":
         return " | ".join(map(_alternatives, tree.children))
     if tree.data == "alias":
@@ -81,7 +81,7 @@ def _alternatives(tree: Any) -> str:
 
 
 def _written(tree: Any) -> str:
-    """Write a part of an alternative."""
+    """Writes a part of an alternative."""
     if not hasattr(tree, "data"):
         return str(getattr(tree, "name", tree))
     kind, parts = str(tree.data), tree.children
@@ -99,5 +99,5 @@ def _written(tree: Any) -> str:
 
 
 def _repeated(sign: list[str]) -> str:
-    """Write a sign of repetition: one of ``* + ?``, or ``~`` with one number or two."""
+    """Writes a quantifier: one of ``* + ?``, or ``~`` with one number or two."""
     return sign[0] if len(sign) == 1 else f"~{'..'.join(sign[1:])}"

@@ -1,7 +1,8 @@
 """Machines of combinations with a language that is not regular.
 
-Regular languages are combined as expressions. With others, rows, choices and repetitions become
-one expression whose letters are machines, and a regular language beside another one filters it.
+Regular languages are combined as expressions. With others, concatenations, unions and repetitions
+become a position automaton whose symbols are machines. A regular language that is intersected or
+subtracted filters the other machine.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["combined"]
 
-#: Machines in one expression.
+#: Maximum number of machines in one expression.
 LETTERS = 2_000
 
-#: Most states of a minimal automaton that filters another language.
+#: Maximum number of states of a minimal automaton that filters another language.
 FILTER_STATES = 200
 
 
 def combined(language: Language, state_limit: int | None) -> _core.Automaton | None:
-    """The machine of a combination or repetition that is not regular; None if it is empty."""
+    """Returns the machine of a combination that is not regular; None if the language is empty."""
     from formalm.languages.algebra import Combination
 
     if isinstance(language, Combination) and language.operator in "&-~":
@@ -49,7 +50,7 @@ def combined(language: Language, state_limit: int | None) -> _core.Automaton | N
 
 @dataclass(frozen=True)
 class Positions:
-    """Letters that an expression may begin and end with, and whether it may have none."""
+    """The first and last symbols of an expression, and whether it contains the empty sequence."""
 
     empty: bool
     first: tuple[int, ...]
@@ -57,7 +58,7 @@ class Positions:
 
 
 class Letters:
-    """The letters of an expression, numbered as they are read, with those that may follow each."""
+    """The symbols of an expression, numbered in reading order, with the successors of each."""
 
     def __init__(self, state_limit: int | None) -> None:
         self.machines: list[_core.Automaton] = []
@@ -65,7 +66,7 @@ class Letters:
         self._state_limit = state_limit
 
     def read(self, language: Language) -> Positions | None:
-        """Read a language, in new letters; None is the empty language."""
+        """Adds a language with new symbols; None is the empty language."""
         from formalm.languages.algebra import Combination, Repetition
 
         if language.is_regular:
@@ -110,7 +111,7 @@ class Letters:
             return nothing
         if language.part.machine(state_limit=self._state_limit) is None:
             return nothing if language.minimum == 0 else None
-        # Copies of the part; the last one begins anew if there is no end to them.
+        # Copies of the part; the last one loops if there is no maximum.
         count = max(language.minimum, 1) if language.maximum is None else language.maximum
         parts: list[Positions | None] = []
         for number in range(count):
@@ -129,12 +130,12 @@ class Letters:
 
 
 def either(left: Positions, right: Positions) -> Positions:
-    """One of two."""
+    """Returns the union of two."""
     return Positions(left.empty or right.empty, left.first + right.first, left.last + right.last)
 
 
 def filtered(language: Combination, state_limit: int | None) -> _core.Automaton | None:
-    """The machine of an intersection or difference in which all but one language are regular."""
+    """Returns the machine of an intersection or difference with one non-regular language."""
     from formalm.languages.choice import Choice
 
     operands = language.operands
@@ -147,7 +148,7 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
         refuse("the difference from {0} is not supported", others)
     regular = [part for part in operands if part.is_regular]
     if language.operator == "-":
-        # Not their complements, which have texts only: members may be other bytes.
+        # Not their complements, which contain only UTF-8: members may be other bytes.
         every = Choice([bytes([byte]) for byte in range(256)]).star()
         regular = [every - part for part in regular]
     beside = reduce(lambda left, right: left & right, regular)
@@ -159,7 +160,7 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
 
 
 def check_states(language: Language, allowed: int) -> None:
-    """Refuse a language with more states: what is left to be completed depends on them all."""
+    """Refuses a filter with too many states: the search for completions depends on all of them."""
     try:
         language.to_automaton(state_limit=allowed)
     except LimitError as error:
@@ -171,7 +172,7 @@ def check_states(language: Language, allowed: int) -> None:
 
 
 def refuse(message: str, languages: Sequence[Language]) -> NoReturn:
-    """Refuse a combination of languages that are not regular."""
+    """Refuses a combination of languages that are not regular."""
     names = [f"a {type(one).__name__}" for one in languages]
     raise LanguageError(
         message.format(*names),

@@ -1,4 +1,4 @@
-"""What every language says of texts: which are members, the shortest, some drawn at random."""
+"""Mixin of :class:`~formalm.Language` for membership, viability, shortest and random members."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Members"]
 
 
 class Members:
-    """The part of :class:`~formalm.Language` that answers about members."""
+    """The methods of :class:`~formalm.Language` about members."""
 
     __slots__ = ()
 
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:
-        """The lazy byte machine, built on first use and kept.
+        """Returns the lazy byte machine, built on first use and kept.
 
         Parameters
         ----------
         state_limit
-            Most states the machine may build; None takes the core's default.
+            Maximum number of states that the machine may build; None is the default of the core.
 
         Raises
         ------
@@ -38,59 +38,58 @@ class Members:
         raise NotImplementedError
 
     def matches(self, text: str | bytes) -> bool:
-        """Whether the whole of ``text`` is a member; a ``str`` is read as UTF-8."""
+        """Returns whether the whole of ``text`` is a member; a ``str`` is encoded as UTF-8."""
         data = text_bytes(text)
         return data is not None and self.automaton().matches(data)
 
     def is_viable(self, text: str | bytes) -> bool:
-        """Whether some member starts with ``text``."""
+        """Returns whether some member starts with ``text``."""
         data = text_bytes(text)
         return data is not None and self.automaton().is_viable(data)
 
     def shortest(self, prefix: str | bytes = b"") -> bytes | None:
-        """The shortest, then smallest, member that starts with ``prefix``, or None.
+        """Returns the shortest, then smallest, member that starts with ``prefix``, or None.
 
-        Of a schema whose items must be distinct, within an item, it may be only the shortest where
-        many are as short.
+        For a schema with ``uniqueItems``, inside an item, the result is shortest but not always
+        smallest.
         """
         data = text_bytes(prefix)
         return None if data is None else self.automaton().shortest(data)
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
-        """What of a description forbids a byte behind a beginning, or the end if it is empty.
+        """Returns the parts of a description that forbid a byte, or the end, after a prefix.
 
-        What a kind of language tells is its own: JSON pointers of keywords, where it is a schema.
-        Nothing, where it tells none.
+        Each kind of language has its own: a schema returns JSON pointers of keywords. Others return
+        nothing.
         """
         return ()
 
     def sample(
         self, n: int, *, seed: int | None = None, random_bytes: int = 200
     ) -> list[str | bytes]:
-        """``n`` members by random walks, without a model: data for tests, examples to look at.
+        """Returns ``n`` members drawn by random walks, without a model, as test data or examples.
 
-        The draws are varied and independent of each other, and **not uniform**: a walk chooses
-        among bytes that lead to different states, so that an end is not one character of a hundred,
-        and chooses often what texts often have; numbers seldom have exponents of three digits,
-        most of which are beyond a double. All that is drawn is a member, and every member of
-        fewer than ``random_bytes`` bytes can be drawn. :meth:`Automaton.sample` draws uniformly
-        from what can be written out.
+        The draws are varied, independent and **not uniform**. A walk chooses among the bytes that
+        lead to different states, so an end is not just one character out of a hundred. It prefers
+        common strings; numbers, for example, seldom have three-digit exponents, most of which
+        exceed a double. Everything drawn is a member, and every member of fewer than
+        ``random_bytes`` bytes can be drawn. :meth:`Automaton.sample` draws uniformly.
 
         Parameters
         ----------
         n
-            How many; a member may come more than once.
+            Number of draws; a member may occur more than once.
         seed
-            Equal seeds give equal members with one version of the library, and the first three of
-            ten are the same as three; None draws differently each time.
+            Equal seeds give equal members within one version of the library, and the first three of
+            ten draws equal three draws. None draws differently each time.
         random_bytes
-            From so many bytes on, a member is completed by the shortest way. At 0 all are the
-            shortest member.
+            Number of random bytes, after which a member is completed by the shortest path. With 0,
+            every draw is the shortest member.
 
         Returns
         -------
         list
-            Each a str, or bytes where it is not UTF-8.
+            Each a str, or bytes if it is not UTF-8.
 
         Raises
         ------
@@ -98,7 +97,7 @@ class Members:
             If the language is empty, or a :class:`~formalm.Parser`, which does not know what leads
             to a member.
         LimitError
-            If a machine or a completion needs more than its limits.
+            If a machine or a completion exceeds its limits.
 
         Examples
         --------

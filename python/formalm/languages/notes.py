@@ -1,4 +1,4 @@
-"""What is said of the text of a grammar beside that it is one."""
+"""Notes on grammars: warnings about constructs that allow less than they seem to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Note"]
 
 
 class Note(NamedTuple):
-    """Something in a grammar that means less than one may think.
+    """A construct of a grammar that allows less than it seems to.
 
     Attributes
     ----------

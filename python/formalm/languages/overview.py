@@ -1,4 +1,4 @@
-"""What to know of a language before a model is kept to it: how members begin, and some of them."""
+"""Overview of a language: the bytes its members begin with, and a shortest member for each."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Overview", "overview"]
 
 
 class Overview(NamedTuple):
-    """How the members of a language begin.
+    """The first bytes of the members of a language, with examples.
 
     Attributes
     ----------
     empty
-        Whether the empty text is a member.
+        Whether the empty string is a member.
     first_bytes
-        The bytes that members begin with, ascending.
+        The first bytes of members, ascending.
     examples
-        For each of these bytes a shortest member that begins so, in this order; bytes if it is not
-        UTF-8. None where finding one takes more than is allowed.
+        A shortest member for each first byte, in the same order; bytes if it is not UTF-8, and None
+        if finding one exceeds the limits.
     """
 
     empty: bool
@@ -33,14 +33,14 @@ class Overview(NamedTuple):
 
 
 def overview(language: Language) -> Overview:
-    """How the members of a language begin, with a shortest one for each beginning.
+    """Returns how the members of a language begin, with a shortest member for each first byte.
 
     Raises
     ------
     LanguageError
-        If the language has no member.
+        If the language has no members.
     LimitError
-        If it is not found out within the limits of its machine.
+        If the limits of its machine do not suffice.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Languages that a Python class reads, text by text."""
+"""Languages defined by a Python class that reads input incrementally."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ P = TypeVar("P", bound="Parser")
 
 
 class ParseFailure(Exception):  # noqa: N818 - an answer, not an error of the library's
-    """What ``append`` of a :class:`Parser` raises to refuse a text. It never leaves the library."""
+    """Raised by :meth:`Parser.append` to reject its input. It never leaves the library."""
 
 
 class Parser(Language):
-    """A language read by a class of your own: subclass it.
+    """A language defined by a class of your own, by subclassing.
 
-    A parser is an object that reads a text piece by piece and refuses what cannot go on to a
-    member. As a language it goes wherever languages go. A subclass has ``append``, ``copy`` and
-    ``is_accepting``; the other methods make it faster or read bytes.
+    A parser reads its input piece by piece and rejects what no member continues. As a language, it
+    works wherever languages do. A subclass defines ``append``, ``copy`` and ``is_accepting``; the
+    other methods make it faster or let it read bytes.
 
-    What it has to keep to:
+    Rules:
 
-    - whether a text is refused depends on the text alone, not on how it is cut into pieces: tokens
-      that begin alike share what was appended for them;
-    - a copy shares nothing that ``append`` changes;
-    - where it defines ``__eq__``, it defines ``__hash__`` too, and equal parsers go on in the same
-      ways. Equal states are then one, which is much faster where states come back.
+    - Whether an input is rejected depends on the input alone, not on how it is divided. Tokens with
+      a common prefix share the work for it.
+    - A copy shares nothing that ``append`` changes.
+    - A class with ``__eq__`` also defines ``__hash__``, and equal parsers behave equally from then
+      on. Equal states are merged, which is much faster where states recur.
 
-    *Viable* means that ``append`` did not refuse. What leads to a member only a parser could tell,
-    so a text may come to a dead end; ``constraint.report`` says so. What needs more is refused with
-    a :class:`~formalm.LanguageError`: combining with other languages, canonical tokens, shortest
-    members, ``finish=True``, comparing, writing out.
+    *Viable* means that ``append`` did not reject the input. Only the parser could know which inputs
+    lead to a member, so dead ends are possible; ``constraint.report`` says so. Operations that need
+    more knowledge raise a :class:`~formalm.LanguageError`: combination with other languages,
+    canonical tokens, shortest members, ``finish=True``, comparison, and ``to_automaton``.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Parser(Language):
     (True, False, False)
     """
 
-    # Parts of a Language that a value without arguments has; a subclass need not call __init__.
+    # Attributes of a Language without arguments, because a subclass need not call __init__.
     _arguments = ()
     _parts = ()
     _depth = 1
@@ -83,7 +83,7 @@ class Parser(Language):
                 setattr(cls, name, _guarded(method))
 
     def append(self, text: str) -> None:
-        """Read on, or raise :class:`ParseFailure`; the object is not used again then.
+        """Reads ``text``, or raises :class:`ParseFailure`, after which the object is discarded.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Parser(Language):
         raise NotImplementedError
 
     def append_bytes(self, data: bytes) -> None:
-        """Read bytes; a parser that has this method reads them only, and no text.
+        """Reads bytes. A parser with this method receives only bytes, and never text.
 
         Without it, a token that ends inside a character is never allowed.
 
@@ -106,32 +106,32 @@ class Parser(Language):
 
     @abstractmethod
     def copy(self: P) -> P:
-        """Another parser in the same state."""
+        """Returns an independent parser in the same state."""
 
     @property
     @abstractmethod
     def is_accepting(self) -> bool:
-        """Whether the text so far is a member."""
+        """True if the input so far is a member."""
 
     def next_strings(self) -> Iterable[str | bytes]:
-        """All texts of which one must follow; empty if there is no such list.
+        """Returns all strings of which one must follow; empty if there is no such list.
 
-        What is outside of them is refused without asking, and the whole of one is appended at its
-        end. If a text is the beginning of another, it stands for both. The list is a promise:
-        ``append`` refuses everything else, and no text that ends inside of one is a member.
+        Everything else is rejected without a call, and the whole string is appended at its end. A
+        string that is a prefix of another one stands for both. The list is a promise: ``append``
+        rejects everything else, and no input that ends inside one of the strings is a member.
         """
         return ()
 
     def allowed_groups(self) -> Iterable[TokenGroup]:
-        """Groups of tokens that ``append`` would not refuse here, so that it need not be asked.
+        """Returns groups of tokens that ``append`` would accept in this state, so it is not called.
 
-        A group is a function of a token's text that returns True or False, or a language. What
-        belongs to it is found once for a constraint, so make functions once and not in each call.
+        A group is a function from a token's text to a bool, or a language. It is evaluated once per
+        constraint, so define functions once and not in each call.
         """
         return ()
 
     def forbidden_groups(self) -> Iterable[TokenGroup]:
-        """Groups of tokens that are not allowed here; a token of both kinds of group is not."""
+        """Returns groups of tokens that are forbidden in this state; they take precedence."""
         return ()
 
     def _described(self) -> _core.Parser:
@@ -154,13 +154,13 @@ class Parser(Language):
         )
 
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:
-        """The machine, built on first use. From then on this object is not to be appended to.
+        """Returns the machine, built on first use. After that, this object must not be appended to.
 
         Parameters
         ----------
         state_limit
-            Most states to keep: texts that a walk came to, up to equality. None takes the core's
-            default.
+            Maximum number of states: distinct inputs reached, up to equality of the parsers. None
+            is the default of the core.
         """
         if state_limit is not None and (type(state_limit) is not int or state_limit < 1):
             raise ArgumentError(f"state_limit must be a positive integer, got {state_limit!r}")
@@ -172,26 +172,26 @@ class Parser(Language):
         return machine
 
     def machine(self, *, state_limit: int | None = None) -> _core.Automaton:
-        """The same as :meth:`automaton`: whether there is a member is not known."""
+        """Returns the same as :meth:`automaton`: whether there is a member is unknown."""
         return self.automaton(state_limit=state_limit)
 
     def matches(self, text: str | bytes) -> bool:
-        """Whether the whole of ``text`` is a member; a ``str`` is read as UTF-8."""
+        """Returns whether the whole of ``text`` is a member; a ``str`` is encoded as UTF-8."""
         data = text_bytes(text)
         return data is not None and self._once().matches(data)
 
     def is_viable(self, text: str | bytes) -> bool:
-        """Whether ``text`` is not refused, and does not end inside a character."""
+        """Returns whether ``text`` is not rejected and does not end inside a character."""
         data = text_bytes(text)
         return data is not None and self._once().is_viable(data)
 
     def _once(self) -> _core.Automaton:
-        """A machine for one question: a machine keeps what it reads, for as long as it lives."""
+        """Returns a machine for a single query, because a machine keeps all it reads."""
         return _core.Automaton(self._described())
 
     @property
     def is_regular(self) -> bool:
-        """False: a parser is asked, text by text."""
+        """False: a parser is called with each input."""
         return False
 
     def _build(self) -> NoReturn:
@@ -201,7 +201,7 @@ class Parser(Language):
             hint="let the parser itself check the other language",
         )
 
-    # A parser is an object with a state, not a value made of arguments.
+    # A parser is an object with state, not a value defined by arguments.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
     __reduce__ = object.__reduce__  # type: ignore[assignment]
@@ -212,7 +212,7 @@ class Parser(Language):
 
 Machines = dict[int | None, _core.Automaton]
 
-# Beside the objects, so that copies and pickles of them have nothing of it.
+# Stored outside the objects, so that their copies and pickles do not contain it.
 _USED: dict[int, tuple[weakref.ref[Parser], Machines]] = {}
 
 
@@ -225,7 +225,7 @@ def _machines_of(parser: Parser) -> Machines:
 
 
 def _guarded(method: Callable[[Parser, Any], None]) -> Callable[[Parser, Any], None]:
-    """A method that refuses to change a parser which is in use as a language."""
+    """Returns a method that refuses to change a parser in use as a language."""
 
     @wraps(method)
     def guarded(self: Parser, text: Any, /) -> None:
@@ -241,5 +241,5 @@ def _guarded(method: Callable[[Parser, Any], None]) -> Callable[[Parser, Any], N
 
 
 def _is_base(method: Any) -> bool:
-    """Whether a method is the one that a subclass has not written."""
+    """Returns whether a method is the one of the base class."""
     return getattr(method, "__wrapped__", method) in (Parser.append, Parser.append_bytes)

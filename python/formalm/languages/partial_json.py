@@ -1,4 +1,4 @@
-"""The parts of a JSON text that are complete while it is still being written."""
+"""Incremental JSON reader: the finished parts of a JSON text that is still being written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DELIMITERS = frozenset(" \t\r\n,]}")
 
 
 class PartialJson:
-    """Reads the beginning of a JSON text piece by piece; each character is read once.
+    """Reads a prefix of a JSON text piece by piece; each character is read once.
 
-    A part is complete when nothing that follows can change it: strings at their closing quote,
-    numbers at the sign behind them. Objects and arrays are there from their beginning on, with the
-    members and items that are complete. A text that is no beginning of JSON is not noticed.
+    A part is finished if nothing that follows can change it: a string at its closing quote, a
+    number at the character after it. Objects and arrays appear from their opening bracket on, with
+    their finished properties and items. Input that is not a prefix of JSON goes unnoticed.
 
     Examples
     --------
@@ -36,17 +36,17 @@ class PartialJson:
         self._root: object = None
         self._open: list[list[object] | dict[str, object]] = []
         self._names: list[str | None] = []
-        # What is being read: a string with its opening quote, or a number or word.
+        # The value being read: a string with its opening quote, or a number or word.
         self._begun = ""
         self._escaped = False
 
     def feed(self, piece: str) -> None:
-        """Read the next characters.
+        """Reads the next characters.
 
         Raises
         ------
         LimitError
-            For integers of more digits than Python reads.
+            For integers with more digits than Python converts.
         """
         at = 0
         while at < len(piece):
@@ -55,11 +55,11 @@ class PartialJson:
 
     @property
     def value(self) -> object:
-        """A copy of what is complete so far; None if that is nothing."""
+        """Returns a copy of the finished part; None if there is none."""
         return _copied(self._root)
 
     def _string(self, piece: str, start: int) -> int:
-        """Read on in a string; where it ends, or the end of the piece."""
+        """Reads on inside a string; returns its end, or the end of the piece."""
         for at in range(start, len(piece)):
             if self._escaped:
                 self._escaped = False
@@ -99,7 +99,7 @@ class PartialJson:
         return at + 1
 
     def _complete(self, value: object) -> None:
-        """Put a value where it belongs."""
+        """Stores a finished value in its container."""
         if not self._open:
             self._root = value
             return
@@ -120,12 +120,12 @@ def _number(text: str) -> object:
 
 
 def whole_json(text: str | bytes) -> object:
-    """The value of a text that is JSON.
+    """Returns the value of a JSON text.
 
     Raises
     ------
     LimitError
-        For an integer of more digits, or values nested deeper, than Python reads.
+        For an integer with more digits, or values nested deeper, than Python reads.
     """
     try:
         return json.loads(text)
@@ -140,7 +140,7 @@ def whole_json(text: str | bytes) -> object:
 
 
 def _copied(value: object) -> object:
-    """A copy of lists and dictionaries, without recursion: texts may be nested deeply."""
+    """Copies lists and dictionaries without recursion, because texts may be nested deeply."""
     top: list[object] = [value]
     pending: list[tuple[list[object] | dict[str, object], int | str]] = [(top, 0)]
     while pending:

@@ -1,4 +1,4 @@
-"""Objects of Pydantic: the names and the paths under which the values of fields are found."""
+"""Schemas of Pydantic objects: the names and alias paths under which fields are validated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = list[str | int]
 
 
 def lookups(field: Any, name: str, *, by_alias: bool, by_name: bool) -> list[Path]:
-    """Where the value of a field is looked for, first things first."""
+    """Returns the places where the value of a field is looked up, in order of precedence."""
     alias = field.get("validation_alias")
     found: list[Path] = []
     if alias is not None and by_alias:
@@ -34,7 +34,7 @@ def lookups(field: Any, name: str, *, by_alias: bool, by_name: bool) -> list[Pat
 
 
 class Branch:
-    """A part of an object, or of a list, in which values are found."""
+    """A part of an object or a list that contains values of fields."""
 
     def __init__(self) -> None:
         self.leaves: list[Schema] = []
@@ -42,7 +42,7 @@ class Branch:
         self.is_required = False
 
     def at(self, path: Path, *, is_required: bool) -> Branch:
-        """The place of a path, which is there if a value has to be."""
+        """Returns the branch at a path, required if a value is."""
         branch = self
         for key in path:
             branch = branch.parts.setdefault(key, Branch())
@@ -50,7 +50,7 @@ class Branch:
         return branch
 
     def schema(self, *, is_closed: bool) -> Schema:
-        """What stands here."""
+        """Returns the schema of this branch."""
         found = list(self.leaves)
         if self.parts:
             names = {key: one for key, one in self.parts.items() if isinstance(key, str)}
@@ -77,9 +77,9 @@ def _object(names: dict[str, Branch], is_closed: bool) -> Schema:
 
 
 def _list(places: dict[int, Branch], is_closed: bool) -> Schema:
-    """A list that has values at some places, counted from its beginning or from its end."""
+    """Returns the schema of a list with values at some indexes, counted from either end."""
     if min(places) < 0:
-        # Counted from the end, the list has just as many items as are asked for.
+        # With indexes from the end, the list has exactly the items that are looked up.
         length = max(-min(places), max(places) + 1)
         placed = {key % length: one for key, one in places.items()}
         if len(placed) < len(places):
@@ -101,10 +101,9 @@ def _list(places: dict[int, Branch], is_closed: bool) -> Schema:
 def object_of(
     fields: Sequence[tuple[list[Path], bool, Callable[[], Schema | None]]], *, is_closed: bool
 ) -> Schema:
-    """The object of fields: their paths, whether they are required, and what makes their schemas.
+    """Returns the schema of an object from its fields: paths, required or not, and their schemas.
 
-    A field that is found under several names has one of them. Where it has names, its other paths
-    are left out.
+    A field with several names has one of them. If it has names, its other paths are left out.
     """
     root = Branch()
     root.is_required = True
@@ -134,7 +133,7 @@ def object_of(
     if any(isinstance(key, int) for key in root.parts):
         raise ArgumentError("an alias that begins with a number is no place of an object")
     made = _object({str(key): one for key, one in root.parts.items()}, is_closed=False)
-    # What is within it has no other parts than those that are asked for.
+    # It contains only the parts that are looked up.
     made["properties"] = {
         str(name): one.schema(is_closed=is_closed) for name, one in root.parts.items()
     }

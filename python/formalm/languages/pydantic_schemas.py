@@ -1,6 +1,6 @@
-"""Schemas of Python types. It subclasses a class of Pydantic, so it imports that at its top.
+"""JSON Schemas of Python types, made stricter than Pydantic's own where its validation is.
 
-Where Pydantic's own schema has texts that its validation refuses, the schema here says more.
+This module subclasses a class of Pydantic, so it imports Pydantic at the top.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["described"]
 
 Schema = dict[str, Any]
 
-#: Formats that say nothing of a text, or nothing that a pattern beside them does not say.
+#: Formats without effect, or whose effect a pattern in the same schema expresses.
 SILENT_FORMATS = {"binary", "path", "password", *(f"uuid{version}" for version in range(1, 9))}
 
 #: Base64 by the class that decodes it.
@@ -42,7 +42,7 @@ BASE64 = {
     Base64UrlEncoder: texts.BASE64URL,
 }
 
-#: Texts of types whose schema has a format that JSON Schema does not know.
+#: Patterns for types whose schema has a format that JSON Schema does not define.
 _ANY = [texts.network(4), texts.network(6)]
 FORMATS = {
     "ipv4": f"^(?:{texts.address(4)})$",
@@ -57,7 +57,7 @@ FORMATS = {
     "fraction": numbers.FRACTION,
 }
 
-#: Formats whose texts are told by code.
+#: Formats that Pydantic validates by code.
 CODE = {
     "ipv6network": "bits behind the prefix of a network are zero, which is not in the schema",
     "ipvanynetwork": "bits behind the prefix of a network are zero, which is not in the schema",
@@ -69,10 +69,10 @@ CODE = {
     "json-string": "which texts are JSON is not in the schema",
 }
 
-#: Functions of a configuration or of another person's code are named; these are in the schema.
+#: Validators of Pydantic that the schema expresses; all other functions are noted by name.
 KNOWN_CODE = ("pydantic._internal", "pydantic.networks", "pydantic_core")
 
-#: What describes a schema, and asserts nothing.
+#: Keywords that are annotations.
 DESCRIBING = {
     "title",
     "description",
@@ -88,12 +88,12 @@ DESCRIBING = {
     "contentMediaType",
 }
 
-#: Counts of a text up to which combinations of flags are listed.
+#: Maximum number of flags of which all combinations are listed.
 FLAGS = 8
 
 
 def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
-    """What validates values of a type, its schema, and where that is not exact.
+    """Returns the validator of a type, its schema, and notes where the schema is inexact.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
                 f"{type_!r:.80} needs a package: {first}", hint="install it with pip"
             ) from error
         except RecursionError:
-            # Showing the type would end the same way.
+            # Printing the type would fail in the same way.
             calls = sys.getrecursionlimit()
             hint = "types are nested too deeply: let a class refer to itself, or nest less"
             raise LimitError("calls", calls + 1, calls, hint) from None
@@ -137,7 +137,7 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
 
 
 def _arguments(function: Any) -> Any:
-    """The arguments of a function as a typed dictionary."""
+    """Returns the arguments of a function as a typed dictionary."""
     hints = typing.get_type_hints(function, include_extras=True)
     members: dict[str, Any] = {}
     name = function.__name__
@@ -154,8 +154,8 @@ def _arguments(function: Any) -> Any:
     return TypedDict(name, members)  # type: ignore[operator]
 
 
-#: Hosts that releases of Pydantic tell apart, and whether ours are like that: of a character of
-#: Unicode 15.1, of one of 16, and of no character beyond ASCII.
+#: Hosts on which releases of Pydantic differ, and whether ours accepts them: with a character of
+#: Unicode 15.1, with one of Unicode 16, and without characters beyond ASCII.
 HOSTS = {"xn--8g0n": True, "xn--d4f": False, "xn--ab-": False}
 
 
@@ -167,14 +167,14 @@ def _takes_host(host: str) -> bool:
 
 
 class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
-    """Schemas all of whose instances are values, as far as a schema can say it."""
+    """Generates schemas whose instances are exactly the values, as far as possible."""
 
     def remark(self, message: str, effect: Effect = "more") -> None:
-        """Keep where the schema is not exact, and in which direction."""
+        """Records that the schema is inexact, and in which direction."""
         raise NotImplementedError
 
     def generate_inner(self, schema: Any) -> Schema:
-        """The schema of a part, with what is told of what was written by hand."""
+        """Generates the schema of a part, with notes on hand-written code."""
         self._remark_code_of(schema)
         if schema.get("type") == "function-plain":
             self._remark_code(schema, "fewer")
@@ -186,7 +186,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def _told(self, found: Schema) -> Schema:
-        """A schema whose format is a pattern, or is told by code."""
+        """Returns a schema whose format becomes a pattern or a note."""
         name = found.get("format")
         if name in CODE:
             self.remark(CODE[name])
@@ -198,7 +198,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def _remark_code_of(self, schema: Any) -> None:
-        """Tell of schemas, and of ways to write values, that are written by hand."""
+        """Records hand-written schemas and serializers."""
         metadata = schema.get("metadata") or {}
         written = [metadata.get("pydantic_js_updates"), metadata.get("pydantic_js_extra")]
         for one in written:
@@ -215,28 +215,28 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             self.remark("computed fields are written, and not read", "fewer")
 
     def emit_warning(self, kind: Any, detail: str) -> None:
-        """Refuse what would be left out: an option of a union without JSON."""
+        """Refuses what Pydantic would drop: an option of a union without JSON."""
         if kind == "skipped-choice":
             raise PydanticInvalidForJsonSchema(detail)
 
     def model_schema(self, schema: Any) -> Schema:
-        """Objects without other members."""
+        """Objects without additional properties."""
         if schema.get("custom_init") or schema.get("post_init") == "model_post_init":
             self.remark(f"{schema['cls'].__name__} has code that runs when it is made")
         return closed(super().model_schema(schema))
 
     def dataclass_schema(self, schema: Any) -> Schema:
-        """The same for data classes."""
+        """Data classes, without additional properties."""
         if schema.get("post_init"):
             self.remark(f"{schema['cls'].__name__} has code that runs when it is made")
         return closed(super().dataclass_schema(schema))
 
     def typed_dict_schema(self, schema: Any) -> Schema:
-        """The same for typed dictionaries."""
+        """Typed dictionaries, without additional properties."""
         return closed(super().typed_dict_schema(schema))
 
     def date_schema(self, schema: Any) -> Schema:
-        """Days that Python has."""
+        """Dates in the range of Python."""
         self._remark_now(schema)
         self._remark_temporal()
         return times.date(schema)
@@ -246,7 +246,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return self._point(schema, has_date=False)
 
     def datetime_schema(self, schema: Any) -> Schema:
-        """Points in time, to the microsecond."""
+        """Dates with times, to the microsecond."""
         self._remark_now(schema)
         return self._point(schema, has_date=True)
 
@@ -263,7 +263,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             self.remark("dates and times are written as numbers, and are texts here", "fewer")
 
     def timedelta_schema(self, schema: Any) -> Schema:
-        """Durations that Python can hold."""
+        """Durations in the range of Python."""
         temporal = self._config.ser_json_temporal
         is_number = temporal in ("seconds", "milliseconds")
         if not is_number and self._config.ser_json_timedelta != "float":
@@ -280,7 +280,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return {"type": "string", "pattern": texts.UUID.replace("V", str(version))}
 
     def decimal_schema(self, schema: Any) -> Schema:
-        """Numbers, and texts, which keep all digits."""
+        """Numbers, and strings, which keep all digits."""
         found, remark = numbers.decimal(schema)
         if remark is not None:
             self.remark(remark, "fewer")
@@ -289,11 +289,11 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def fraction_schema(self, schema: Any) -> Schema:
-        """Fractions are numbers, or texts that keep them."""
+        """Fractions as numbers, or as strings that keep them exactly."""
         return {"anyOf": [{"type": "number", **numbers.FINITE}, _text(numbers.FRACTION)]}
 
     def float_schema(self, schema: Any) -> Schema:
-        """Numbers; what has to be finite stays within the range of doubles."""
+        """Numbers; finite ones stay within the range of doubles."""
         found: Schema = numbers.float_bounds(super().float_schema(schema))
         if "multipleOf" in found:
             self.remark("multiples are told in doubles, which round", "fewer")
@@ -309,7 +309,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def str_schema(self, schema: Any) -> Schema:
-        """Texts; those that would be stripped begin and end with something else."""
+        """Strings; if Pydantic strips them, they do not begin or end with whitespace."""
         config = self._config
         found: Schema = {"type": "string"}
         for name, keyword in (("min_length", "minLength"), ("max_length", "maxLength")):
@@ -333,12 +333,12 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def literal_schema(self, schema: Any) -> Schema:
-        """Values; refused where one has no JSON that would be read as it."""
+        """Literal values; refused if Pydantic would not read their JSON as the value."""
         _check_read_back(schema, schema["expected"])
         return typing.cast(Schema, super().literal_schema(schema))
 
     def enum_schema(self, schema: Any) -> Schema:
-        """The same for enumerations; of flags all combinations are values."""
+        """Enumeration values; for flags, all combinations."""
         values = [member.value for member in schema["members"]]
         _check_read_back(schema, values)
         found = typing.cast(Schema, super().enum_schema(schema))
@@ -356,7 +356,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def bytes_schema(self, schema: Any) -> Schema:
-        """Bytes are texts, whose bytes are counted, or an encoding of them."""
+        """Bytes as strings with a byte count, or in an encoding."""
         counts = [schema.get("min_length") or 0, schema.get("max_length")]
         mode = self._config.val_json_bytes or "utf8"
         written = self._config.ser_json_bytes or "utf8"
@@ -379,7 +379,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def complex_schema(self, schema: Any) -> Schema:
-        """Complex numbers are texts."""
+        """Complex numbers as strings."""
         return _text(texts.COMPLEX)
 
     def url_schema(self, schema: Any) -> Schema:
@@ -388,12 +388,12 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return texts.url(schema, is_multiple=False)
 
     def multi_host_url_schema(self, schema: Any) -> Schema:
-        """The same of those with several hosts."""
+        """URLs with several hosts as Pydantic writes them."""
         self._remark_version(schema)
         return texts.url(schema, is_multiple=True)
 
     def _remark_version(self, schema: Any) -> None:
-        """Encoded hosts follow tables of Unicode, which other releases of Pydantic have newer."""
+        """Notes if the installed Pydantic has other Unicode tables for encoded hosts."""
         allowed = schema.get("allowed_schemes")
         has_domains = allowed is None or any(one in (*texts.SPECIAL, "file") for one in allowed)
         if has_domains and any(_takes_host(host) != takes for host, takes in HOSTS.items()):
@@ -404,13 +404,13 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             self.remark(message, "fewer")
 
     def chain_schema(self, schema: Any) -> Schema:
-        """The first of several steps; what the others ask is not in the schema."""
+        """The first step of a chain; the requirements of the others are not in the schema."""
         if len(schema["steps"]) > 1:
             self.remark("what later steps of a chain ask for is not in the schema")
         return typing.cast(Schema, super().chain_schema(schema))
 
     def tagged_union_schema(self, schema: Any) -> Schema:
-        """Unions by a tag, which has to be there, whatever its default."""
+        """Tagged unions; the tag is required, whatever its default."""
         discriminator = schema["discriminator"]
         if callable(discriminator):
             name = getattr(discriminator, "__qualname__", None) or repr(discriminator)
@@ -426,17 +426,17 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                 tags.append({"required": [name]})
         if tags:
             found["allOf"] = [{"anyOf": tags}] if len(tags) > 1 else tags
-        # Choices exclude each other by their tags; that need not be found out again.
+        # Tags make the options exclusive, so oneOf need not check that again.
         found["anyOf"] = found.pop("oneOf")
         found.pop("discriminator", None)
         return found
 
     def set_schema(self, schema: Any) -> Schema:
-        """Distinct items that can be hashed."""
+        """Sets of distinct, hashable items."""
         return self._set_of(schema, super().set_schema(schema))
 
     def frozenset_schema(self, schema: Any) -> Schema:
-        """The same."""
+        """Frozen sets of distinct, hashable items."""
         return self._set_of(schema, super().frozenset_schema(schema))
 
     def _set_of(self, schema: Any, found: Schema) -> Schema:
@@ -453,7 +453,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found
 
     def _named_required_fields_schema(self, named_required_fields: Any) -> Schema:
-        """Objects with their fields where they are looked for."""
+        """Objects with their fields at the places where validation looks for them."""
         config = self._config
         by_alias = config.validate_by_alias is not False
         by_name = bool(config.validate_by_name or config.populate_by_name)
@@ -464,7 +464,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
                 if config.extra == "forbid":
                     self.remark(f"the field {name} is written, and not read", "fewer")
                     continue
-                # It is ignored under whatever name it is written.
+                # It is ignored, whatever its name.
                 written = dict.fromkeys((name, field.get("serialization_alias", name)))
                 paths = [[one] for one in written]
 
@@ -478,17 +478,17 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return object_of(fields, is_closed=True)
 
     def is_subclass_schema(self, schema: Any) -> Schema:
-        """Refused: the schema would have everything."""
+        """Refused: the schema would accept everything."""
         raise PydanticInvalidForJsonSchema("classes have no JSON")
 
     def json_schema(self, schema: Any) -> Schema:
-        """JSON within a text."""
+        """JSON inside a string."""
         inner = schema.get("schema")
         found = {} if inner is None else self.generate_inner(inner)
         return {"type": "string", texts.PARTS: [{"json": found}]}
 
     def dict_schema(self, schema: Any) -> Schema:
-        """Dictionaries: keys are texts, whatever they become."""
+        """Dictionaries; JSON keys are strings, whatever they become."""
         found: Schema = {"type": "object", "additionalProperties": True}
         if "values_schema" in schema:
             found["additionalProperties"] = self.generate_inner(schema["values_schema"])
@@ -503,7 +503,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     ordered_dict_schema = counter_schema = frozendict_schema = dict_schema
 
     def _keys(self, schema: Any) -> Schema:
-        """The schema of the names that become the keys of a dictionary; empty for any."""
+        """Returns the schema of the strings that become dictionary keys; empty for any."""
         if schema is None or schema["type"] == "any":
             return {}
         if schema["type"] == "int":
@@ -523,12 +523,12 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         raise ArgumentError(f"keys of type {schema['type']} are not supported")
 
     def function_before_schema(self, schema: Any) -> Schema:
-        """Code that runs before the check."""
+        """Validators that run before the check."""
         self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_before_schema(schema))
 
     def function_after_schema(self, schema: Any) -> Schema:
-        """Code that runs after the check; what decodes Base64 is a pattern."""
+        """Validators that run after the check; Base64 decoding becomes a pattern."""
         found = typing.cast(Schema, super().function_after_schema(schema))
         encoded = getattr(schema["function"]["function"], "__self__", None)
         pattern = BASE64.get(getattr(encoded, "encoder", None))
@@ -537,12 +537,12 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         return found if pattern is None else {**found, "pattern": pattern}
 
     def function_wrap_schema(self, schema: Any) -> Schema:
-        """Code around the check."""
+        """Validators around the check."""
         self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_wrap_schema(schema))
 
     def function_plain_schema(self, schema: Any) -> Schema:
-        """Code in place of a check."""
+        """Validators instead of a check."""
         self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_plain_schema(schema))
 
@@ -557,9 +557,9 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
             self.remark(f"the validator {name} is code, which the schema does not have", effect)
 
 
-#: Types of items that no set takes, or not all of them.
+#: Types of items of which none, or not all, are hashable.
 UNHASHABLE = {"list", "set", "dict", "model", "dataclass", "typed-dict", "definition-ref", "deque"}
-#: Types of items of which each text is a value of its own.
+#: Types of items whose JSON texts are in one-to-one correspondence with values.
 PLAIN_ITEMS = {"str", "int", "bool", "none", "literal", "enum", "date", "any"}
 
 
@@ -568,7 +568,7 @@ def _text(pattern: str) -> Schema:
 
 
 def _is_known(function: Any) -> bool:
-    """Whether code is Pydantic's own, and in the schema or told of elsewhere."""
+    """Returns whether a function is Pydantic's own and already handled by the schema or a note."""
     module = getattr(function, "__module__", None) or type(function).__module__
     name = getattr(function, "__qualname__", "") or ""
     if name.startswith(("import_string", "ImportString")):
@@ -588,7 +588,7 @@ def _is_hashable(schema: Any) -> bool:
 
 
 def _asserts(written: Any) -> bool:
-    """Whether what is written into a schema by hand asserts something."""
+    """Returns whether a hand-written addition to a schema asserts something."""
     return any(name not in DESCRIBING and not name.startswith("x-") for name in written)
 
 
@@ -601,7 +601,7 @@ def _takes(class_: Any, value: Any) -> bool:
 
 
 def _check_read_back(schema: Any, values: list[Any]) -> None:
-    """Refuse values that their own JSON is not read as, such as bytes."""
+    """Refuses values whose own JSON Pydantic does not read back, such as bytes."""
     validator = pydantic_core.SchemaValidator(schema)
     for value in values:
         try:
@@ -613,14 +613,14 @@ def _check_read_back(schema: Any, values: list[Any]) -> None:
 
 
 def closed(schema: Schema) -> Schema:
-    """An object without other members, unless it says what others it has."""
+    """Forbids additional properties, unless the object allows some."""
     if schema.get("type") == "object" and "properties" in schema:
         schema.setdefault("additionalProperties", False)
     return schema
 
 
 def _finished(schema: Any, definitions: Schema) -> Any:
-    """A schema without formats that say nothing, whose documents within texts are whole."""
+    """Removes formats without effect, and completes documents inside strings."""
     if isinstance(schema, list):
         return [_finished(one, definitions) for one in schema]
     if not isinstance(schema, dict):
@@ -635,7 +635,7 @@ def _finished(schema: Any, definitions: Schema) -> Any:
 
 
 def _document(part: Schema, definitions: Schema) -> Schema:
-    """A part of a text; the schema of a document has the definitions that it refers to."""
+    """Returns a part of a document, with the definitions it refers to if it is a whole one."""
     if "json" not in part:
         return part
     found = dict(part["json"])
@@ -661,7 +661,7 @@ def _document(part: Schema, definitions: Schema) -> Schema:
 
 
 def _mentions(schema: Any) -> bool:
-    """Whether a schema has a document within a text."""
+    """Returns whether a schema contains a document inside a string."""
     rest = [schema]
     while rest:
         one = rest.pop()

@@ -1,4 +1,4 @@
-"""Numbers of Python as JSON numbers and as texts, and which of them lie within bounds."""
+"""Schemas of Python numbers, as JSON numbers and as strings, with bounds, digits and places."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 Schema = dict[str, Any]
 
-#: The range of doubles, which is what Pydantic reads numbers as.
+#: The range of doubles, as which Pydantic reads numbers.
 FINITE = {
     "minimum": Decimal("-1.7976931348623157e308"),
     "maximum": Decimal("1.7976931348623157e308"),
@@ -38,7 +38,7 @@ _SCIENTIFIC = rf"[0-9](?:\.[0-9]+)?{_EXPONENT}"
 
 
 def finite(*parts: Schema) -> list[Schema]:
-    """What keeps numbers within doubles; bounds that others imply cost time, and are left out."""
+    """Restricts numbers to doubles; implied bounds are left out because they cost time."""
     lower = [
         part[name] for part in parts for name in ("minimum", "exclusiveMinimum") if name in part
     ]
@@ -55,9 +55,9 @@ def finite(*parts: Schema) -> list[Schema]:
 
 
 def float_bounds(found: Schema) -> Schema:
-    """Bounds of doubles as bounds of the numbers that are read as them.
+    """Returns bounds of doubles as bounds of the JSON numbers that are read as them.
 
-    A number a little above a bound is read as the bound. So what is to lie above begins with the
+    A number slightly above a bound is read as the bound, so an exclusive lower bound begins at the
     next double.
     """
     for exclusive, bound, towards in (
@@ -75,7 +75,7 @@ def float_bounds(found: Schema) -> Schema:
 
 
 def decimal(schema: Any) -> tuple[Schema, str | None]:
-    """The schema of decimals, and what it lacks."""
+    """Returns the schema of decimals, and a note on what it lacks."""
     asked = {name: schema[name] for name in BOUNDS if schema.get(name) is not None}
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
     step = schema.get("multiple_of")
@@ -94,7 +94,7 @@ def decimal(schema: Any) -> tuple[Schema, str | None]:
     if step is not None:
         step = Decimal(str(step))
         parts.append({"multipleOf": step})
-        # The remainder of larger ones has more digits than Python's decimals have by default.
+        # The remainder of larger ones has more digits than the default precision of decimals.
         most = step * Decimal(10) ** 15
         parts.append({"exclusiveMinimum": -most, "exclusiveMaximum": most})
         _, factor, exponent = step.normalize().as_tuple()
@@ -122,14 +122,14 @@ def decimal(schema: Any) -> tuple[Schema, str | None]:
 
 
 def _digits_of_number(whole: int, places: int) -> Schema:
-    """Numbers with at most so many digits before the point and behind it."""
+    """Returns numbers with a maximum number of digits before and after the decimal point."""
     most = Decimal(10) ** whole
     step = Decimal(1).scaleb(-places)
     return {"exclusiveMinimum": -most, "exclusiveMaximum": most, "multipleOf": step}
 
 
 def _bound_of_number(bound: Decimal, name: str) -> Schema:
-    """A bound of numbers that are read as doubles: up to the last double within it."""
+    """Returns a bound for numbers that are read as doubles: the last double within it."""
     above, may_equal = name in ("ge", "gt"), name in ("ge", "le")
     value = float(bound)
     if not math.isfinite(value) or (bound == bound.to_integral_value() and may_equal):
@@ -142,16 +142,16 @@ def _bound_of_number(bound: Decimal, name: str) -> Schema:
 
 
 def _counted(digits: int | None, places: int | None) -> str:
-    """Decimals of at most so many digits and places, as Pydantic counts them.
+    """Returns decimals with a maximum number of digits and places, as Pydantic counts them.
 
-    Zeros behind the last digit of a fraction do not count, nor does the one before the point.
+    Trailing zeros of a fraction do not count, and neither does a zero before the point.
     """
     nothing = r"0(?:\.0+)?(?:E[+-][0-9]+)?"
     has_zero = digits is None or digits > (places or 0)
     if digits is None:
         plain = rf"[0-9]+(?:\.[0-9]{{0,{places}}}0*)?"
     elif places is None:
-        # So many digits in all: of a fraction without a whole part its zeros count too.
+        # Total number of digits: in a fraction without an integer part, zeros count too.
         choices = [rf"0(?:\.[0-9]{{0,{digits}}}0*)?"]
         for whole in range(1, digits + 1):
             tail = rf"(?:\.[0-9]{{0,{digits - whole}}}0*)?"
@@ -161,13 +161,13 @@ def _counted(digits: int | None, places: int | None) -> str:
         whole = max(digits - places, 0)
         first = f"(?:0|[1-9][0-9]{{0,{whole - 1}}})" if whole else "0"
         plain = rf"{first}(?:\.[0-9]{{0,{min(places, digits)}}}0*)?"
-    # A zero before the point counts where there is nothing behind it.
+    # A zero before the point counts if no digits follow.
     zero = f"-?{nothing}$|" if has_zero else r"-?0(?:\.0+|E-[0-9]+)$|"
     return f"{zero}-?(?!{nothing}$)(?:{plain})$|{_counted_scientific(digits, places)}"
 
 
 def _counted_scientific(digits: int | None, places: int | None) -> str:
-    """The same of those with an exponent."""
+    """Returns the decimals with an exponent of which Pydantic counts a maximum number of digits."""
     choices = []
     room = None if digits is None else digits - (places or 0)
     if room is None:
@@ -188,7 +188,7 @@ def _counted_scientific(digits: int | None, places: int | None) -> str:
 
 
 def _within(bound: Decimal, name: str) -> str:
-    """Texts of decimals that lie within a bound."""
+    """Returns the strings of decimals within a bound."""
     above, may_equal = name in ("ge", "gt"), name in ("ge", "le")
     size = abs(bound)
     zero = r"0(?:\.0+)?(?:E[+-][0-9]+)?$"
@@ -208,13 +208,13 @@ def _within(bound: Decimal, name: str) -> str:
 
 
 def _magnitude(size: Decimal, *, above: bool, may_equal: bool) -> str:
-    """Texts without a sign of decimals above a positive bound, or below it."""
+    """Returns the unsigned strings of decimals above or below a positive bound."""
     accepts_equal = may_equal if above else not may_equal
     exponent = size.adjusted()
     digits = "".join(map(str, size.as_tuple().digits)).rstrip("0") or "0"
     whole, fraction = _split(digits, exponent)
     choices = []
-    # Plain: a longer whole part, a larger digit, or the same and more behind it.
+    # Plain notation: a longer integer part, a larger digit, or the same digits and more.
     if whole != "0":
         choices.append(rf"[1-9][0-9]{{{len(whole)},}}(?![0-9E])(?:\.[0-9]+)?$")
     else:
@@ -229,7 +229,7 @@ def _magnitude(size: Decimal, *, above: bool, may_equal: bool) -> str:
     equal = rf"\.{fraction}[0-9]*$" if fraction else r"(?:\.[0-9]+)?$"
     beyond = rf"\.{fraction}[0-9]*[1-9][0-9]*$"
     choices.append(f"{whole}{equal if accepts_equal else beyond}")
-    # With an exponent: a larger one, or the same and larger digits.
+    # With an exponent: a larger exponent, or the same exponent and larger digits.
     choices.append(rf"[1-9](?:\.[0-9]+)?E{_exponents_above(exponent)}$")
     same = "E[+-]0$" if exponent == 0 else f"E{'-' if exponent < 0 else '[+]'}{abs(exponent)}$"
     first, rest = digits[0], digits[1:]
@@ -246,7 +246,7 @@ def _magnitude(size: Decimal, *, above: bool, may_equal: bool) -> str:
 
 
 def _split(digits: str, exponent: int) -> tuple[str, str]:
-    """The whole part and the fraction of a number of these digits, written plainly."""
+    """Returns the integer and fraction parts of a number with these digits, in plain notation."""
     if exponent < 0:
         return "0", "0" * (-exponent - 1) + digits
     digits = digits.ljust(exponent + 1, "0")
@@ -254,7 +254,7 @@ def _split(digits: str, exponent: int) -> tuple[str, str]:
 
 
 def _exponents_above(exponent: int) -> str:
-    """Exponents that are larger, with their signs."""
+    """Returns the larger exponents, with their signs."""
     if exponent >= 0:
         return f"[+]{larger_whole(exponent)}"
     below = f"(?!{_at_least(-exponent)}$)" + "[0-9]+"
@@ -266,7 +266,7 @@ def _at_least(value: int) -> str:
 
 
 def larger_whole(value: int) -> str:
-    """Whole numbers that are larger, as they are written."""
+    """Returns the larger whole numbers, as written."""
     text = str(value)
     found = [f"[1-9][0-9]{{{len(text)},}}"]
     for at, one in enumerate(text):
@@ -277,7 +277,7 @@ def larger_whole(value: int) -> str:
 
 
 def whole_text(schema: Any) -> Schema:
-    """The texts of whole numbers within bounds, as keys are."""
+    """Returns the strings of whole numbers within bounds, as used for keys."""
     found: Schema = {"type": "string", "pattern": WHOLE}
     patterns = []
     for name in BOUNDS:

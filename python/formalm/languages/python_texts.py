@@ -1,4 +1,4 @@
-"""Texts of Python types that have a shape of their own: URLs, addresses of networks, and others."""
+"""Schemas of Python types written as strings: URLs, IP addresses, networks, patterns."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ __all__ = [
 
 Schema = dict[str, Any]
 
-#: The keyword for what a text consists of, part by part.
+#: The keyword for the parts of which a string consists.
 PARTS = "x-formalm-text"
 
-#: The keyword for a pattern of another dialect than JSON Schema's.
+#: The keyword for a pattern in a dialect other than JSON Schema's.
 PATTERN = "x-formalm-pattern"
 
 UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-V[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
 ASCII = r"^[\x00-\x7f]*$"
 BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 BASE64URL = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"
-#: The same where bits that stand for nothing have to be zero.
+#: The same with the unused bits required to be zero.
 BASE64_ZERO = (
     "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]==|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]=)?$"
 )
 HEX = "^(?:[0-9a-fA-F]{2})*$"
-#: A text that has nothing to strip, by Unicode's white space.
+#: A string without Unicode whitespace at its ends.
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 STRIPPED = rf"^(?:[^{_SPACE}](?:[\s\S]*[^{_SPACE}])?)?$"
 
@@ -47,8 +47,8 @@ _REAL = r"(?:[0-9]{1,40}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,3})?|inf|nan)"
 #: Complex numbers, as ``complex`` reads them.
 COMPLEX = rf"^(?:-?{_REAL}|(?:-?{_REAL}[+-])?{_REAL}j|-{_REAL}j)$"
 
-# Characters of the parts of URLs that are written as they are. Those of hosts are what the URL
-# standard does not forbid; parts behind the host take whatever is encoded, and more.
+# Characters that URLs contain unencoded. Hosts contain all that the URL standard does not
+# forbid; the parts after the host contain everything encoded, and more.
 _USER = r"[!$%&'()*+,\-.0-9A-Z_a-z~]"
 _PATH = r"[!$-;=@-_a-z|~]"
 _QUERY = r"[!$-;=?-~]"
@@ -79,7 +79,7 @@ _PREFIX6 = "(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
 
 
 def _named_host(ends: str) -> str:
-    """Names of ASCII, as the URL standard takes them; encoded labels may be any."""
+    """ASCII host names as in the URL standard; encoded labels may be any."""
     letter = r"[!\"$&'()*+\-;=_`{}~a-z0-9" + ("]" if "," in ends else ",]")
     number = rf"(?:[0-9]+|0x[0-9a-f]*)\.?(?:[{ends}]|$)"
     label = f"(?!{number}){letter}*"
@@ -87,7 +87,7 @@ def _named_host(ends: str) -> str:
 
 
 def url(schema: Any, *, is_multiple: bool) -> Schema:
-    """The schema of URLs as Pydantic writes them: hosts in lower case, other characters encoded."""
+    """Returns the schema of URLs as Pydantic writes them, such as with lowercase hosts."""
     allowed = schema.get("allowed_schemes")
     needs_host = bool(schema.get("host_required")) or is_multiple
     fills_host = schema.get("default_host") is not None
@@ -116,7 +116,7 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
         places = f"{one}(?:,{one})*" if is_multiple else one
         choices.append(f"{start}://{places}{_REST}")
         if fills_host and not is_multiple:
-            # Whatever a host can be filled into; the name itself does not matter.
+            # Tests whether a host can be filled in; the name itself does not matter.
             choices.append(f"{start}://{_REST}")
         elif not needs_host and not fills_host and not has_options:
             rest = rf"//{_REST}|/(?!/){_PATH}*(?:\?{_QUERY}*)?(?:#{_FRAGMENT}*)?"
@@ -128,7 +128,7 @@ def url(schema: Any, *, is_multiple: bool) -> Schema:
     if schema.get("max_length") is not None:
         found["maxLength"] = schema["max_length"]
     pattern = "|".join(choices)
-    # What encoded labels of hosts stand for is more than a pattern says.
+    # A pattern cannot express which encoded labels are valid.
     if has_domains:
         return {**found, PARTS: [{"url": [pattern, is_multiple]}]}
     return {**found, "pattern": f"^(?:{pattern})$"}
@@ -142,7 +142,7 @@ def _alternatives(schemes: list[Any]) -> str:
 
 
 def _special(start: str, *, is_multiple: bool) -> str:
-    """URLs of the internet."""
+    """Returns URLs with the special schemes of the URL standard, such as ``http``."""
     user = _user(is_multiple=is_multiple)
     ends = ":/?#," if is_multiple else ":/?#"
     host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host(ends)})"
@@ -152,7 +152,7 @@ def _special(start: str, *, is_multiple: bool) -> str:
 
 
 def _user(*, is_multiple: bool) -> str:
-    """The name and the password of a user; a comma in them would separate hosts."""
+    """Returns user name and password; a comma in them would separate hosts."""
     one = _USER.replace(",", "") if is_multiple else _USER
     return f"(?:{one}*(?::{one}*)?@)?"
 
@@ -164,7 +164,7 @@ def _files(*, may_lack: bool) -> str:
 
 
 def network(version: int) -> str:
-    """Networks: addresses with a prefix; of version 4 the bits behind it are zero."""
+    """Returns networks, addresses with a prefix; the host bits of version 4 are zero."""
     if version == 6:
         return f"{_IPV6}(?:%[^%/]+)?(?:/{_PREFIX6})?"
     choices = [_IPV4]
@@ -179,20 +179,20 @@ def network(version: int) -> str:
 
 
 def address(version: int) -> str:
-    """Addresses, with a zone where they have one."""
+    """Returns IP addresses, with a zone where they can have one."""
     return _IPV4 if version == 4 else f"{_IPV6}(?:%[^%/]+)?"
 
 
 def interface(version: int) -> str:
-    """Addresses with a prefix."""
+    """Returns IP addresses with a prefix."""
     prefix = "(?:[0-9]|[12][0-9]|3[0-2])" if version == 4 else _PREFIX6
     return f"{address(version)}(?:/{prefix})?"
 
 
 def searched(pattern: Any, engine: str) -> Schema:
-    """The texts in which a pattern is found, by the engine that reads it.
+    """Returns the strings in which a pattern is found, by its engine.
 
-    A compiled pattern is Python's own, whatever the engine.
+    A compiled pattern uses Python's engine, whatever the configuration.
     """
     if isinstance(pattern, re.Pattern):
         flags = "".join(letter for letter, flag in FLAGS.items() if pattern.flags & flag)
@@ -209,7 +209,7 @@ def searched(pattern: Any, engine: str) -> Schema:
 #: Flags of Python's patterns by their letters.
 FLAGS = {"i": re.I, "m": re.M, "s": re.S, "x": re.X, "a": re.A}
 
-#: What means the same in every dialect: characters, classes of ASCII, groups, repetitions.
+#: Syntax with the same meaning in every dialect: ASCII characters, classes, groups, repetition.
 _PLAIN = re.compile(
     r"""\^?(?:
         [A-Za-z0-9_<>=!@"'%,;:/~`&-] | [ ]
@@ -219,5 +219,5 @@ _PLAIN = re.compile(
     )*\Z""",
     re.VERBOSE,
 )
-#: Signs of repetition behind one another, which not all dialects take.
+#: Consecutive quantifiers, which not all dialects accept.
 _DOUBLED = re.compile(r"(?<!\\)[*+?}](?:[*+{]|\?[*+?{])")

@@ -1,6 +1,6 @@
-"""What texts become Python's dates, times and durations, and which of them lie within bounds.
+"""Schemas of dates, times and durations as strings, with bounds.
 
-A bound is a pattern: texts of one shape compare as their digits do, from the left.
+A bound is a pattern, because strings of one shape compare digit by digit from the left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DAY = (
     r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
     r"|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
 )
-#: The year 0 is in the format, and not in Python.
+#: The format has the year 0, and Python does not.
 DATE = "(?!0000)" + _DAY
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 ZONE = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
@@ -29,7 +29,7 @@ ZONE = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 #: Names of bounds: whether a value lies above, and whether it may be the bound.
 BOUNDS = {"ge": (True, True), "gt": (True, False), "le": (False, True), "lt": (False, False)}
 
-#: What Python can hold: days, and the years of 365 days that Pydantic counts in them.
+#: The range of Python: days, and the years of 365 days that Pydantic counts in them.
 _YEARS, _DAYS = 2739726, 9
 _TIME = r"(?:[0-9]{1,5}H)?(?:[0-9]{1,5}M)?(?:[0-9]{1,5}(?:\.[0-9]{1,6})?S)?"
 _SPELLED = (
@@ -48,16 +48,15 @@ _WRITTEN = (
 
 
 def date(schema: Any) -> Schema:
-    """The schema of dates within bounds."""
+    """Returns the schema of dates within bounds."""
     found: Schema = {"type": "string", "format": "date", "pattern": "^(?!0000)"}
     return _bounded(found, [_compared(schema[name].isoformat(), name) for name in _given(schema)])
 
 
 def point(schema: Any, *, has_date: bool) -> Schema:
-    """The schema of times, or of dates and times, within bounds.
+    """Returns the schema of times, or of dates with times, within bounds.
 
-    Where a bound and a text both have an offset, they are compared in UTC, and as they are written
-    otherwise.
+    If both the bound and the string have an offset, they are compared in UTC; otherwise as written.
     """
     separator = "[Tt ]"
     day = DATE + separator if has_date else ""
@@ -83,14 +82,14 @@ def point(schema: Any, *, has_date: bool) -> Schema:
     choices: list[Schema] = []
     if zone.endswith("?"):
         choices.append({"pattern": f"^{day}{CLOCK}$", "allOf": written})
-    # That bounds contradict each other is found out here: a search takes long.
+    # Detect contradictory bounds here, because a search would take long.
     if _least(moments) <= _most(moments):
         choices.append({"allOf": compared})
     return {**found, "anyOf": choices} if choices else {"not": {}}
 
 
 def _least(moments: dict[str, list[Any]]) -> float:
-    """The first microsecond within bounds."""
+    """Returns the first microsecond within bounds."""
     found = [
         _microseconds(moments[name]) + (name == "gt") for name in ("ge", "gt") if name in moments
     ]
@@ -98,7 +97,7 @@ def _least(moments: dict[str, list[Any]]) -> float:
 
 
 def _most(moments: dict[str, list[Any]]) -> float:
-    """The last one."""
+    """Returns the last microsecond within bounds."""
     found = [
         _microseconds(moments[name]) - (name == "lt") for name in ("le", "lt") if name in moments
     ]
@@ -110,7 +109,7 @@ def _microseconds(moment: list[Any]) -> int:
 
 
 def _moment(bound: Any, name: str) -> list[Any]:
-    """A bound in UTC, as minutes since 1970 or midnight, and the microseconds beyond."""
+    """Returns a bound in UTC, as minutes since 1970 or midnight, and the microseconds beyond."""
     has_date = isinstance(bound, datetime.datetime)
     start = datetime.datetime(1970, 1, 1)
     naive = bound.replace(tzinfo=None)
@@ -123,7 +122,7 @@ def _moment(bound: Any, name: str) -> list[Any]:
 
 
 def _offset(seconds_east: int) -> str:
-    """The spellings of one offset."""
+    """Returns the spellings of an offset."""
     sign, minutes = ("-" if seconds_east < 0 else "+"), abs(seconds_east) // 60
     if not minutes:
         return r"(?:[Zz]|[+-]00:00)"
@@ -141,12 +140,12 @@ def _bounded(found: Schema, patterns: list[str]) -> Schema:
 
 
 def _written(bound: str, name: str) -> str:
-    """Texts of points in time that lie within a bound, as they are written."""
+    """Returns the strings of points in time within a bound, compared as written."""
     whole, _, fraction = bound.partition(".")
     whole = whole.replace("T", " ")
     above, may_equal = BOUNDS[name]
     fraction = fraction.rstrip("0")
-    # Above, or the same with a larger fraction; what lies below is what does not.
+    # Above: larger, or equal with a larger fraction. Below is the complement.
     larger = "|".join(_larger(whole))
     same = "".join("[Tt ]" if one == " " else one for one in whole)
     digits = [
@@ -161,7 +160,7 @@ def _written(bound: str, name: str) -> str:
 
 
 def _compared(bound: str, name: str) -> str:
-    """Texts of one length that lie within a bound."""
+    """Returns the strings of one length within a bound."""
     above, may_equal = BOUNDS[name]
     accepts_equal = may_equal if above else not may_equal
     found = [*_larger(bound), *([bound] if accepts_equal else [])]
@@ -170,7 +169,7 @@ def _compared(bound: str, name: str) -> str:
 
 
 def _larger(bound: str) -> list[str]:
-    """Beginnings of texts of the same shape that are larger, digit by digit."""
+    """Returns prefixes of larger strings of the same shape, digit by digit."""
     found = []
     for at, one in enumerate(bound):
         if one.isdigit() and one != "9":
@@ -180,9 +179,9 @@ def _larger(bound: str) -> list[str]:
 
 
 def timedelta(schema: Any) -> Schema:
-    """The schema of durations within bounds.
+    """Returns the schema of durations within bounds.
 
-    Those with bounds are spelled as Pydantic writes them, so that they compare part by part.
+    Bounded durations are spelled as Pydantic writes them, so that they compare part by part.
     """
     most = rf"P{_YEARS}Y(?:[1-8]D)?{_DAYTIME}"
     positive = rf"{most}|P{_YEARS}Y{_DAYS}D{_DAYTIME}"
@@ -213,7 +212,7 @@ def timedelta(schema: Any) -> Schema:
 
 
 def _magnitude(bound: datetime.timedelta, *, above: bool, may_equal: bool) -> str:
-    """Durations without a sign that lie above a bound, or below it."""
+    """Returns unsigned durations above or below a bound."""
     years, days = divmod(bound.days, 365)
     hours, rest = divmod(bound.seconds, 3600)
     minutes, whole = divmod(rest, 60)
@@ -243,7 +242,7 @@ def _magnitude(bound: datetime.timedelta, *, above: bool, may_equal: bool) -> st
 
 
 def seconds(schema: Any) -> Schema:
-    """The schema of durations as numbers of seconds, told to the microsecond."""
+    """Returns the schema of durations as numbers of seconds, to the microsecond."""
     found: Schema = {"type": "number"}
     step = datetime.timedelta(microseconds=1)
     least, most = datetime.timedelta.min, datetime.timedelta.max
@@ -251,12 +250,12 @@ def seconds(schema: Any) -> Schema:
         if schema.get(name) is not None:
             bound = schema[name] + (0 if may_equal else 1 if above else -1) * step
             least, most = (max(least, bound), most) if above else (least, min(most, bound))
-    # A double has no microseconds that far.
+    # Doubles of this size do not resolve microseconds.
     found["minimum"] = max(-86_399_999_999_999.0, least.total_seconds())
     found["maximum"] = min(86_399_999_999_999.0, most.total_seconds())
     return found
 
 
 def bounds_of(schema: Any) -> bool:
-    """Whether a bound is the time at which it is asked."""
+    """Returns whether a bound of the schema is the current time."""
     return schema.get("now_op") is not None

@@ -1,4 +1,4 @@
-"""Python types: the JSON texts of their values."""
+"""Python types as languages: the JSON texts of their values."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ DEEP_HINT = "give inner types a name, as a class or a model; a class may refer t
 
 
 class PythonType(JsonSchema):
-    """The JSON texts of the values of a Python type, or of the arguments of a function.
+    """The language of the JSON of values of a Python type, or of the arguments of a function.
 
-    Models of Pydantic, data classes, typed dictionaries, named tuples, enumerations, ``Literal``,
-    ``Annotated`` with bounds, unions, lists, tuples, sets and dictionaries, numbers, strings,
-    dates, times, UUIDs, and whatever else Pydantic knows. Pydantic (version 2) makes schema and
-    values, those of plain classes too, so that a type means one thing.
+    Supported are Pydantic models, data classes, typed dictionaries, named tuples, enumerations,
+    ``Literal``, ``Annotated`` with bounds, unions, lists, tuples, sets, dictionaries, numbers,
+    strings, dates, times, UUIDs, and everything else that Pydantic can write as JSON. Pydantic
+    (version 2) makes the schema and the values, also of plain classes, so a type has one meaning.
 
     Parameters
     ----------
     type_
-        The type. Of a function, its arguments by name, each of which needs an annotation.
+        The type; or a function, for its arguments by name, each of which needs an annotation.
     **options
         ``property_order``, ``max_whitespace``, ``escapes`` and other options of
         :class:`~formalm.JsonSchema`.
@@ -48,12 +48,13 @@ class PythonType(JsonSchema):
         If Pydantic is not installed; for types that have no JSON; for options of wrong types or
         values.
     LanguageError
-        When the machine is built: for types without a value, and patterns that cannot be read.
+        When the machine is built: for types without a value, and invalid patterns.
 
     Notes
     -----
-    Objects have no members but those of the type, unless it allows others. Validators written in
-    Python are code, which no schema describes: :attr:`notes` names them, :meth:`value` runs them.
+    Objects have only the properties of the type, unless it allows others. Validators written in
+    Python are code, which a schema cannot express: :attr:`notes` names them, and :meth:`value` runs
+    them.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class PythonType(JsonSchema):
             ) from None
         check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
-        # Pydantic writes large and small numbers with exponents, whatever is asked of them.
+        # Pydantic writes large and small numbers with exponents, whatever their constraints.
         has_sets = '"uniqueItems": true' in json.dumps(schema, default=str)
         written: JsonOptions = {"number_format": "plain" if has_sets else "any"}
         written.update(options)
@@ -107,22 +108,22 @@ class PythonType(JsonSchema):
 
     @property
     def notes(self) -> tuple[SchemaNote, ...]:
-        """What the schema does not say of the type, and what of it is not enforced.
+        """Requirements of the type that the schema does not express or enforce.
 
-        Texts of the language may then be refused by :meth:`value`.
+        :meth:`value` may then reject members of the language.
         """
         return (*self._remarks, *super().notes)
 
     def value(self, text: str | bytes) -> object:
-        """The value of a member, made and checked by Pydantic.
+        """Returns the value of a member, created and validated by Pydantic.
 
-        Of a function, a dictionary of those arguments that the text has: ``function(**value)``
-        calls it, which is up to you.
+        For a function, it is a dictionary of the arguments in the text; call ``function(**value)``
+        yourself.
 
         Raises
         ------
         TokenError
-            If ``text`` is not a member, or a validator of the type refuses it.
+            If ``text`` is not a member, or a validator of the type rejects it.
         """
         if not self.matches(text):
             raise TokenError(
@@ -159,7 +160,7 @@ class PythonType(JsonSchema):
 
 
 def check_levels(type_: object) -> None:
-    """Refuse an annotation that is nested deeper than the typing module can show.
+    """Refuses an annotation that is nested deeper than the typing module can print.
 
     Raises
     ------
@@ -171,18 +172,18 @@ def check_levels(type_: object) -> None:
         level += 1
         if level > MOST_LEVELS:
             raise LimitError("levels of nesting", level, MOST_LEVELS, DEEP_HINT)
-        # Each part once: a level of many alternatives repeats what it has in common.
+        # Visit each part once, because many alternatives share parts.
         below = {id(arg): arg for part in parts for arg in typing.get_args(part)}
         parts = list(below.values())
 
 
 def _again(type_: object, options: dict[str, Any]) -> PythonType:
-    """A type from its description, for pickles and copies."""
+    """Rebuilds a type from its description, for pickles and copies."""
     return PythonType(type_, **options)
 
 
 def is_type(value: object) -> bool:
-    """Whether a value is a type, an annotation, or a function with arguments.
+    """Returns whether a value is a type, an annotation, or a function with arguments.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rules of grammars as the tracks of railroad diagrams."""
+"""Conversion of grammar rules to railroad diagrams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["picture"]
 def picture(
     trees: _core.Trees, names: Iterable[str] | None, part_limit: int, style: str | None
 ) -> str:
-    """Rules as one picture: the start first, then as they are written; or those named."""
+    """Returns rules, all or the named ones, as one picture with the start rule first."""
     rules = trees.rules()
     shown = [at for at, rule in enumerate(rules) if rule[1] == "rule"]
     shown.sort(key=lambda at: at != trees.start)
@@ -41,7 +41,7 @@ def picture(
 
 
 class Drawing:
-    """Right-hand sides as parts."""
+    """Converts right-hand sides to diagram parts."""
 
     def __init__(self, trees: _core.Trees) -> None:
         self._rules = trees.rules()
@@ -49,7 +49,7 @@ class Drawing:
         self.count = 0
 
     def part(self, node: Any) -> Part:
-        """One node; they are nested as deeply as the core accepts at most."""
+        """Converts one node; the core limits the nesting."""
         self.count += 1
         kind = node[0]
         if kind == "terminal":
@@ -68,7 +68,7 @@ class Drawing:
     def _row(self, nodes: Sequence[Any]) -> Part:
         parts: list[Part] = []
         for at, node in enumerate(nodes):
-            # What is repeated with something in between: x (sep x)*, or (x sep)* x.
+            # Repetition with a separator: x (sep x)*, or (x sep)* x.
             behind = _between(nodes[at - 1], node, 1) if at else None
             before = _between(node, nodes[at - 1], 0) if at else None
             between = before if behind is None else behind
@@ -90,7 +90,7 @@ class Drawing:
 
 
 def _between(one: Any, other: Any, place: int) -> Any:
-    """What stands between, if a node repeats another one, at that place of two, with something."""
+    """Returns the separator if a node repeats another one with something between; else None."""
     if other[0] != "repeat" or other[2:] != (0, None):
         return None
     inner = _bare(other[1])
@@ -100,7 +100,7 @@ def _between(one: Any, other: Any, place: int) -> Any:
 
 
 def _bare(node: Any) -> Any:
-    """A node without brackets around it alone."""
+    """Returns a node without redundant brackets."""
     while node[0] in ("sequence", "choice") and len(node[1]) == 1:
         node = node[1][0]
     return node

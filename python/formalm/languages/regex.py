@@ -1,4 +1,4 @@
-"""Patterns in the syntax of Python's ``re``, of ECMAScript or of Rust's ``regex`` crate."""
+"""Regular expressions in the syntax of Python's ``re``, ECMAScript or Rust's ``regex`` crate."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from formalm.languages.language import Language
 
 __all__ = ["Regex"]
 
-#: What patterns may be written in.
+#: The dialects of patterns.
 Dialect = Literal["python", "python-3.11", "python-3.14", "ecma", "rust"]
 DIALECTS = get_args(Dialect)
 
-#: Escapes that Python 3.14 changed: `\B` matches the empty text, and there is `\z`.
+#: Escapes that Python 3.14 changed: `\B` matches the empty string, and `\z` is new.
 CHANGED = re.compile(r"(?<!\\)(?:\\\\)*\\[Bz]")
 
 _FLAGS = {
@@ -29,28 +29,29 @@ _FLAGS = {
 
 
 class Regex(Language):
-    r"""The texts that a pattern matches as a whole, as ``re.fullmatch`` would.
+    r"""The language of the strings that a pattern matches as a whole, as in ``re.fullmatch``.
 
     Parameters
     ----------
     pattern
-        The pattern. It is parsed at once, so that mistakes show where they are written.
+        The pattern. It is parsed immediately, so errors show their position.
     flags
-        Flags of :mod:`re`: ``I``, ``M``, ``S``, ``A``, ``X``. ``U`` is what a text pattern has
-        anyway. ``A`` is for ``"python"`` only, ``X`` for ``"python"`` and ``"rust"``.
+        Flags of :mod:`re`: ``I``, ``M``, ``S``, ``A``, ``X``. ``U`` has no effect, because a text
+        pattern has it anyway. ``A`` is for ``"python"`` only, ``X`` for ``"python"`` and
+        ``"rust"``.
     dialect
-        ``"python"``, ``"ecma"`` (ECMA-262 under the ``u`` flag, as in JSON Schema), or ``"rust"``
-        (the ``regex`` crate, as in Pydantic and ripgrep). ``"python"`` is the ``re`` of the
-        running Python. From 3.14 on ``\\B`` matches the empty text and there is ``\\z``: where a
-        pattern has one of them, its meaning is recorded as ``"python-3.11"`` or
-        ``"python-3.14"``, which can be asked for, too.
+        ``"python"``, ``"ecma"`` (ECMA-262 with the ``u`` flag, as in JSON Schema), or ``"rust"``
+        (the ``regex`` crate, as in Pydantic and ripgrep). ``"python"`` is the ``re`` of the running
+        Python. From 3.14 on, ``\B`` matches the empty string and there is ``\z``. If a pattern
+        uses one of them, its dialect is recorded as ``"python-3.11"`` or ``"python-3.14"``, which
+        you can also pass.
 
     Raises
     ------
     LanguageError
-        With the place in the pattern, if it is wrong or not regular.
+        If the pattern is invalid or not regular, with the position.
     ArgumentError
-        For another flag or dialect.
+        For an unknown flag or dialect.
 
     Examples
     --------
@@ -87,12 +88,12 @@ class Regex(Language):
 
     @property
     def flags(self) -> re.RegexFlag:
-        """The flags given, those inside the pattern not among them."""
+        """The flags passed, without those inside the pattern."""
         return re.RegexFlag(int(str(self._arguments[1])))
 
     @property
     def dialect(self) -> str:
-        """The dialect as recorded; ``"python"`` if all versions read the pattern alike."""
+        """The dialect as recorded; ``"python"`` if all versions read the pattern the same way."""
         return str(self._arguments[2])
 
     def _build(self) -> _core.Expression:
@@ -110,7 +111,7 @@ class Regex(Language):
 
 
 def _recorded(pattern: str, dialect: str) -> str:
-    """The dialect that means the same on every version of Python."""
+    """Returns the dialect that has the same meaning in every version of Python."""
     if not dialect.startswith("python"):
         return dialect
     if not CHANGED.search(pattern):

@@ -1,4 +1,4 @@
-"""What of the meaning of something written is kept, place by place."""
+"""Exactness reports of constraints: exact and approximate parts, with places and reasons."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Report", "counted", "grammar_notes", "schemas_within"]
 
 @dataclass(frozen=True)
 class Report:
-    """How faithfully a constraint keeps the meaning of what was written.
+    """The exactness of a constraint: how faithfully it enforces its language.
 
-    For a grammar in canonical tokens this is about the masks so far: whether some member can be
-    completed in canonical tokens is then a search, which may be cut short. So may be the search for
-    shortest completions, which only generation within a budget (``finish=True``) asks for.
+    For a grammar with canonical tokens, the report is about the masks so far, because the search
+    for canonical completions may be cut short. So may the search for shortest completions, which
+    only ``finish=True`` needs.
 
-    As text, it has the approximations, one a line, and how many paths of schemas are exact.
+    As text, the report has one line per approximation, and the number of exact schema paths.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class Report:
     approximations
         Where they are not, and in which direction.
     notes
-        What schemas and grammars in it mean otherwise than one may think, with their places: JSON
-        pointers, and lines as in ``line 2``. ``approximations`` lists those that are not exact too.
+        Parts of schemas and grammars that may not mean what they seem to, with places: JSON
+        pointers, and lines as in ``line 2``. ``approximations`` lists the inexact ones as well.
     paths
-        Every subschema that can be reached, exact or approximate.
+        Every reachable subschema, exact or approximate.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Report:
 
 
 def counted(paths: tuple[SchemaPath, ...]) -> list[str]:
-    """How many paths there are of each status, one a line."""
+    """Returns the number of paths of each status, one per line."""
     counts = Counter(path.status for path in paths)
     lines = []
     for status in ("exact", "approximate", "refused"):
@@ -70,7 +70,7 @@ def counted(paths: tuple[SchemaPath, ...]) -> list[str]:
 
 
 def grammar_notes(language: object) -> tuple[SchemaNote, ...]:
-    """Return the notes of a grammar, or of the grammars that a language is made of."""
+    """Returns the notes of a grammar, or of the grammars inside a language."""
     from formalm.languages.grammar import Grammar
 
     notes: tuple[SchemaNote, ...] = ()
@@ -91,7 +91,7 @@ def grammar_notes(language: object) -> tuple[SchemaNote, ...]:
 
 
 def schemas_within(language: object) -> tuple[JsonSchema, ...]:
-    """A schema, or the schemas that a language is made of."""
+    """Returns a schema, or the schemas inside a language."""
     if isinstance(language, JsonSchema):
         return (language,)
     if isinstance(language, Language):

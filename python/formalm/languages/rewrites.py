@@ -1,4 +1,4 @@
-"""Members with parts replaced, and members turned round."""
+"""Rewritten and reversed languages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Reversed", "Rewritten"]
 
 
 class Rewritten(Language):
-    """Members with occurrences of some texts replaced. Made by :meth:`Language.rewrite`."""
+    """The members of a language with some strings replaced. Created by :meth:`Language.rewrite`."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Rewritten(Language):
 
 
 class Reversed(Language):
-    """Members read from right to left. Made by :meth:`Language.reverse`."""
+    """The members of a language read from right to left. Created by :meth:`Language.reverse`."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class Reversed(Language):
 
     @property
     def language(self) -> Language:
-        """The language that is turned round."""
+        """The language that is reversed."""
         (language,) = self._arguments
         assert isinstance(language, Language)
         return language
@@ -81,7 +81,7 @@ class Reversed(Language):
 
 
 class _Rules(dict[str, Language]):
-    """Rules that are hashable: they are never changed."""
+    """Hashable rules; they are never changed."""
 
     def __init__(self, pairs: tuple[tuple[str, Language], ...]) -> None:
         super().__init__(pairs)

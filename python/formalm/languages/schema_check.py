@@ -1,4 +1,4 @@
-"""What to know of a schema before a model is kept to it."""
+"""Checks of a JSON Schema: draft, notes, unsatisfiable parts, and examples of instances."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ from formalm.languages.schema_reasons import MOST_BYTES, Path, inner_schemas, po
 
 __all__ = ["SchemaCheck", "check_schema"]
 
-#: What a schema is read under, to ask about its parts.
+#: The URI under which a schema is loaded to query its parts.
 PARENT = "urn:formalm:checked"
 
 
 class SchemaCheck(NamedTuple):
-    """What is to be known of a schema.
+    """The result of checking a schema.
 
     Attributes
     ----------
     draft
         The meta-schema that it names; None is draft 2020-12.
     notes
-        What is not enforced, not exact, or read otherwise than one may think.
+        Parts that are not enforced, not exact, or may not mean what they seem to.
     unsatisfiable
-        JSON pointers of parts that no value satisfies, those within such parts aside. ``false``
-        itself is none of them.
+        JSON pointers of subschemas that no value satisfies, without those inside such subschemas
+        and without ``false`` itself.
     complete
-        Whether all parts were asked about; very large schemas have too many.
+        Whether all subschemas were checked; very large schemas have too many.
     overview
-        How instances begin, and some of them.
+        How instances begin, with examples.
     paths
-        Every subschema that can be reached: exact, approximate, or refused unless
-        ``approximate=True``.
+        Every reachable subschema: exact, approximate, or refused without ``approximate=True``.
     """
 
     draft: str | None
@@ -49,17 +48,17 @@ class SchemaCheck(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the schema is taken without ``approximate=True``."""
+        """True if the schema is accepted without ``approximate=True``."""
         return all(note.effect == "exact" for note in self.notes)
 
 
 def check_schema(schema: JsonSchema) -> SchemaCheck:
-    """Look at a schema, whether it is exact or not.
+    """Checks a schema, exact or not.
 
     Raises
     ------
     LanguageError
-        For what is no schema, and schemas without an instance.
+        For an invalid schema, and a schema without instances.
     LimitError
         If a search exceeds its limits.
 
@@ -97,7 +96,7 @@ def check_schema(schema: JsonSchema) -> SchemaCheck:
 
 
 def _parts(schema: object, path: Path) -> Iterator[Path]:
-    """The places of subschemas, but the root and those that are true or false."""
+    """Returns the places of subschemas, without the root and Boolean ones."""
     if not isinstance(schema, dict):
         return
     if path:
@@ -108,7 +107,7 @@ def _parts(schema: object, path: Path) -> Iterator[Path]:
 
 
 def _is_empty(schema: JsonSchema, document: object, path: Path) -> bool:
-    """Whether no value satisfies a part; what is not found out is not said."""
+    """Returns whether a subschema is known to be unsatisfiable."""
     parent = {**document, "$id": PARENT} if isinstance(document, dict) else document
     part = {"$ref": PARENT + pointer(path)}
     resources = {**schema.resources, PARENT: parent}

@@ -1,4 +1,4 @@
-"""Schemas beside each other: whether every instance of one is an instance of the other."""
+"""Comparison of JSON Schemas: equivalence and inclusion of their instances."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "SchemaQuestions"]
 
-#: Strings, which keep their blanks, and blanks between what is none.
+#: Strings, whose whitespace is kept, and whitespace outside strings.
 _GAPS = re.compile(rb'("(?:[^"\\]|\\.)*")|[ \t\n\r]+', re.DOTALL)
 
 
 class Comparison(NamedTuple):
-    """What came of comparing two schemas.
+    """The result of comparing two schemas.
 
     Attributes
     ----------
     holds
-        Whether the relation holds; None if that is not known.
+        Whether the relation holds; None if unknown.
     witness
-        An instance that refutes it, as JSON text; None if it holds, is not known, or none was
+        An instance that refutes it, as JSON text; None if it holds, is unknown, or no instance was
         found within the limits.
     reason
-        Why something is not known; None otherwise.
+        The reason why something is unknown; None otherwise.
     """
 
     holds: bool | None
@@ -39,14 +39,14 @@ class Comparison(NamedTuple):
 
 
 class SchemaQuestions:
-    """The part of :class:`~formalm.JsonSchema` that speaks of instances, however written."""
+    """The methods of :class:`~formalm.JsonSchema` about instances, whatever their layout."""
 
     __slots__ = ()
 
     def accepts(self, text: str | bytes) -> bool:
-        r"""Whether a text is JSON and its value an instance of the schema, however it is written.
+        r"""Returns whether a text is JSON and an instance of the schema, whatever its layout.
 
-        :meth:`matches` asks whether it is written as the options say too.
+        :meth:`matches` also checks the layout that the options fix.
 
         Examples
         --------
@@ -64,11 +64,11 @@ class SchemaQuestions:
         return machine is not None and machine.matches(shorter)
 
     def compare(self, other: JsonSchema, relation: Relation = "equivalence") -> Comparison:
-        """Whether two schemas have the same instances, or all of this one are the other's.
+        """Decides whether two schemas have the same instances, or whether one includes the other.
 
-        Decided by looking for an instance of one that is none of the other. How instances are
-        written does not matter: orders, blanks and escapes may differ, drafts and formats too, and
-        each schema keeps its own resources and identifiers. :meth:`Language.equivalent` compares
+        It looks for an instance of one that is not an instance of the other. The layout does not
+        matter: property order, whitespace and escapes may differ, and so may drafts and formats.
+        Each schema keeps its own resources and identifiers. :meth:`Language.equivalent` compares
         texts.
 
         Parameters
@@ -76,18 +76,18 @@ class SchemaQuestions:
         other
             A schema, a TypeScript type or a Python type.
         relation
-            ``"equivalence"``, or ``"inclusion"``: every instance of this schema is one of the
-            other.
+            ``"equivalence"``, or ``"inclusion"``: every instance of this schema is an instance of
+            the other.
 
         Returns
         -------
         Comparison
-            ``holds`` is None where the search exceeds its limits, and where something is not exact.
+            ``holds`` is None if the search exceeds its limits or a schema is inexact.
 
         Raises
         ------
         LanguageError
-            For what is no schema, with its place.
+            For an invalid schema, with its place.
 
         Examples
         --------
@@ -105,14 +105,14 @@ class SchemaQuestions:
         if not is_inclusion(relation):
             sides.append((other, this))
         found = [_only_left(left, right) for left, right in sides]
-        # A refutation decides, whatever else is not known.
+        # A refutation decides, whatever else is unknown.
         refuted = [one for one in found if one.holds is False]
         unknown = [one for one in found if one.holds is None]
         return (refuted or unknown or found)[0]
 
 
 def _only_left(left: JsonSchema, right: JsonSchema) -> Comparison:
-    """Whether all instances of one schema are the other's."""
+    """Returns whether all instances of one schema are instances of the other."""
     try:
         plain, other = (one.varied(max_depth=None)._described() for one in (left, right))
         machine, remarks = plain.difference(other)
@@ -132,7 +132,7 @@ def _only_left(left: JsonSchema, right: JsonSchema) -> Comparison:
 
 
 def _is_between(witness: bytes, left: JsonSchema, right: JsonSchema) -> bool:
-    """Whether a text is an instance of one schema only, as each by itself has it."""
+    """Returns whether a text is an instance of exactly one of the schemas, checked separately."""
     try:
         json.loads(witness)
         sides = [one.varied(approximate=True).accepts(witness) for one in (left, right)]

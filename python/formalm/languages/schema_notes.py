@@ -1,4 +1,4 @@
-"""What is to be told of the places of a schema."""
+"""Notes on JSON Schemas: places that are inexact, not enforced, or easily misunderstood."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Effect = Literal["exact", "fewer", "more", "dead ends"]
 
 
 class SchemaNote(NamedTuple):
-    """Something in a schema that means less, or something else, than one may think.
+    """A part of a schema that means less than, or something other than, it seems to.
 
     Attributes
     ----------
@@ -21,9 +21,9 @@ class SchemaNote(NamedTuple):
     message
         One sentence.
     effect
-        ``"exact"``: the language is what the message says. ``"fewer"``: instances of the schema
-        are missing. ``"more"``: texts that are none are allowed. ``"dead ends"``: the members are
-        exact, but beginnings that none has may be allowed.
+        ``"exact"``: the language is exactly what the message says. ``"fewer"``: instances of the
+        schema are missing. ``"more"``: some members are not instances. ``"dead ends"``: the members
+        are exact, but an allowed prefix may have no completion.
     """
 
     place: str
@@ -32,18 +32,18 @@ class SchemaNote(NamedTuple):
 
 
 class SchemaPath(NamedTuple):
-    """A subschema, and whether it is enforced as it is.
+    """A subschema, and whether it is enforced exactly.
 
     Attributes
     ----------
     place
         Its JSON pointer.
     status
-        ``"exact"``, ``"approximate"``, or ``"refused"`` where what is approximate is not taken.
+        ``"exact"``, ``"approximate"``, or ``"refused"`` without ``approximate=True``.
     effect
-        As that of a :class:`SchemaNote`: how the language differs.
+        How the language differs, as in :class:`SchemaNote`.
     reasons
-        Why, one sentence each; none if it is exact.
+        The reasons, one sentence each; none if it is exact.
     """
 
     place: str
@@ -53,7 +53,7 @@ class SchemaPath(NamedTuple):
 
 
 def paths_of(places: Iterable[str], notes: Iterable[SchemaNote]) -> tuple[SchemaPath, ...]:
-    """The places with what the notes say of them, or of what they hold."""
+    """Returns the places with the notes on them or on what they contain."""
     paths = {place: SchemaPath(place) for place in places}
     for note in notes:
         if note.effect == "exact":
@@ -67,7 +67,7 @@ def paths_of(places: Iterable[str], notes: Iterable[SchemaNote]) -> tuple[Schema
 
 
 def refused(paths: Iterable[SchemaPath]) -> tuple[SchemaPath, ...]:
-    """The same where nothing approximate is taken."""
+    """Returns the paths with approximate ones marked as refused."""
     return tuple(
         path._replace(status="refused") if path.status == "approximate" else path for path in paths
     )

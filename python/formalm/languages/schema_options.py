@@ -1,4 +1,4 @@
-"""Options of JSON Schemas that fix how instances are written: their types, defaults and checks."""
+"""Options of JSON Schemas: types, defaults and validation of layout, format and limit options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Escapes = Literal["minimal", "ascii", "any"]
 
 
 class JsonOptions(TypedDict, total=False):
-    """Keyword options of :class:`~formalm.JsonSchema` that other JSON languages take too."""
+    """Keyword options of :class:`~formalm.JsonSchema` that other JSON languages accept too."""
 
     property_order: PropertyOrder
     max_whitespace: int | None
@@ -71,7 +71,7 @@ Layout = tuple[str | None, str, str, str]
 
 
 def changed(options: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Options with some changed; a maximum of whitespace replaces a layout, and vice versa."""
+    """Returns options with changes; ``max_whitespace`` replaces an exact layout, and vice versa."""
     options = dict(options)
     if changes.get("max_whitespace") is not None:
         options |= {"indent": None, "separators": None}
@@ -83,9 +83,9 @@ def changed(options: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def whitespace_between(
     maximum: object, indent: object, separators: object
 ) -> tuple[int, Layout | None]:
-    """Returns the most whitespace between two tokens of JSON, and the exact layout if one is given.
+    """Returns the maximum whitespace between two JSON tokens, and the exact layout if one is given.
 
-    A layout is the indentation, and what follows commas, precedes and follows colons.
+    A layout is the indentation, and the strings after commas, before colons and after colons.
     """
     if indent is None and separators is None:
         if maximum is None:
@@ -126,7 +126,7 @@ def whitespace_between(
 
 
 def enforced_formats(formats: object) -> bool | tuple[str, ...]:
-    """The formats that are enforced: all, none, or these, sorted."""
+    """Returns the formats to enforce: all, none, or these, sorted."""
     if isinstance(formats, bool):
         return formats
     names = None if isinstance(formats, str | bytes) else formats
@@ -150,7 +150,7 @@ def checked_options(
     max_depth: object,
     approximate: object,
 ) -> tuple[tuple[Any, ...], _core.SchemaOptions]:
-    """Options as a language stores them, in the order of `OPTIONS`, and as the core takes them."""
+    """Returns options as a language stores them (in the order of `OPTIONS`), and for the core."""
     maximum, layout = whitespace_between(max_whitespace, indent, separators)
     if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
         raise ArgumentError(f"max_depth must be a non-negative integer or None, got {max_depth!r}")

@@ -1,7 +1,7 @@
-"""Which keywords of a schema forbid what stands at a place of a text, or any instance.
+"""Explanations of JSON Schemas: minimal sets of keywords that forbid a byte, or every instance.
 
-A keyword is told if the text could go on without it: keywords are taken out of the schema until it
-can, and as few as possible are named. That is a definition, and needs nothing of the machine.
+A keyword is reported if the text could continue without it. Keywords are removed from the schema
+until it can, and a minimal set is named. This definition is independent of the machine.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["MOST_BYTES", "Path", "contradicting", "forbidding", "inner_schemas",
 
 Path = tuple[str | int, ...]
 
-#: Keywords that say something by themselves.
+#: Keywords that assert something by themselves.
 PLAIN = frozenset(
     """type enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength pattern format required minProperties maxProperties minItems maxItems uniqueItems
     minContains maxContains dependentRequired""".split()
 )
-#: Keywords with a schema, some of which are more than what the schema says.
+#: Applicators, some of which assert more than their subschemas.
 ONE = frozenset(
     """additionalProperties propertyNames items additionalItems contains not if then else
     unevaluatedProperties unevaluatedItems""".split()
@@ -36,24 +36,23 @@ NAMED = frozenset(
     """properties patternProperties $defs definitions dependentSchemas dependencies""".split()
 )
 JOINING = frozenset(["contains", "not", "if", "anyOf", "oneOf", "$ref", "$dynamicRef"])
-#: Schemas that are only referred to, and those that go with a condition.
+#: Schemas that are only referenced, and those that depend on a condition.
 REFERRED = frozenset(["$defs", "definitions", "then", "else"])
 
-#: Bytes of schemas that one question may read, and that the hint of an error may.
+#: Maximum bytes of schemas that one query, and the hint of an error, may read.
 MOST_BYTES, HINT_BYTES = 20_000_000, 1_000_000
 
 
 def _integer(digits: str) -> int | Decimal:
-    """The value of an integer's digits; Python converts no more than some 4,300 of them."""
+    """Returns the value of an integer's digits; Python converts only some 4,300 of them."""
     return int(digits) if len(digits) < 4000 else Decimal(digits)
 
 
 def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tuple[str, ...]:
-    """The keywords, as JSON pointers, without which ``following`` could stand behind ``beginning``.
+    """Returns the keywords, as JSON pointers, that forbid ``following`` after ``beginning``.
 
-    Without a byte that follows it is the end that is asked about. Options are told by their names
-    where they alone forbid it. Nothing is told where JSON itself forbids it, or where it would take
-    too long to find out.
+    Without ``following``, the question is about the end. Options are reported by name if they alone
+    forbid it. Nothing is reported if JSON itself forbids it, or if the search would take too long.
     """
     document = json.loads(language.schema, parse_float=Decimal, parse_int=_integer)
     budget = [MOST_BYTES]
@@ -97,10 +96,10 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
 
 
 def contradicting(language: JsonSchema) -> tuple[str, ...]:
-    """The keywords, as JSON pointers, that no value satisfies together: as few as possible.
+    """Returns a minimal set of keywords, as JSON pointers, that no value satisfies together.
 
-    What stands inside of keywords that join schemas, or is referred to, is not taken apart. Nothing
-    is told of a schema that has instances, nor where it would take too long to find out.
+    The contents of applicators and of referenced schemas are not examined. Nothing is reported for
+    a schema that has instances, or if the search would take too long.
     """
     document = json.loads(language.schema, parse_float=Decimal, parse_int=_integer)
     places = [path for path, _ in _keywords(document, (), REFERRED | JOINING)]
@@ -124,7 +123,7 @@ def contradicting(language: JsonSchema) -> tuple[str, ...]:
 def _keywords(
     schema: object, path: Path, apart: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Path, bool]]:
-    """The places of keywords, and whether they join schemas; none within those ``apart``."""
+    """Yields the places of keywords, except those ``apart``, and whether they are applicators."""
     if schema is False:
         yield path, False
     if not isinstance(schema, dict):
@@ -141,7 +140,7 @@ def _keywords(
 
 
 def inner_schemas(key: str, value: object, path: Path) -> Iterator[tuple[object, Path]]:
-    """The schemas that a keyword has, with their places; its own is ``path``."""
+    """Returns the schemas inside a keyword, with their places; its own is ``path``."""
     if key in NAMED and isinstance(value, dict):
         yield from ((inner, (*path, name)) for name, inner in value.items())
     elif key in MANY and isinstance(value, list):
@@ -151,7 +150,7 @@ def inner_schemas(key: str, value: object, path: Path) -> Iterator[tuple[object,
 
 
 def _without(part: object, paths: set[Path], path: Path) -> object:
-    """A document without some keywords; what is no schema is copied as it is."""
+    """Returns a document without some keywords; values that are not schemas are copied."""
     if path in paths and part is False:
         return True
     if isinstance(part, dict):
@@ -168,7 +167,7 @@ def _without(part: object, paths: set[Path], path: Path) -> object:
 def _fewest(
     enough: Callable[[Sequence[Path]], bool], kept: list[Path], candidates: list[Path]
 ) -> list[Path]:
-    """A least part of the candidates that is enough together with what is kept (QuickXplain)."""
+    """Returns a minimal subset of the candidates that suffices with what is kept (QuickXplain)."""
     if enough(kept):
         return []
     if len(candidates) <= 1:
@@ -180,6 +179,6 @@ def _fewest(
 
 
 def pointer(path: Path) -> str:
-    """A place as a JSON pointer, written as a fragment."""
+    """Returns a place as a JSON pointer in fragment form."""
     parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
     return "/".join(["#", *parts])

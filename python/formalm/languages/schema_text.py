@@ -1,4 +1,4 @@
-"""Schemas as users have them, as JSON text."""
+"""Conversion of user-supplied schemas (dictionaries, texts, paths) to JSON text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from formalm.errors import ArgumentError, LanguageError, LimitError
 
 __all__ = ["resource_texts", "schema_text"]
 
-#: Dictionaries and lists within each other; the reader of texts has the same limit.
+#: Maximum nesting of dictionaries and lists, as in the JSON reader.
 MAX_NESTING = 500
 
 
 def explain_unread(error: LanguageError, schema: object) -> None:
-    """Gives the error of a string that is not JSON a hint if it is something else."""
+    """Adds a hint to the error of a string that is not JSON."""
     if not isinstance(schema, str) or error.hint is not None:
         return
     text = schema.strip()
@@ -30,7 +30,7 @@ def explain_unread(error: LanguageError, schema: object) -> None:
 
 
 def schema_text(schema: object) -> str:
-    """A schema as JSON text, numbers as they are."""
+    """Returns a schema as JSON text, with numbers unchanged."""
     if isinstance(schema, str):
         return schema
     if isinstance(schema, Path):
@@ -47,7 +47,7 @@ def schema_text(schema: object) -> str:
 
 
 def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
-    """Schemas by URI as JSON texts."""
+    """Returns schemas by URI as JSON texts."""
     if resources is None:
         return ()
     if not isinstance(resources, Mapping):
@@ -62,9 +62,9 @@ def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
 
 
 def _text(schema: object) -> str:
-    """The text of a value, made without recursion, which Python has little of."""
+    """Returns the text of a value without recursion, which Python limits."""
     parts: list[str] = []
-    #: Containers that are open: what is left of each, and how it ends.
+    #: Open containers: the remaining items of each, and its closing bracket.
     above: list[tuple[Iterator[tuple[str, object]], str]] = []
     path: list[int] = []
     left: Iterator[tuple[str, object]] = iter((("", schema),))
@@ -98,7 +98,7 @@ def _text(schema: object) -> str:
 def _inside(
     value: Mapping[object, object] | list[object] | tuple[object, ...],
 ) -> Iterator[tuple[str, object]]:
-    """What a container has, each with the text that stands before it."""
+    """Returns the contents of a container, each with the text before it."""
     comma = ""
     if isinstance(value, Mapping):
         for name, member in value.items():

@@ -1,4 +1,4 @@
-"""Special tokens of a vocabulary as parts of a language."""
+"""Special tokens of a vocabulary as languages."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["SpecialToken", "special_tokens_of", "spelled"]
 
 
-#: The texts of a language of all bytes, which meets special tokens and takes none for one.
+#: The members of the language of single bytes, which never match a special token.
 EVERY_BYTE = tuple(bytes([byte]) for byte in range(256))
 
 
 class SpecialToken(Language):
-    r"""Exactly one special token of the model, by its name.
+    r"""The language of exactly one special token, by its name.
 
-    It goes wherever a regular language does: into ``|``, ``+`` and ``*``, into grammars (there also
-    written as ``<|name|>``), and as a mark of a :class:`Structure`. Ordinary tokens that spell its
-    name are text, and never it. The vocabulary of the constraint says which token it is.
+    It works wherever a regular language does: in ``|``, ``+`` and ``*``, in grammars (also written
+    as ``<|name|>``), and as a mark of a :class:`Structure`. Ordinary tokens that spell its name are
+    text and never match it. The vocabulary of the constraint maps the name to a token.
 
-    A special token is no text: ``~`` and patterns never have one. In bytes it stands as its name
-    between two bytes ``FE``, which no UTF-8 has; members with one are therefore bytes
-    (:attr:`data`), while ``Generation.text`` shows its name alone.
+    A special token is not text: ``~`` and patterns never contain one. As bytes, it is its name
+    between two bytes ``FE``, which never occur in UTF-8, so members with one are bytes
+    (:attr:`data`). ``Generation.text`` shows only the name.
 
     Parameters
     ----------
     name
-        As the tokenizer's file has it, such as ``"<|python_tag|>"``.
+        The name in the tokenizer's file, such as ``"<|python_tag|>"``.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class SpecialToken(Language):
 
     @property
     def data(self) -> bytes:
-        """How it stands in a member."""
+        """Its bytes in a member."""
         return _core.Vocabulary.special_bytes(self.name)
 
     def _build(self) -> _core.Expression:
@@ -79,12 +79,12 @@ class SpecialToken(Language):
 
 
 def special_tokens_of(language: Language) -> tuple[str, ...]:
-    """The names of the special tokens that a language is made with, sorted.
+    """Returns the names of the special tokens in a language, sorted.
 
     Raises
     ------
     LanguageError
-        If it has texts beside them that might be taken for one.
+        If the language also contains bytes that could be mistaken for one.
     """
     if not language.may_have_parts():
         written = language.special_tokens_written()
@@ -104,7 +104,7 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
 
 
 def _parts(language: Language) -> Iterator[object]:
-    """A language with all that it is made of, once each."""
+    """Returns a language and all its parts, once each."""
     seen: set[int] = set()
     rest: list[object] = [language]
     while rest:
@@ -121,6 +121,6 @@ def _parts(language: Language) -> Iterator[object]:
 
 
 def spelled(language: Language, vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary over which a language is read: its special tokens have bytes there."""
+    """Returns the vocabulary for a language: one in which its special tokens have bytes."""
     names = special_tokens_of(language)
     return vocabulary.with_special(names) if names else vocabulary

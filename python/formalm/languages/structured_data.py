@@ -1,4 +1,4 @@
-"""Schemas, types, structures and calls of tools as plain data."""
+"""Conversion of schemas, types, structures and tool calls to and from plain data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formalm.languages.typescript import TypeScript
 __all__ = ["READERS", "WRITERS"]
 
 
-#: Types of options that may be of others than their default.
+#: Types of options that may differ from the type of their default.
 KINDS: dict[str, type | tuple[type, ...]] = {
     "max_whitespace": int,
     "indent": (int, str),
@@ -64,7 +64,7 @@ def _typescript(table: Table, _kind: str) -> Language:
 
 
 def _mark_data(mark: Mark) -> object:
-    """A text as itself, a special token as a table with its name, several as a list."""
+    """Returns a string unchanged, a special token as a table, and several marks as a list."""
     if isinstance(mark, tuple):
         return [_mark_data(one) for one in mark]
     return mark if isinstance(mark, str) else {"special": mark.name}

@@ -1,4 +1,4 @@
-"""Plain data read key by key, with the place of whatever is wrong."""
+"""Reader for tables of plain data, key by key, with located errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Table"]
 
 
 class Table:
-    """A table that is read key by key, and refused if something is left.
+    """A table that is read key by key; unread keys are refused.
 
     Parameters
     ----------
     data
-        What was read.
+        The parsed table.
     where
         Its place, for messages.
     """
@@ -28,11 +28,11 @@ class Table:
         self._rest: dict[str, object] = dict(data)
 
     def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
-        """Raise an error about the table, or about what is under a key of it."""
+        """Raises an error about the table, or about the value of one of its keys."""
         raise ArgumentError(message, hint=hint)
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        """The value of a key, of a type; the default if there is none."""
+        """Returns the value of a key, checked by type; the default if the key is absent."""
         if key not in self._rest:
             if default is ...:
                 self.refuse(f"{self.where} lacks {key!r}")
@@ -45,7 +45,7 @@ class Table:
         return value
 
     def language(self, key: str, *, optional: bool = False) -> Any:
-        """The language under a key."""
+        """Returns the language under a key."""
         if optional and key not in self._rest:
             return None
         from formalm.languages.data import from_data
@@ -53,24 +53,24 @@ class Table:
         return from_data(self.take(key, dict), f"{self.where}.{key}")
 
     def items(self, key: str, *, optional: bool = False) -> Iterator[tuple[str, object]]:
-        """Place and value of everything in the list under a key."""
+        """Yields place and value of each item in the list under a key."""
         for number, value in enumerate(self.take(key, list, [] if optional else ...)):
             yield f"{self.where}.{key}[{number}]", value
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The keys that were not taken yet."""
+        """The keys that were not read yet."""
         return tuple(self._rest)
 
     def close(self) -> None:
-        """Refuse what was not taken."""
+        """Refuses unread keys."""
         if self._rest:
             names = ", ".join(repr(key) for key in self._rest)
             self.refuse(f"{self.where} has unknown keys: {names}", next(iter(self._rest)))
 
 
 def _shown(value: object) -> str:
-    """A value in a message; one nested too deeply cannot be written out."""
+    """Formats a value for a message; a deeply nested one cannot be printed."""
     try:
         return f"{value!r:.60}"
     except RecursionError:

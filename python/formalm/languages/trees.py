@@ -1,4 +1,4 @@
-"""Trees of the members of grammars: which rules and lexemes a text is made of."""
+"""Parse trees of grammars: trees of rules, lexemes with spans, and tree counts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["COUNT_STEPS", "STEP_LIMIT", "Lexeme", "Tree", "counted", "parsed"]
 
-#: Most steps of one parse.
+#: Maximum number of steps of one parse.
 STEP_LIMIT = 20_000_000
 
-#: Most steps of counting trees, and the greatest length.
+#: Maximum number of steps of counting trees, and maximum length.
 COUNT_STEPS = 100_000_000
 MOST_LENGTH = 100_000
 
-#: What the core writes of a tree: name, rule, children, span, kept, ways.
+#: The core's form of a tree: name, rule, children, span, kept, ways.
 Branch: TypeAlias = "tuple[str | None, str | None, int, tuple[int, int], bool, int | None]"
 
-#: A part of a tree behind its children: how many these are, and what else a :class:`Tree` has.
+#: A node of a tree in postorder: number of children, and the other fields of a :class:`Tree`.
 Part: TypeAlias = "Lexeme | tuple[int, tuple[str, str, tuple[int, int], bool, int | None]] | None"
 
 
@@ -42,13 +42,13 @@ class Lexeme:
     Attributes
     ----------
     terminal
-        The terminal's name; that of a text or pattern within a rule is how it is written.
+        The terminal's name; for a string or pattern inside a rule, its source.
     data
         The bytes.
     span
         ``(start, end)`` in bytes of the text.
     kept
-        Whether trees show it: False only in a whole tree.
+        Whether Lark's tree shape shows it; False only in a whole tree.
     """
 
     terminal: str
@@ -58,13 +58,13 @@ class Lexeme:
 
     @property
     def text(self) -> str:
-        """The bytes as a text; what is not UTF-8 shows as U+FFFD."""
+        """The bytes as a string; invalid UTF-8 becomes U+FFFD."""
         return shown_text(self.data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """What a rule derives in a text.
+    """The subtree of a rule in a text.
 
     Attributes
     ----------
@@ -73,14 +73,14 @@ class Tree:
     rule
         The name of the rule.
     children
-        Trees and lexemes; None where an optional part ``[x]`` of Lark text is not there.
+        Trees and lexemes; None for an absent optional part ``[x]`` of Lark text.
     span
-        ``(start, end)`` in bytes of the text, without what is ignored at the ends.
+        ``(start, end)`` in bytes of the text, without ignored text at the ends.
     kept
-        Whether trees show it: False only in a whole tree.
+        Whether Lark's tree shape shows it; False only in a whole tree.
     ways
-        In how many ways the rule derives these bytes; None if there is no end of them. At the
-        root: the number of trees of the text.
+        The number of ways in which the rule derives these bytes; None if it is infinite. At the
+        root, the number of trees of the text.
     """
 
     name: str
@@ -98,23 +98,23 @@ class Tree:
 
     @property
     def text(self) -> str:
-        """The same as a text; what is not UTF-8 shows as U+FFFD."""
+        """The bytes as a string; invalid UTF-8 becomes U+FFFD."""
         return shown_text(self.data)
 
     def walk(self) -> Iterator[Tree | Lexeme]:
-        """The tree and everything in it, in the order of the text; what holds others first."""
+        """Yields the tree and its descendants in text order, parents first."""
         for _, one in self._levels():
             if one is not None:
                 yield one
 
     def find(self, name: str) -> Iterator[Tree | Lexeme]:
-        """The trees of this name, and the lexemes of a terminal of this name, in order."""
+        """Yields the trees and the lexemes of terminals with this name, in order."""
         for one in self.walk():
             if name == (one.name if isinstance(one, Tree) else one.terminal):
                 yield one
 
     def pretty(self) -> str:
-        """The tree as an indented text, a line for each part."""
+        """Returns the tree as indented text, one line per node."""
         lines = []
         for level, one in self._levels():
             shown = "-" if one is None else one.name if isinstance(one, Tree) else _shown(one)
@@ -131,7 +131,7 @@ class Tree:
                 stack.extend((level + 1, child) for child in reversed(one.children))
 
     def _facts(self) -> Iterator[object]:
-        """What makes trees equal, in one row: no recursion, however deep they are."""
+        """Yields everything that makes trees equal, without recursion."""
         for level, one in self._levels():
             if isinstance(one, Tree):
                 yield level, one.name, one.rule, one.span, one.kept
@@ -150,7 +150,7 @@ class Tree:
         return _put_together, (self._parts(), self.source)
 
     def _parts(self) -> list[Part]:
-        """Everything in the tree, children first: no recursion, however deep they are."""
+        """Yields all nodes, children first, without recursion."""
         parts: list[Part] = []
         stack: list[Tree | Lexeme | None] = [self]
         while stack:
@@ -172,7 +172,7 @@ def _shown(one: Lexeme) -> str:
 
 
 def counted(trees: _core.Trees, most: int, unit: Unit, step_limit: int) -> list[int | None]:
-    """Numbers of trees by the length of their texts."""
+    """Returns numbers of trees by the length of their texts."""
     length = checked_integer("most", most)
     if length > MOST_LENGTH:
         raise LimitError("lengths", length, MOST_LENGTH)
@@ -188,7 +188,7 @@ def parsed(
     whole: bool,
     step_limit: int,
 ) -> Tree:
-    """One tree of a text."""
+    """Returns one tree of a text."""
     if ambiguity not in ("first", "refuse"):
         raise ArgumentError(f"ambiguity must be 'first' or 'refuse', got {ambiguity!r}")
     if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
@@ -210,7 +210,7 @@ def parsed(
 
 
 def _grown(branches: Sequence[Branch], data: bytes, count: int | None) -> Tree:
-    """The tree whose parts come one after the other, children first."""
+    """Builds a tree from its nodes in postorder."""
     parts: list[Part] = []
     for at, (name, rule, size, span, kept, ways) in enumerate(branches, start=1):
         if name is None:

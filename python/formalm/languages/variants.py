@@ -1,6 +1,6 @@
-"""Ready rules for :meth:`Language.rewrite`: other ways to write the same.
+"""Ready-made rules for :meth:`Language.rewrite`: case, whitespace and punctuation variants.
 
-Each function returns a table of its own, which may be changed before it is used.
+Each function returns a new table, which you may change before use.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ALIKE = (
 
 
 def case() -> dict[str, list[str]]:
-    """Every letter that has a case, with its upper, lower and title forms.
+    """Returns rules from every letter with case to its upper, lower and title forms.
 
-    Forms of several letters are among them (``"ß"`` becomes ``"SS"``), reading them back is not.
+    Forms of several letters are included (``"ß"`` becomes ``"SS"``), but not their inverses.
 
     Examples
     --------
@@ -36,12 +36,12 @@ def case() -> dict[str, list[str]]:
 
 
 def whitespace() -> dict[str, list[str]]:
-    """A blank, two blanks, a tab, a line feed and a no-break space, for one another."""
+    """Returns rules among a space, two spaces, a tab, a line feed and a no-break space."""
     return _exchanged(BLANKS)
 
 
 def punctuation() -> dict[str, list[str]]:
-    """Straight and curly quotes, hyphens and dashes, three dots and the ellipsis.
+    """Returns rules among straight and curly quotes, among dashes, and for the ellipsis.
 
     Examples
     --------

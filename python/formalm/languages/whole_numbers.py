@@ -1,8 +1,8 @@
-"""Whole numbers without a fraction: ``1``, never ``1.0``.
+"""Rewriting of schemas so that integers are written without a fraction: ``1``, never ``1.0``.
 
-JSON Schema takes ``1.0`` for an integer, and for the value 1. Where types of programming languages
-are meant nobody writes that; a model may go on with zeros for long, and readers that take it for a
-double round it.
+In JSON Schema, ``1.0`` is an integer, equal to 1. For types of programming languages, nobody writes
+that; a model may continue with zeros for a long time, and readers that parse it as a double round
+it.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ __all__ = ["with_whole_numbers"]
 Schema = dict[str, Any]
 
 URI = "urn:formalm:whole-number"
-#: Draft 4 has no 1.0 among its integers. What it is called by has another keyword there than in
-#: the draft around it, so it has both.
+#: In draft 4, 1.0 is not an integer. Its identifier keyword differs from that of the draft around
+#: it, so the schema has both.
 WHOLE = {
     "$id": URI,
     "id": URI,
     "$schema": "http://json-schema.org/draft-04/schema#",
     "type": "integer",
 }
-#: Keywords whose values are schemas by name, and those whose values are no schemas.
+#: Keywords whose values are schemas by name, and those whose values are not schemas.
 NAMED = {"properties", "patternProperties", "$defs", "dependentSchemas"}
-#: Documents within texts are schemas of their own, and are done already.
+#: Documents inside strings are schemas of their own, and are already rewritten.
 VALUES = {"default", "const", "enum", "examples", "example", "x-formalm-text"}
 
 
 def with_whole_numbers(schema: Schema) -> Schema:
-    """The schema with whole numbers spelled as such, as types and as values.
+    """Returns the schema with whole numbers written as such, as types and as values.
 
     Parameters
     ----------
     schema
-        A schema of draft 2020-12, as it is made of types: without keywords on its own resources.
+        A schema of draft 2020-12, as generated from types: without keywords on its own resources.
     """
     found: list[str] = []
     made: Schema = _walked(schema, found)
@@ -58,7 +58,7 @@ def _walked(schema: Any, found: list[str]) -> Any:
 
 
 def _whole(schema: Schema, found: list[str]) -> Schema:
-    """A schema whose parts are done already."""
+    """Rewrites a schema whose parts are already rewritten."""
     types = schema.get("type")
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     numbers = [one for one in values if not isinstance(one, str | bool | None)]
@@ -78,5 +78,5 @@ def _whole(schema: Schema, found: list[str]) -> Schema:
 
 
 def whole(values: list[Any]) -> bool:
-    """Whether all values are integers."""
+    """Returns whether all values are integers."""
     return all(type(value) is int for value in values)

@@ -1,6 +1,6 @@
-"""Language models: the protocol, a table, any function, and those of other libraries.
+"""Language models: the protocol, tables, functions, transformers, servers, the embedded model.
 
-Nothing here imports another library before it is handed an object of it.
+No other library is imported before an object of it is passed in.
 """
 
 from formalm.models.base import (

@@ -1,4 +1,4 @@
-"""What the models' common arguments may be."""
+"""Checks of the arguments that all models take: vocabulary, first token, context length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_model_arguments"]
 
 
 def check_model_arguments(vocabulary: object, bos_token_id: object, context_length: object) -> None:
-    """Refuse what is no vocabulary, no token of it, or no length.
+    """Refuses an invalid vocabulary, token id or length.
 
     Raises
     ------

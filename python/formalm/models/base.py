@@ -1,4 +1,4 @@
-"""What a language model has to offer: next-token log-probabilities for token prefixes."""
+"""The protocols of language models: next-token log-probabilities, cached states, token runs."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ State = TypeVar("State", bound="ModelState")
 class LanguageModel(Protocol):
     """A distribution over the next token, for any token prefix.
 
-    A model that cannot start from nothing, and whose texts have no token in front, may also name an
-    ``empty_prompt_token_id``: with ``bos="auto"`` it is put in front of an empty prompt.
+    A model that needs a first token although its texts do not begin with one may name an
+    ``empty_prompt_token_id``: with ``bos="auto"`` it is put before an empty prompt.
 
-    A model that shows a part of each distribution only is *partial*: it names the number of tokens
-    as ``shown_tokens``, and a row has minus infinity for what was not shown and sums to what was. A
-    row with that many tokens has the most probable ones; one with fewer may have any. Drivers keep
-    what was not shown apart, or refuse. It may tell the log-probabilities of given tokens by
-    ``sequence_logprobs(sequences)``, as :class:`~formalm.models.http.HttpModel` does.
+    A model that shows only a part of each distribution is *partial*. It reports the number of
+    tokens as ``shown_tokens``. A row has minus infinity for tokens not shown and sums to the
+    probability shown. A row with that many tokens has the most probable ones; one with fewer may
+    have any. Drivers account for the rest separately, or refuse. A partial model may return the
+    log-probabilities of given tokens from ``sequence_logprobs(sequences)``, as
+    :class:`~formalm.models.http.HttpModel` does.
 
-    A model may tell its weights as they are now by ``weights_fingerprint()``, a text that another
-    model has only if it computes the same; answers of a model that does are kept under it.
+    A model may identify its current weights by ``weights_fingerprint()``, a string that another
+    model has only if it computes the same. Its answers can then be stored under that string.
     """
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What the token ids stand for."""
+        """The vocabulary of the token ids."""
         ...
 
     @property
     def bos_token_id(self) -> int | None:
-        """The token that stands in front of a text with ``bos="auto"``; None for none."""
+        """The token that ``bos="auto"`` puts before a text; None for none."""
         ...
 
     @property
@@ -56,34 +57,35 @@ class LanguageModel(Protocol):
         ...
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
-        """Log-probabilities of the next token after each prefix.
+        """Returns log-probabilities of the next token after each prefix.
 
         Parameters
         ----------
         prefixes
-            Token ids; the prefixes may differ in length and may be empty if the model can start so.
+            Token ids; the prefixes may differ in length, and may be empty if the model can start
+            from nothing.
 
         Returns
         -------
         LogProbs
-            ``(len(prefixes), width)``, natural logarithms that sum to one in each row; ``width``
-            is at least ``len(vocabulary)``.
+            ``(len(prefixes), width)``, natural logarithms of probabilities that sum to one in each
+            row; ``width`` is at least ``len(vocabulary)``.
         """
         ...
 
 
 class ModelState(Protocol):
-    """A prefix that a model has read. An immutable value: forking is using it twice.
+    """A prefix that a model has read. It is an immutable value; using it twice forks it.
 
-    A state may tell its size as ``memory_bytes``, without its log-probabilities and without what it
-    shares with the state it was extended from; a budget for states counts what is told. It may also
-    have a method ``bare()``: the same state with empty log-probabilities, which is what searches
-    keep of it to go on from.
+    A state may report its size as ``memory_bytes``, without its log-probabilities and without
+    memory shared with the state it was extended from; a budget for states counts that size. It may
+    also have a method ``bare()`` that returns the same state with empty log-probabilities. Searches
+    keep that state to continue from.
     """
 
     @property
     def logprobs(self) -> LogProbs:
-        """``(width,)``: the next token after this prefix."""
+        """``(width,)``: log-probabilities of the next token after this prefix."""
         ...
 
     @property
@@ -94,14 +96,14 @@ class ModelState(Protocol):
 
 @runtime_checkable
 class IncrementalModel(LanguageModel, Protocol[State]):
-    """A model that can go on from a prefix it has read, instead of reading it again."""
+    """A model that can continue from a prefix it has read, instead of reading it again."""
 
     def start(self, prefix: Sequence[int]) -> State:
-        """Read a prefix."""
+        """Reads a prefix."""
         ...
 
     def extend(self, states: Sequence[State], token_ids: Sequence[int]) -> list[State]:
-        """Read one more token after each state, in one batch; ``states`` stay valid."""
+        """Reads one more token after each state, in one batch; ``states`` stay valid."""
         ...
 
 
@@ -110,12 +112,12 @@ class RunModel(IncrementalModel[State], Protocol[State]):
     """An incremental model that reads several tokens after a state in one forward pass."""
 
     def extend_many(self, states: Sequence[State], runs: Sequence[Sequence[int]]) -> list[State]:
-        """Read one or more tokens after each state, in one batch; ``states`` stay valid."""
+        """Reads one or more tokens after each state, in one batch; ``states`` stay valid."""
         ...
 
 
 def log_softmax(logits: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Normalised natural logarithms of the last axis, in float64.
+    """Returns normalized natural logarithms over the last axis, in float64.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What tells one model from another, for what is kept of their answers."""
+"""Identity of a model for stored answers: a description of everything they depend on."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["digest_of", "model_description"]
 
 
 def model_description(model: LanguageModel, identity: str | None = None) -> dict[str, Any]:
-    """Everything about a model that its answers depend on, as data.
+    """Returns everything about a model that its answers depend on, as data.
 
     Parameters
     ----------
     model
-        The model. ``weights_fingerprint()`` tells its weights as they are now.
+        The model. ``weights_fingerprint()`` identifies its current weights.
     identity
-        A name for what cannot be told: a function, weights on a server.
+        A name for what cannot be identified: a function, or weights on a server.
 
     Returns
     -------
     dict
-        Equal for two models only if they answer alike.
+        Equal for two models only if they give the same answers.
 
     Raises
     ------
     ArgumentError
-        If something cannot be told and has no name, or has one and needs none.
+        If the model cannot be identified and has no name, or has one and needs none.
     """
     vocabulary = model.vocabulary
     weights: str | None = getattr(model, "weights_fingerprint", lambda: None)()
@@ -62,6 +62,6 @@ def model_description(model: LanguageModel, identity: str | None = None) -> dict
 
 
 def digest_of(data: object) -> str:
-    """Hex digest of plain data."""
+    """Returns a hex digest of plain data."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
     return sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Any pair of a vocabulary and a function as a language model."""
+"""``FunctionModel``: a language model from a vocabulary and a function that returns logits."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["FunctionModel"]
 
 
 class FunctionModel:
-    """A language model from a function that gives logits.
+    """A language model from a function that returns logits.
 
     Parameters
     ----------
     vocabulary
-        What the token ids stand for.
+        The vocabulary of the token ids.
     function
-        From a list of prefixes (tuples of token ids) to logits ``(len(prefixes), width)``; any
-        floating numbers, minus infinity allowed. They are normalised here.
+        Maps a list of prefixes (tuples of token ids) to logits ``(len(prefixes), width)``:
+        floating-point numbers, minus infinity allowed. They are normalized here.
     bos_token_id, context_length
         As in :class:`~formalm.models.LanguageModel`.
 

@@ -1,4 +1,4 @@
-"""One face for every model: evaluate, go on, count, and check what comes back."""
+"""``Session``: uniform access to any model, with counting and validation of its answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from formalm.models.base import (
 __all__ = ["Position", "Session"]
 
 SERVED_ERROR = 1e-6
-"""How far the rounding of a served row may take its sum."""
+"""Maximum deviation that rounding may cause in the sum of a served row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class Position:
     token_ids
         The prefix.
     logprobs
-        ``(width,)``, the next token after it, as the model gave them.
+        ``(width,)``, log-probabilities of the next token, as the model returned them.
     state
-        What an incremental model goes on from.
+        The state from which an incremental model continues.
     unseen
-        What the tokens that a partial model did not show have together, at most.
+        Upper bound on the total of the tokens that a partial model did not show.
     unseen_each
-        What any one of them has, at most.
+        Upper bound on each of them.
     """
 
     token_ids: tuple[int, ...]
@@ -49,7 +49,7 @@ class Position:
     unseen_each: float = 0.0
 
     def surely_best(self, logprobs: LogProbs, count: int) -> bool:
-        """Whether the ``count`` largest of these tokens are above all that was not shown.
+        """Returns True if the ``count`` largest of these tokens are above everything not shown.
 
         ``logprobs`` ``(width,)`` may have minus infinity for tokens that are not considered.
         """
@@ -65,8 +65,9 @@ class Position:
 class Session:
     """A model as the drivers use it.
 
-    Incremental models go on from their states; others evaluate each prefix anew. Every answer is
-    checked: a driver that trusted a model's NaN would return wrong probabilities, not an error.
+    Incremental models continue from their states; others evaluate each prefix from the start. Every
+    answer is checked: a driver that trusted a model's NaN would return wrong probabilities, not an
+    error.
 
     Parameters
     ----------
@@ -80,16 +81,16 @@ class Session:
     calls
         Batches of them.
     tokens_computed
-        Tokens that the model was handed to read.
+        Tokens passed to the model.
     cache_hits
-        Prefixes evaluated from a state, whose beginnings were not handed over again.
+        Prefixes evaluated from a state, without passing their earlier tokens again.
     shown_tokens
-        How many tokens a partial model shows of each distribution; None if the model is whole.
+        Number of tokens that a partial model shows of each distribution; None if it shows all.
 
     Raises
     ------
     ModelError
-        If the model lacks what the protocol asks for, or answers nonsense.
+        If the model lacks a part of the protocol, or returns invalid values.
     """
 
     def __init__(self, model: LanguageModel) -> None:
@@ -107,14 +108,14 @@ class Session:
         self.width: int | None = None
         self.forwards = 0
         self.calls = 0
-        self._room: LogProbs = np.empty((0, 0))  # used again: fresh memory takes longer than sums
+        self._room: LogProbs = np.empty((0, 0))  # reused: fresh memory takes longer than the sums
 
     def start(self, prefix: Sequence[int]) -> Position:
-        """Evaluate a prefix."""
+        """Evaluates a prefix."""
         return self.start_many([prefix])[0]
 
     def start_many(self, prefixes: Sequence[Sequence[int]]) -> list[Position]:
-        """Evaluate prefixes: in one call, or one by one if the model is incremental."""
+        """Evaluates prefixes: in one call, or one by one if the model is incremental."""
         if not prefixes:
             return []
         rows = [self._checked_ids(prefix) for prefix in prefixes]
@@ -136,7 +137,9 @@ class Session:
         return [self._position(row, answer) for row, answer in zip(rows, answers, strict=True)]
 
     def plain(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
-        """The answers to prefixes in one plain call, ``(len(prefixes), width)``; no state."""
+        """Returns the answers to prefixes in one plain call, ``(len(prefixes), width)``, without
+        states.
+        """
         rows = [self._checked_ids(prefix) for prefix in prefixes]
         if not rows:
             return np.empty((0, self.width or 0))
@@ -149,15 +152,15 @@ class Session:
         return answers
 
     def extend(self, positions: Sequence[Position], token_ids: Sequence[int]) -> list[Position]:
-        """Read one more token after each position, in one call."""
+        """Reads one more token after each position, in one call."""
         return self.extend_many(positions, [(token_id,) for token_id in token_ids])
 
     def extend_many(
         self, positions: Sequence[Position], runs: Sequence[Sequence[int]]
     ) -> list[Position]:
-        """Read one or more tokens after each position; one forward each if the model can.
+        """Reads one or more tokens after each position; one forward for each if the model can.
 
-        In one call, unless an incremental model takes one token at a time only.
+        It takes one call, unless an incremental model reads only one token at a time.
         """
         if not positions:
             return []
@@ -190,7 +193,9 @@ class Session:
         ]
 
     def sequence_logprobs(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
-        """What a partial model says of each token of some sequences, the first one aside."""
+        """Returns a partial model's log-probability of each token of some sequences except the
+        first.
+        """
         told = getattr(self.model, "sequence_logprobs", None)
         if told is None:
             raise ModelError(
@@ -209,23 +214,23 @@ class Session:
         shown = np.exp(row[row > -np.inf], dtype=np.float64)
         if len(shown) >= len(self.vocabulary):
             return Position(token_ids, row, None)
-        # Servers write float32, or digits of it.
+        # Servers write float32 values, or some of their digits.
         unseen = max(0.0, 1.0 - float(shown.sum())) + SERVED_ERROR
         each = float(shown.min()) if len(shown) >= self.shown_tokens else unseen
         return Position(token_ids, row, None, unseen, min(unseen, each))
 
     def _answered(self, states: Sequence[ModelState], count: int) -> list[ModelState]:
-        """The states that an incremental model made of as many, checked and counted."""
+        """Checks and counts the states that an incremental model returned."""
         self.calls += 1
         self.forwards += count
         if len(states) != count:
             raise ModelError(f"the model must return {count} states, got {len(states)}")
-        for state in states:  # by rows: their sum, together, costs a copy of them all
+        for state in states:  # row by row: one sum over all would copy them all
             self._check(np.asarray(state.logprobs)[None], 1)
         return list(states)
 
     def _check_facts(self) -> None:
-        """Refuse what a model says of itself if it cannot be: both end up among token ids."""
+        """Refuses a model with an invalid number of shown tokens, first token or context length."""
         shown: object = getattr(self.model, "shown_tokens", None)
         if shown is not None and (type(shown) is not int or shown < 1):
             raise ModelError(f"shown_tokens must be a positive integer or None, got {shown!r}")
@@ -291,7 +296,7 @@ class Session:
 
 
 def _hint_for(value: object) -> str:
-    """Returns how to make a language model of a value that is none."""
+    """Returns a hint on how to make a language model from a value that is not one."""
     kind = type(value)
     if isinstance(value, (str, PathLike)):
         return "pass from_transformers(folder) for a model of transformers in a local folder"

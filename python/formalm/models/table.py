@@ -1,4 +1,4 @@
-"""A language model given as a table: the public fake, exact and offline."""
+"""``TableModel``: a language model given as a table of exact probabilities, for tests."""
 
 from __future__ import annotations
 
@@ -23,20 +23,18 @@ if TYPE_CHECKING:
 
 
 class TableModel:
-    """A language model whose every probability was written down.
+    """A language model whose probabilities are written down explicitly.
 
     Parameters
     ----------
     vocabulary
-        What the token ids stand for.
+        The vocabulary of the token ids.
     table
-        From a context to the distribution after it: a mapping, or a function that always gives the
-        same answer. A context is a tuple of token ids; a distribution is a probability for every
-        token, or a mapping from token id to probability where what is missing is 0. It must sum to
-        1.
+        Maps a context to the distribution after it: a mapping, or a deterministic function. A
+        context is a tuple of token ids. A distribution is a probability for every token, or a
+        mapping from token id to probability, where missing tokens have 0. It must sum to 1.
     order
-        How many tokens back a context reaches; None is the whole prefix. ``order=1`` is a bigram
-        table.
+        Number of tokens in a context; None is the whole prefix. ``order=1`` is a bigram table.
     default
         The distribution after a context that the table lacks; None makes it a ModelError.
     bos_token_id, context_length
@@ -84,12 +82,12 @@ class TableModel:
     def random(
         cls, vocabulary: Vocabulary, *, seed: int, order: int = 1, concentration: float = 1.0
     ) -> TableModel:
-        """A table of Dirichlet draws, one for each context, fixed by ``seed``.
+        """Returns a table of Dirichlet draws, one for each context, determined by ``seed``.
 
         Parameters
         ----------
         seed
-            An integer from 0.
+            An integer of at least 0.
         order
             As above.
         concentration
@@ -109,7 +107,7 @@ class TableModel:
 
         def row(context: tuple[int, ...]) -> npt.NDArray[np.float64]:
             generator = np.random.default_rng([seed, len(context), *context])
-            # Mixed with a little of the uniform one: small concentrations underflow to zero.
+            # Mixed with a small uniform part: small concentrations underflow to zero.
             draw = generator.dirichlet(np.full(len(vocabulary), concentration))
             mixed: npt.NDArray[np.float64] = 0.999 * draw + 0.001 / len(vocabulary)
             return mixed
@@ -121,7 +119,7 @@ class TableModel:
         return np.stack([self._logprobs(tuple(prefix)) for prefix in prefixes])
 
     def weights_fingerprint(self) -> str | None:
-        """Hex digest of the table; None if it is a function, which cannot be told from another."""
+        """Returns a hex digest of the table; None if it is a function, which cannot be compared."""
         if not isinstance(self._table, Mapping):
             return None
         digest = sha256(repr(self.order).encode())

@@ -1,4 +1,4 @@
-"""Pictures of automata: Graphviz source, SVG, and a view for notebooks."""
+"""Drawings of automata and grammars: Graphviz source, SVG, notebook views, railroad diagrams."""
 
 from formalm.pictures.diagram import Diagram
 from formalm.pictures.dot import dot

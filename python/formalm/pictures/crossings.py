@@ -1,4 +1,4 @@
-"""The order within layers, with few crossings of edges."""
+"""Ordering of nodes within the layers of a drawing, with few edge crossings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ LARGE = 1500  # nodes, bends among them
 
 
 def arrange(layering: Layering) -> None:
-    """Order every layer by the middle of what its nodes are joined to, back and forth.
+    """Orders every layer by the mean position of each node's neighbors, sweeping back and forth.
 
-    The best order met is kept. Large pictures get fewer sweeps: a reader cannot tell.
+    The best order found is kept. Large pictures get fewer sweeps, where the difference is
+    invisible.
     """
     sweeps = SWEEPS if len(layering.before) < LARGE else SWEEPS_OF_LARGE
     best, fewest = [list(layer) for layer in layering.layers], _crossings(layering)
@@ -47,7 +48,7 @@ def _sweep(layering: Layering, *, forward: bool) -> None:
 
 
 def _swap(layering: Layering) -> None:
-    """Exchange neighbours as long as that removes crossings."""
+    """Exchanges adjacent nodes as long as this removes crossings."""
     places = {node: i for layer in layering.layers for i, node in enumerate(layer)}
     for layer in layering.layers:
         for i in range(len(layer) - 1):
@@ -63,7 +64,7 @@ def _swap(layering: Layering) -> None:
 
 
 def _inversions(upper: list[int], lower: list[int]) -> int:
-    """Pairs where an end of the upper node lies below one of the lower node."""
+    """Returns the pairs where an end of the upper node lies below one of the lower node."""
     return sum(len(upper) - bisect_right(upper, place) for place in lower)
 
 

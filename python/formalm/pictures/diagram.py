@@ -1,4 +1,4 @@
-"""What a picture shows, without where anything stands."""
+"""The :class:`Diagram` class: states and labeled edges to draw, without coordinates."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class Diagram:
     Parameters
     ----------
     start
-        The state it begins in; states are numbered from 0.
+        The start state; states are numbered from 0.
     accepting
-        The states it may end in.
+        The accepting states.
     edges
-        ``(source, label, target)``, at most one for each pair of states. Labels are for people:
-        short, and already grouped, such as ``0-9``.
+        ``(source, label, target)``, at most one per pair of states. Labels are for people: short,
+        and already grouped, such as ``0-9``.
     state_count
         Number of states.
     edge_count
-        Number of edges of the automaton, which may be more than are drawn: an edge ``0-9`` can
+        Number of edges of the automaton, which may exceed the number drawn: an edge ``0-9`` can
         stand for ten.
     title
-        What it is a picture of, for tooltips and screen readers.
+        The title, for tooltips and screen readers.
 
     Raises
     ------
     ArgumentError
-        If a number is not a state, a label is not text, or two edges join the same pair.
+        If a number is not a state, a label is not a string, or two edges join the same pair.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Graphviz source."""
+"""Graphviz (DOT) source of a diagram."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["dot"]
 
 
 def dot(diagram: Diagram) -> str:
-    """Graphviz source of a diagram, of any size.
+    """Returns the Graphviz source of a diagram of any size.
 
     Examples
     --------
@@ -46,6 +46,6 @@ def dot(diagram: Diagram) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A label is read for escapes and for HTML entities, so both are spelled out.
+    # Graphviz interprets escapes and HTML entities in labels, so both are escaped.
     plain = visible(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'

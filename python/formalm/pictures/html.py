@@ -1,4 +1,4 @@
-"""What a notebook shows."""
+"""Notebook view of a diagram: an SVG picture, or a table of facts if it is too large."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from formalm.pictures.svg import EDGE_LIMIT, STATE_LIMIT, svg
 
 __all__ = ["html"]
 
-# A notebook's colours may differ from the system's: take the page's, and an accent for both.
+# A notebook's theme may differ from the system's: inherit colors, with an accent for both.
 STYLE = "color:inherit;--accent:#2f81f7;max-width:none"
 
 
 def html(diagram: Diagram, *, state_limit: int = STATE_LIMIT, edge_limit: int = EDGE_LIMIT) -> str:
-    """The picture, or a table of facts if the diagram is too large to be read as one.
+    """Returns the picture, or a table of facts if the diagram is too large to be legible.
 
     Parameters
     ----------
     diagram
-        What to show.
+        The diagram.
     state_limit, edge_limit
-        Most states and edges of a picture.
+        Maximum numbers of states and edges in a picture.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def _table(diagram: Diagram) -> str:
 
 
 def _members(diagram: Diagram) -> str:
-    """None, finitely many, or infinitely many: decided on states that lie on a way to a member."""
+    """Returns none, finitely many, or infinitely many, from the states on a path to a member."""
     after: list[set[int]] = [set() for _ in range(diagram.state_count)]
     before: list[set[int]] = [set() for _ in range(diagram.state_count)]
     for source, _, target in diagram.edges:
@@ -63,7 +63,7 @@ def _members(diagram: Diagram) -> str:
     useful = _reached({diagram.start}, after) & _reached(set(diagram.accepting), before)
     if not useful:
         return "none"
-    # Taking away states without a predecessor, again and again, leaves the cycles.
+    # Repeatedly removing states without a predecessor leaves the cycles.
     waiting = {state: len(before[state] & useful) for state in useful}
     ready = [state for state, count in waiting.items() if not count]
     left = len(useful)

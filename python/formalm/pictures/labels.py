@@ -1,4 +1,4 @@
-"""Labels as they are shown: every character visible, and not too many of them."""
+"""Formatting of labels: invisible characters as escapes, shortening, widths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDEST = 18
 
 
 def visible(text: str) -> str:
-    r"""The text with what cannot be seen, or cannot stand in XML, written as an escape.
+    r"""Returns the text with characters that are invisible or invalid in XML as escapes.
 
     >>> visible("tab\t and é")
     'tab\\t and é'
@@ -23,7 +23,7 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, widest: int = WIDEST) -> str:
-    """At most ``widest`` cells of a text; what was cut is marked by ``…``."""
+    """Returns at most ``widest`` columns of a text; ``…`` marks what was cut."""
     if cells(text) <= widest:
         return text
     kept, used = "", 1
@@ -36,12 +36,12 @@ def shortened(text: str, widest: int = WIDEST) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes in a monospace font."""
+    """Returns the number of columns of a text in a monospace font."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in ("W", "F") else 1 for c in text)
 
 
 def number(value: int, noun: str) -> str:
-    """A number of things, as people write it."""
+    """Formats a count of things."""
     return f"{value:,} {noun}" + ("" if value == 1 else "s")

@@ -1,8 +1,8 @@
-"""Which layer everything stands in: the first half of a layered drawing (Sugiyama's method).
+"""Layer assignment, the first half of a layered graph drawing (Sugiyama's method).
 
-States stand in even layers and labels in odd ones, so that a label has room of its own just as a
-state has. An edge is a chain through every layer it crosses: its source, its label, bends, its
-target. What follows never needs to know edges from nodes again.
+States are in even layers and labels in odd ones, so a label has room of its own like a state. An
+edge is a chain through every layer it crosses: its source, its label, bends, its target. The later
+steps need not distinguish edges from nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Chain:
     label, source, target
         The edge.
     nodes
-        One node a layer, the first and the last are states.
+        One node per layer; the first and the last are states.
     backward
         Whether the target is the first of them.
     """
@@ -39,7 +39,7 @@ class Chain:
 
     @property
     def label_node(self) -> int:
-        """The node of the label: beside the source."""
+        """The node of the label, next to the source."""
         return self.nodes[-2] if self.backward else self.nodes[1]
 
 
@@ -56,7 +56,7 @@ class Layering:
     loops
         The label of each state's edge to itself.
     before, after
-        The neighbours of each node in the layers beside it.
+        The neighbors of each node in the adjacent layers.
     """
 
     layers: list[list[int]]
@@ -67,7 +67,7 @@ class Layering:
 
 
 def layered(diagram: Diagram) -> Layering:
-    """Give every state, label and bend its layer."""
+    """Assigns a layer to every state, label and bend."""
     edges = [edge for edge in diagram.edges if edge[0] != edge[2]]
     plans = [_ranked(diagram, edges, order) for order in (_by_depth, _by_distance)]
     ranks, backward = min(plans, key=lambda plan: _cost(edges, *plan))
@@ -97,7 +97,7 @@ def layered(diagram: Diagram) -> Layering:
 
 
 def _cost(edges: list[Edge], ranks: list[int], backward: list[bool]) -> int:
-    """How much there is to draw: layers crossed, and arrows against the reading direction."""
+    """Returns the cost of a layering: layers crossed, and arrows against the reading direction."""
     crossed = sum(abs(ranks[source] - ranks[target]) for source, _, target in edges)
     return crossed + 4 * sum(backward)
 
@@ -105,9 +105,9 @@ def _cost(edges: list[Edge], ranks: list[int], backward: list[bool]) -> int:
 def _ranked(
     diagram: Diagram, edges: list[Edge], order: Callable[[Diagram], list[int]]
 ) -> tuple[list[int], list[bool]]:
-    """Turn edges around until no cycle is left; each state then stands right of all before it.
+    """Reverses edges until no cycle is left; each state is then to the right of all before it.
 
-    ``order`` numbers the states such that an edge to a smaller number is one to turn around.
+    ``order`` numbers the states such that edges to a smaller number are reversed.
     """
     numbers = order(diagram)
     start = diagram.start
@@ -141,7 +141,7 @@ def _successors(diagram: Diagram) -> list[list[int]]:
 
 
 def _by_depth(diagram: Diagram) -> list[int]:
-    """Reverse order of leaving in a depth-first walk: only edges that close a cycle go backward."""
+    """Returns the reverse depth-first postorder, in which only edges that close a cycle go back."""
     successors = _successors(diagram)
     numbers = [-1] * diagram.state_count
     seen = [False] * diagram.state_count
@@ -165,7 +165,7 @@ def _by_depth(diagram: Diagram) -> list[int]:
 
 
 def _by_distance(diagram: Diagram) -> list[int]:
-    """Order of a breadth-first walk: keeps a thicket of cycles short."""
+    """Returns the order of a breadth-first search, which keeps dense cycles short."""
     successors = _successors(diagram)
     numbers = [-1] * diagram.state_count
     count = 0

@@ -1,8 +1,8 @@
-"""Where everything stands: coordinates in pixels for a layered drawing.
+"""Coordinates in pixels for a layered graph drawing, the second half of Sugiyama's method.
 
-A layer is as wide as its widest node, and an edge crosses it in a straight line that keeps its
-distance from what stands above and below; edges bend between layers only. So no edge runs through
-a state or a label, whatever the automaton.
+A layer is as wide as its widest node. An edge crosses it in a straight line that keeps its distance
+from the nodes above and below; edges bend only between layers. So no edge runs through a state or a
+label, whatever the automaton.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from formalm.pictures.layers import Layering
 __all__ = ["CELL", "LABEL_HEIGHT", "LABEL_LIFT", "LOOP_HEIGHT", "Places", "label_width", "place"]
 
 CELL = 7.3  # width of a character of the labels
-LABEL_LIFT = 5.0  # from an edge up to the foot of its label
+LABEL_LIFT = 5.0  # from an edge to the bottom of its label
 LABEL_HEIGHT = 13.0
-LOOP_HEIGHT = 40.0  # from a state's middle to the top of its loop
+LOOP_HEIGHT = 40.0  # from a state's center to the top of its loop
 BETWEEN = 9.0  # least distance between two nodes of a layer
 
 
 @dataclass
 class Places:
-    """Coordinates; y grows downwards.
+    """Coordinates; y grows downward.
 
     Attributes
     ----------
     y
-        Of each node.
+        The y coordinate of each node.
     left, right
         The bounds of each layer.
     layer
-        Of each node.
+        The layer of each node.
     radius
-        Of a state.
+        The radius of a state.
     slope
-        Of each node: how steeply its edge crosses the layer; 0 for states and labels.
+        The slope at which the edge of each node crosses the layer; 0 for states and labels.
     """
 
     y: list[float]
@@ -59,12 +59,12 @@ class Places:
 
 
 def label_width(label: str) -> float:
-    """Pixels a label takes as it is shown."""
+    """Returns the width of a label in pixels."""
     return CELL * cells(shortened(visible(label)))
 
 
 def place(layering: Layering, state_count: int) -> Places:
-    """Give every node its coordinates."""
+    """Returns coordinates for every node."""
     radius = max(18.0, 6.0 + 4.0 * len(str(state_count - 1)))
     above = [2.0] * len(layering.before)
     below = [2.0] * len(layering.before)
@@ -98,7 +98,7 @@ def place(layering: Layering, state_count: int) -> Places:
 
 
 def _slope(places: Places, before: int, node: int, after: int) -> float:
-    """The slope that makes an edge smooth: none at its turning points, else between both sides'."""
+    """Returns the slope of a smooth edge: zero at turning points, else between both sides'."""
     x, y = places.middle(node), places.y[node]
     one = (y - places.y[before]) / (x - places.middle(before))
     other = (places.y[after] - y) / (places.middle(after) - x)
@@ -106,7 +106,7 @@ def _slope(places: Places, before: int, node: int, after: int) -> float:
 
 
 def _keep_clear(layering: Layering, places: Places, above: list[float], below: list[float]) -> None:
-    """Flatten edges that would come near what stands above or below them in a layer."""
+    """Flattens edges that would come close to nodes above or below them in a layer."""
     for layer in layering.layers:
         half = places.half_width(layer[0])
         gaps = [
@@ -114,14 +114,14 @@ def _keep_clear(layering: Layering, places: Places, above: list[float], below: l
             for one, other in itertools.pairwise(layer)
         ]
         for index, node in enumerate(layer):
-            # Both neighbours may lean into a gap, so each has a third of it.
+            # Both neighbors may extend into a gap, so each gets a third of it.
             room = min([1e9, *gaps[max(0, index - 1) : index + 1]]) / 3
             steepest = max(0.0, room) / max(half, 1.0)
             places.slope[node] = max(-steepest, min(steepest, places.slope[node]))
 
 
 def _gap(layering: Layering, layer: list[int], y: list[float]) -> float:
-    """Room behind a layer: more where edges climb, so that they do not climb steeply."""
+    """Returns the room after a layer: more where edges climb, so that they do not climb steeply."""
     climb = max((abs(y[a] - y[b]) for a in layer for b in layering.after[a]), default=0.0)
     return max(24.0, min(90.0, 0.4 * climb))
 
@@ -129,7 +129,7 @@ def _gap(layering: Layering, layer: list[int], y: list[float]) -> float:
 def _levels(
     layering: Layering, state_count: int, above: list[float], below: list[float]
 ) -> list[float]:
-    """Heights that keep order and distance and leave edges as straight as they can be."""
+    """Returns heights that keep order and distance, with edges as straight as possible."""
     y = [0.0] * len(above)
     distances = []
     for layer in layering.layers:
@@ -168,7 +168,7 @@ def _levels(
 def _wish(
     node: int, sides: tuple[list[int], ...], y: list[float], state_count: int
 ) -> tuple[float, float]:
-    """The level a node's neighbours pull it to, and how strongly: bends pull bends most."""
+    """Returns the height to which a node's neighbors pull it, and the strength of the pull."""
     total = weight = 0.0
     for side in sides:
         for other in side:
@@ -179,9 +179,10 @@ def _wish(
 
 
 def _spread(wishes: list[float], weights: list[float], distances: list[float]) -> list[float]:
-    """The levels nearest to the wishes, by weighted squares, with these distances at least.
+    """Returns the heights nearest to the wishes in weighted least squares, with minimum distances.
 
-    Less the distances, the levels must not fall: isotonic regression, by pooling violators.
+    After subtracting the distances, the heights must not decrease: isotonic regression, by pooling
+    adjacent violators.
     """
     offsets = [0.0]
     for distance in distances:

@@ -1,4 +1,4 @@
-"""Rules of grammars as railroad diagrams, drawn here: no other program is needed."""
+"""Railroad diagrams of grammar rules as SVG, drawn without other programs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["PART_LIMIT", "railroad"]
 
 PART_LIMIT = 3_000
 MARGIN = 14.0
-LEAD = 18.0  # track in front of a rule and behind it
+LEAD = 18.0  # track before and after a rule
 HEADING = 26.0
 BETWEEN = 22.0
 
-# Every rule names the class, so that a picture inside a page leaves the page alone.
+# Every CSS rule names the class, so that a picture does not style the page around it.
 STYLE = """
 .formalm-railroad{color:#24292f;--accent:#0a66c2;color-scheme:light dark}
 @media(prefers-color-scheme:dark){.formalm-railroad{color:#d9e0e7;--accent:#6cb6ff}}
@@ -41,23 +41,23 @@ def railroad(
     part_limit: int = PART_LIMIT,
     style: str | None = None,
 ) -> str:
-    """A picture of rules, one below the other, legible on light and on dark ground.
+    """Returns a picture of rules, one below the other, for light and dark backgrounds.
 
-    Every way along the tracks from the left to the right is a way to write the rule; round boxes
-    are terminals, others are rules. Equal rules, equal text.
+    Each path along the tracks from left to right is a way to write the rule. Round boxes are
+    terminals, others are rules. Equal rules give identical output.
 
     Parameters
     ----------
     rules
-        Names with what is drawn.
+        Names with the parts to draw.
     title
-        What it is a picture of, for tooltips and screen readers.
+        The title, for tooltips and screen readers.
     part_count
         Number of boxes and junctions.
     part_limit
-        Most of them: beyond some thousands nobody can read a picture.
+        Maximum number of them; a picture of some thousands is not legible.
     style
-        CSS declarations for this picture alone, such as ``"color: inherit"``.
+        CSS declarations for this picture only, such as ``"color: inherit"``.
 
     Raises
     ------

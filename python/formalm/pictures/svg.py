@@ -1,4 +1,4 @@
-"""SVG, drawn here: no other program is needed."""
+"""SVG drawings of automata, without other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARGIN = 14.0
 HEAD = 8.0  # length of an arrow's head
 START = 30.0  # length of the arrow into the start
 
-# Every rule names the class, so that a picture inside a page leaves the page alone.
+# Every CSS rule names the class, so that a picture does not style the page around it.
 STYLE = """
 .formalm-automaton{color:#24292f;--accent:#0a66c2;color-scheme:light dark}
 @media(prefers-color-scheme:dark){.formalm-automaton{color:#d9e0e7;--accent:#6cb6ff}}
@@ -45,20 +45,21 @@ def svg(
     edge_limit: int = EDGE_LIMIT,
     style: str | None = None,
 ) -> str:
-    """A picture that stands by itself, legible on light and on dark ground.
+    """Returns a self-contained picture for light and dark backgrounds.
 
-    Reading goes from left to right: an arrow leads into the start, accepting states have a double
-    ring. Long labels are shortened; a tooltip has the whole of them. Equal diagrams, equal text.
+    It reads from left to right. An arrow marks the start state, and accepting states have a double
+    ring. Long labels are shortened, with the full text in a tooltip. Equal diagrams give identical
+    output.
 
     Parameters
     ----------
     diagram
-        What to draw.
+        The diagram.
     state_limit, edge_limit
-        Most states, and most edges as they are drawn. Beyond a few hundred nobody can read a
-        picture, and it takes long.
+        Maximum numbers of states and of drawn edges. Beyond a few hundred, a picture is not legible
+        and takes long.
     style
-        CSS declarations for this picture alone, such as ``"color: inherit"``.
+        CSS declarations for this picture only, such as ``"color: inherit"``.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def svg(
 
 
 def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
-    """Refuse a diagram that is too large to draw."""
+    """Refuses a diagram that is too large to draw."""
     hint = "raise state_limit or edge_limit, or write Graphviz source"
     for name, limit, needed in (
         ("state", state_limit, diagram.state_count),
@@ -107,7 +108,7 @@ def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
 
 
 def _bounds(layering: Layering, places: Places) -> tuple[float, float, float, float]:
-    """The view box: left, top, width, height."""
+    """Returns the view box: left, top, width, height."""
     tops = [
         places.y[node] - (LOOP_HEIGHT + 20 if node in layering.loops else places.radius)
         for layer in layering.layers
@@ -123,10 +124,10 @@ Ports = dict[tuple[int, int, bool], float]
 
 
 def _ports(layering: Layering, places: Places) -> Ports:
-    """Where on a state's rim each edge meets it: edges side by side, in the order they leave.
+    """Returns where each edge meets a state's rim: parallel edges in the order in which they leave.
 
-    Keys are the state, the node beside it, and whether that is on the right; values are offsets
-    from the middle.
+    Keys are the state, the adjacent node, and whether that is on the right. Values are offsets from
+    the middle.
     """
     ports: Ports = {}
     for joined, right in ((layering.after, True), (layering.before, False)):
@@ -169,7 +170,7 @@ def _edge(chain: Chain, places: Places, ports: Ports) -> str:
 
 
 def _bend(x: float, y: float, slope: float, end_x: float, end_y: float, end_slope: float) -> str:
-    """A smooth curve between two layers, with the slopes it has in them."""
+    """Returns a smooth curve between two layers, with the slopes it has in them."""
     reach = (end_x - x) / 2
     control, end_control = y + slope * reach, end_y - end_slope * reach
     return (
@@ -234,5 +235,5 @@ def _text(text: str) -> str:
 
 
 def _n(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """Formats a coordinate to a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:g}" if abs(value) < 1e5 else f"{value:.0f}"

@@ -1,7 +1,7 @@
-"""The parts of railroad diagrams: how large each is, and how it is drawn.
+"""Layout of railroad diagrams: size and drawing of boxes, rows, choices and loops.
 
-A train enters a part at the left and leaves it at the right, on the same level. ``up`` and ``down``
-are what it takes above and below that level.
+A track enters a part at the left and leaves it at the right, on the same level. ``up`` and ``down``
+are its extent above and below that level.
 """
 
 from __future__ import annotations
@@ -25,57 +25,57 @@ WIDEST_ROW = 820.0
 
 
 class Part(Protocol):
-    """Something that tracks lead through."""
+    """A part of a railroad diagram."""
 
     @property
     def width(self) -> float:
-        """From the entry to the exit."""
+        """The distance from entry to exit."""
 
     @property
     def up(self) -> float:
-        """Above the level of the track."""
+        """The extent above the track."""
 
     @property
     def down(self) -> float:
-        """Below the level of the track."""
+        """The extent below the track."""
 
     def draw(self, x: float, y: float) -> Iterator[str]:
-        """Elements of SVG, entered at a point."""
+        """Returns SVG elements for the part, entered at a point."""
 
 
 def n(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """Formats a coordinate to a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:g}" if abs(value) < 1e5 else f"{value:.0f}"
 
 
 def path(d: str) -> str:
-    """A piece of track."""
+    """Returns a piece of track."""
     return f'<path d="{d}"/>'
 
 
 def line(x: float, y: float, end: float) -> Iterator[str]:
-    """A straight piece, if there is anything of it."""
+    """Returns a straight piece, if it has a length."""
     if abs(end - x) > 0.05:
         yield path(f"M{n(x)} {n(y)}H{n(end)}")
 
 
 @dataclass(frozen=True)
 class Skip:
-    """Nothing but track."""
+    """A plain track."""
 
     width: float = 0.0
     up: float = 0.0
     down: float = 0.0
 
     def draw(self, x: float, y: float) -> Iterator[str]:
-        """Nothing."""
+        """Returns no elements."""
         del x, y
         yield from ()
 
 
 @dataclass(frozen=True)
 class Box:
-    """A terminal or a rule; terminals are round."""
+    """A terminal (round) or a rule."""
 
     label: str
     is_rule: bool
@@ -88,11 +88,11 @@ class Box:
 
     @property
     def width(self) -> float:
-        """As wide as the label."""
+        """The width of the label, with margins."""
         return cells(self._shown) * CELL + 20
 
     def draw(self, x: float, y: float) -> Iterator[str]:
-        """The box with its label, the whole of which is in a tooltip."""
+        """Returns the box with its label, and the full label in a tooltip."""
         kind, corner = ("rule", 2) if self.is_rule else ("terminal", HALF)
         yield (
             f'<g class="{kind}"><title>{escape(visible(self.label), quote=False)}</title>'
@@ -103,7 +103,7 @@ class Box:
 
 
 class Row:
-    """Parts one after the other; a long row goes on in further lines."""
+    """Parts in sequence; a long row continues on further lines."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._lines: list[list[Part]] = [[]]
@@ -132,7 +132,7 @@ class Row:
         return levels
 
     def draw(self, x: float, y: float) -> Iterator[str]:
-        """The lines; the train comes back to the left between two of them."""
+        """Returns the lines; the track returns to the left between two of them."""
         levels = self._levels()
         left = x if len(levels) == 1 else x + 2 * ARC
         yield from line(x, y, left)
@@ -160,7 +160,7 @@ class Row:
 
 
 def _joining(x: float, y: float, level: float, back: float) -> str:
-    """From a lower track up to a level, where the part is left."""
+    """Returns a curve from a lower track up to the exit level."""
     return (
         f"M{n(x + back)} {n(y)}a{n(ARC)} {n(ARC)} 0 0 0 {n(ARC)} {n(-ARC)}"
         f"V{n(level + ARC)}a{n(ARC)} {n(ARC)} 0 0 1 {n(ARC)} {n(-ARC)}"
@@ -168,7 +168,7 @@ def _joining(x: float, y: float, level: float, back: float) -> str:
 
 
 class Choice:
-    """One of several parts, the first of which is straight on."""
+    """One of several parts, the first of which is on the main track."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
@@ -183,7 +183,7 @@ class Choice:
         self.down = level + self._parts[-1].down
 
     def draw(self, x: float, y: float) -> Iterator[str]:
-        """The parts below each other."""
+        """Returns the parts, one below the other."""
         left, right = x + 2 * ARC, x + 2 * ARC + self._inner
         last = len(self._parts) - 1
         for number, (part, level) in enumerate(zip(self._parts, self._levels, strict=True)):
@@ -207,7 +207,7 @@ class Choice:
 
 
 class Loop:
-    """A part that may come again, with what stands between."""
+    """A part that may repeat, with a separator."""
 
     def __init__(self, part: Part, between: Part, label: str = "") -> None:
         self._part, self._between = part, between
@@ -219,7 +219,7 @@ class Loop:
         self.down = self._back + max(between.down, 14.0 if label else 0.0)
 
     def draw(self, x: float, y: float) -> Iterator[str]:
-        """The part, and the way back below it."""
+        """Returns the part, and the return track below it."""
         left, right, back = x + ARC, x + ARC + self._inner, y + self._back
         yield from line(x, y, left)
         yield from self._part.draw(left, y)
@@ -245,12 +245,12 @@ class Loop:
 
 
 def optional(part: Part) -> Part:
-    """A part that can be left out: straight on."""
+    """Returns a part that the main track skips."""
     return Choice([Skip(), part])
 
 
 def counted(part: Part, least: int, most: int | None) -> Part:
-    """A part from so many to so many times."""
+    """Returns a part that repeats a bounded number of times."""
     if most == 0:
         return Skip()
     if (least, most) == (0, 1):

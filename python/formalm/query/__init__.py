@@ -1,4 +1,4 @@
-"""Queries: what is asked of a model, as a value that can be printed, stored and explained."""
+"""Queries as values: ``Query``, decoding rules, limits and plans; no model is needed here."""
 
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits

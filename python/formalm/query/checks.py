@@ -1,4 +1,4 @@
-"""What the fields of a query may be, and which go together."""
+"""Validation of a query's fields, alone and in combination."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CHOICES: dict[str, tuple[object, ...]] = {
 
 
 def check_query(query: Query) -> None:
-    """Refuse fields that are wrong, or that cannot apply.
+    """Refuses fields that are invalid, or that do not apply.
 
     Raises
     ------
     ArgumentError
-        Naming the field.
+        With the name of the field.
     """
     for name, choices in CHOICES.items():
         if getattr(query, name) not in choices:
@@ -59,7 +59,7 @@ def check_query(query: Query) -> None:
 
 
 def _check_together(query: Query) -> None:
-    """Refuse what cannot apply."""
+    """Refuses combinations of fields that do not apply together."""
     _check_given(query)
     if query.decoding.is_plain and (query.renormalize or query.decoded != "suffix"):
         name = "renormalize" if query.renormalize else "decoded"
@@ -82,7 +82,7 @@ def _check_together(query: Query) -> None:
 
 
 def _check_given(query: Query) -> None:
-    """Refuse what cannot apply to what is given, or to nothing."""
+    """Refuses fields that do not apply with ``given``, or without it."""
     if query.given is None:
         for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
             if getattr(query, name) != default:
@@ -105,7 +105,7 @@ def _check_given(query: Query) -> None:
 
 
 def _check_healed(query: Query) -> None:
-    """Refuse what cannot apply where tokens of ``given`` are given back."""
+    """Refuses fields that do not apply when tokens of ``given`` are removed."""
     if query.given is None:
         raise ArgumentError("boundary='heal' is about given, and nothing is given")
     for name, value in (

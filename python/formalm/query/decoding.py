@@ -1,4 +1,4 @@
-"""Choosing the next token from a distribution."""
+"""Decoding rules: temperature, top-k, top-p and min-p, as values."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Decoding:
-    """How the next token is drawn from a distribution.
+    """A rule for drawing the next token from a distribution.
 
-    In this order, each on the renormalized result of the one before: ``temperature``, ``top_k``,
-    ``top_p``, ``min_p``. In :func:`~formalm.generate` the mask comes first, so that every rule
-    chooses among allowed tokens; in a :class:`~formalm.Query` the rules come first, as they say
-    what is asked about.
+    The steps apply in this order, each to the renormalized result of the one before:
+    ``temperature``, ``top_k``, ``top_p``, ``min_p``. In :func:`~formalm.generate` the mask comes
+    first, so every rule chooses among allowed tokens. In a :class:`~formalm.Query` the rules come
+    first, because they define the distribution that the query is about.
 
     Parameters
     ----------
     temperature
-        Log-probabilities are divided by it; 0 takes the most probable token, the smallest id of
-        several.
+        Divides the log-probabilities; 0 takes the most probable token, the smallest id on a tie.
     top_k
-        Only the ``top_k`` most probable tokens.
+        Keeps the ``top_k`` most probable tokens.
     top_p
-        Only the fewest most probable tokens that together have at least ``top_p``.
+        Keeps the fewest most probable tokens whose total is at least ``top_p``.
     min_p
-        Only tokens at least ``min_p`` times as probable as the most probable one.
+        Keeps tokens at least ``min_p`` times as probable as the most probable one.
 
     Raises
     ------
@@ -61,7 +60,9 @@ class Decoding:
                     raise ArgumentError(f"{name} must be above 0 and at most 1, not {value!r}")
 
     def choose(self, logprobs: Floats, generator: np.random.Generator) -> int:
-        """Draw from ``logprobs`` ``(width,)``, where disallowed tokens have minus infinity."""
+        """Draws a token from ``logprobs`` ``(width,)``, where disallowed tokens have minus
+        infinity.
+        """
         if self.temperature == 0:
             return int(np.argmax(logprobs))
         candidates = np.flatnonzero(logprobs > -np.inf)
@@ -72,26 +73,27 @@ class Decoding:
             kept = order[: self._kept(weights[order])]
             candidates, weights = candidates[kept], weights[kept]
         cumulative = np.cumsum(weights)
-        # One uniform a token: a sample's stream does not depend on the rules or on its batch.
+        # One uniform number per token: a sample's stream does not depend on its rules or its batch.
         draw = generator.random() * cumulative[-1]
         place = int(np.searchsorted(cumulative, draw, side="right"))
         return int(candidates[min(place, len(candidates) - 1)])
 
     @property
     def is_plain(self) -> bool:
-        """Whether the model's distribution stays as it is."""
+        """True if the model's distribution is unchanged."""
         return self == Decoding()
 
     def distribution(self, logprobs: Floats, *, renormalize: bool = True) -> Floats:
-        """The log-probabilities after these rules, ``(width,)``; minus infinity for what is cut.
+        """Returns the log-probabilities after these rules, ``(width,)``; removed ones are minus
+        infinity.
 
         Parameters
         ----------
         logprobs
-            ``(width,)``, normalised or not.
+            ``(width,)``, normalized or not.
         renormalize
-            Whether what ``top_k``, ``top_p`` and ``min_p`` keep is made to sum to one. With False
-            it keeps the probability it had under the temperature.
+            Whether the tokens that ``top_k``, ``top_p`` and ``min_p`` keep are made to sum to one.
+            With False they keep their probabilities under the temperature.
         """
         if self.is_plain:
             return logprobs
@@ -103,9 +105,10 @@ class Decoding:
     def kept(
         self, logprobs: npt.NDArray[np.floating[Any]], *, renormalize: bool = True
     ) -> tuple[npt.NDArray[np.int64], Floats]:
-        """What :meth:`distribution` leaves: the places, best first, and their log-probabilities.
+        """Returns the nonzero part of :meth:`distribution`: indices, best first, and
+        log-probabilities.
 
-        With ``top_k`` a row of any precision is looked through as it is.
+        With ``top_k``, a row of any precision is read without conversion.
         """
         if self.temperature == 0:
             return np.array([np.argmax(logprobs)]), np.zeros(1)
@@ -130,16 +133,16 @@ class Decoding:
         return places, values - np.log(total)
 
     def _scaled(self, logprobs: npt.NDArray[np.floating[Any]]) -> Floats:
-        """The temperature on what lies below the greatest, which loses no digits to it."""
+        """Applies the temperature to differences from the maximum, which loses no digits to it."""
         below: Floats = np.asarray(logprobs, dtype=np.float64)
         below = below - below.max()
-        with np.errstate(over="ignore"):  # minus infinity is what it is then
+        with np.errstate(over="ignore"):  # the result is then minus infinity
             return below / self.temperature
 
     def _kept_places(self, scaled: Floats, total: float) -> npt.NDArray[np.int64]:
-        """The places that the rules keep, best first."""
+        """Returns the indices that the rules keep, best first."""
         size = len(scaled)
-        # Sorting a whole vocabulary takes ten milliseconds, and most rules need its beginning.
+        # Sorting a whole vocabulary takes 10 ms, and most rules need only its first entries.
         looked_at = min(size, 1024 if self.top_k is None else self.top_k)
         while True:
             order = best(scaled, looked_at)
@@ -153,7 +156,7 @@ class Decoding:
                 break
             looked_at = size
         if self.top_k is None and self.top_p is not None:
-            # The share is of everything, not of what was looked at.
+            # The share refers to all tokens, not only to those examined.
             reached = np.flatnonzero(np.cumsum(weights) >= self.top_p * total)
             weights = weights[: int(reached[0]) + 1] if len(reached) else weights
             by_p = replace(self, top_p=None)
@@ -161,12 +164,12 @@ class Decoding:
         return order[: self._kept(weights)]
 
     def pass_over(self, generator: np.random.Generator) -> None:
-        """Leave out a draw of which the outcome is known."""
+        """Skips the random numbers of a draw whose outcome is known."""
         if self.temperature != 0:
             generator.random()
 
     def _kept(self, weights: Floats) -> int:
-        """How many of the weights, in falling order, the rules keep."""
+        """Returns how many of the weights, in descending order, the rules keep."""
         kept = len(weights) if self.top_k is None else min(self.top_k, len(weights))
         if self.top_p is not None:
             cumulative = np.cumsum(weights[:kept])
@@ -177,7 +180,9 @@ class Decoding:
 
 
 def best(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.int64]:
-    """The places of the ``count`` largest values, best first; ties go to the smaller place."""
+    """Returns the indices of the ``count`` largest values, best first; the smaller index wins a
+    tie.
+    """
     if count >= len(values):
         places = np.arange(len(values))
         return places[np.lexsort((places, -values))]
@@ -192,10 +197,11 @@ def best(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.in
 
 
 def _candidates(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.int64]:
-    """A few places, in rising order, with the ``count`` largest values and their ties among them.
+    """Returns a few ascending indices that include the ``count`` largest values and their ties.
 
-    Of groups of values, ``count`` have a greatest one that is no less than the ``count``-th of
-    these: so many values are no less, and what is less is none of them.
+    Values are split into groups. The maxima of ``count`` groups are at least the ``count``-th
+    largest maximum, so at least ``count`` values are. Smaller values are therefore not among the
+    ``count`` largest.
     """
     groups = 16 * count
     if len(values) < 4 * groups:

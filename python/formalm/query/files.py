@@ -1,7 +1,7 @@
-"""Queries as data, JSON and TOML.
+"""Query files: reading and writing queries as plain data, JSON and TOML.
 
-A file has the label ``formalm-query`` and the version of its format. What has its default is left
-out. Nothing is executed; what is unknown is refused with its place.
+A file has the label ``formalm-query`` and the version of its format. Defaults are omitted. Nothing
+is executed; unknown entries are refused with their place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def query_data(query: Query, *, language: object = None) -> dict[str, Any]:
     """See :meth:`formalm.Query.to_data`.
 
     ``language``, if given, is written in place of the query's own: the caller's description of a
-    language that has no form as data. It is not read again.
+    language that cannot be written as data. It is not read again.
     """
     if query.keep is not None:
         raise ArgumentError(
@@ -134,7 +134,7 @@ def from_toml(text: str) -> Query:
 
 
 def _changed(value: Decoding | Limits) -> dict[str, Any]:
-    """The fields that differ from their default; no limit is written as "none"."""
+    """Returns the fields that differ from their defaults; no limit is written as "none"."""
     changed = {}
     for one in fields(value):
         number = getattr(value, one.name)

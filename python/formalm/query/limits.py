@@ -1,4 +1,4 @@
-"""Where work stops by itself."""
+"""Limits on the work of a query: hits, model evaluations, time, memory."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ MOST_SECONDS = sys.float_info.max
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a driver stops by itself. None is no limit.
+    """Limits at which a driver stops by itself. None is no limit.
 
-    Limits say when an answer has cost enough; ``tolerance``, when it is good enough. What was
-    proven until a limit was reached is returned, with the name of the limit as ``truncated_by``.
+    Limits bound the cost of an answer; ``tolerance`` says when it is good enough. At a limit, the
+    driver returns what is proven so far, with the name of the limit as ``truncated_by``.
     ``forwards``, ``tokens_computed`` and ``seconds`` bound the fields of
     :class:`~formalm.cost.Cost` with these names.
 
     Parameters
     ----------
     hits
-        Most hits.
+        Maximum number of hits.
     forwards
-        Most prefixes evaluated by the model. A state that was dropped to save memory and is needed
+        Maximum number of prefixes that the model evaluates. A state that was evicted and is needed
         again counts again.
     seconds
-        Most time, looked at between batches.
+        Maximum time, checked between batches.
     memory_bytes
-        Most memory for the frontier: the sequences reached so far, without what the model keeps.
+        Maximum memory of the frontier: the sequences reached so far, without the model's states.
     beam
-        Of each length in tokens, a listing of token sequences keeps only so many, the most probable
-        continuations of those it kept of the length before. 1 is greedy. What it drops may be
-        better than what it finds.
+        For each length in tokens, a search over token sequences keeps only this many: the most
+        probable continuations of those kept at the length before. 1 is greedy. A dropped sequence
+        may be better than those found.
     state_bytes
-        Most memory for what the model said and for its caches, half for each; 256 MiB if None. It
-        stops nothing: what is let go is computed again when it is needed.
+        Maximum memory of the model's answers and caches, half for each; 256 MiB if None. It stops
+        nothing: evicted values are computed again when needed.
     tokens_computed
-        Most tokens that the model is handed to read, looked at between batches.
+        Maximum number of tokens that the model reads, checked between batches.
 
     Raises
     ------
     ArgumentError
-        When it is used, for a number that is none.
+        On use, for an invalid number.
     """
 
     hits: int | None = None
@@ -57,7 +57,7 @@ class Limits:
     tokens_computed: int | None = None
 
     def check(self) -> None:
-        """Refuse numbers that are no limits."""
+        """Refuses invalid numbers."""
         numbers = ("hits", "forwards", "tokens_computed", "memory_bytes", "beam", "state_bytes")
         for name in numbers:
             value: object = getattr(self, name)
@@ -65,7 +65,7 @@ class Limits:
                 raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")
         seconds: object = self.seconds
         is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-        # Not `<= 0`, which a NaN is not either.
+        # Not `<= 0`, which is False for NaN too.
         if seconds is not None and not (is_number and 0 < seconds <= MOST_SECONDS):  # type: ignore[operator]
             raise ArgumentError(
                 f"limits.seconds must be a positive number, not {seconds!r:.60}",

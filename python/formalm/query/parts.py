@@ -1,4 +1,4 @@
-"""Parts of a query: edits, and the weights of what is given."""
+"""Parts of a query: ``Edits``, and the weights of given prefixes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Edits:
     Parameters
     ----------
     count
-        At most so many.
+        Maximum number of edits.
     alphabet, operations
-        As there.
+        As in :meth:`formalm.Language.edits`.
     region
-        Where; None is everywhere after ``given``. ``Region()`` is everywhere.
+        The part that may be edited; None is everything after ``given``, ``Region()`` everything.
     """
 
     count: int
@@ -44,7 +44,7 @@ class Edits:
 
 
 def checked_weights(value: object) -> str | tuple[tuple[str, float], ...]:
-    """Weights of beginnings as a name, or as pairs of text and number."""
+    """Returns weights of given prefixes as a name, or as pairs of string and number."""
     if value in ("strings", "encodings", "model"):
         return str(value)
     pairs: Iterable[Any]

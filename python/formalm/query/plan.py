@@ -1,4 +1,4 @@
-"""What a query amounts to, told without a model."""
+"""``plan``: the size of a query's language and token automaton, computed without a model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ class Counts:
     Attributes
     ----------
     states, edges
-        Of its minimal automaton; a range of bytes with one target is one edge.
+        Of its minimal automaton; a range of bytes with the same target is one edge.
     count
-        How many members it has; None for infinitely many.
+        Number of members; None if infinite.
     prefixes
-        How many beginnings they have, the empty one and the members among them; None for
-        infinitely many.
+        Number of prefixes of members, including the empty one and the members; None if infinite.
     longest
-        The length of the longest member; None for no bound.
+        The length of the longest member; None if there is none.
     """
 
     states: int
@@ -43,7 +42,7 @@ class Counts:
 
     @classmethod
     def of(cls, automaton: Automaton | TokenAutomaton) -> Counts:
-        """Count what an automaton accepts.
+        """Returns the counts of an automaton.
 
         Raises
         ------
@@ -55,7 +54,7 @@ class Counts:
             return cls(*size, None, None, None)
         if automaton.is_empty:
             return cls(*size, 0, 0, 0)
-        # Counted first, as it has a limit of memory: the numbers below are as many and as long.
+        # Counting comes first because it has a memory limit: the numbers below are as large.
         count = automaton.count()
         return cls(*size, count, *_beginnings(automaton))
 
@@ -69,15 +68,15 @@ class Plan:
     query
         The query.
     prefixes
-        The beginnings in ``given``; None if nothing is given.
+        The prefixes in ``given``; None if nothing is given.
     texts
-        Counts over bytes: of members. None if a limit was reached.
+        Counts of members over bytes. None if a limit was reached.
     tokens
-        Counts over the vocabulary, of the token sequences that spell members: ``prefixes`` is the
-        most forwards that an exact answer can take, for nothing given. None without a vocabulary,
-        without a member, or if a limit was reached.
+        Counts over the vocabulary, of the token sequences that spell members. If nothing is given,
+        its ``prefixes`` is the maximum number of forwards that an exact answer can take. None
+        without a vocabulary, without a member, or if a limit was reached.
     notes
-        What could not be counted, and why.
+        The counts that could not be made, with the reasons.
     """
 
     query: Query
@@ -88,7 +87,7 @@ class Plan:
 
     @property
     def encodings_per_member(self) -> float | None:
-        """Token sequences for each member, on average; None if either is infinite or unknown."""
+        """Average number of token sequences per member; None if either is infinite or unknown."""
         if self.texts is None or self.tokens is None:
             return None
         if not self.texts.count or self.tokens.count is None:
@@ -127,17 +126,17 @@ def plan(
     state_limit: int = STATE_LIMIT,
     edge_limit: int = EDGE_LIMIT,
 ) -> Plan:
-    """Explain a query without a model.
+    """Returns the size of a query, computed without a model.
 
     Parameters
     ----------
     query
         The query.
     vocabulary
-        Tokens, for what is said of token sequences.
+        The tokens, for counts of token sequences.
     state_limit, edge_limit
         As in :meth:`Language.to_automaton` and :meth:`Constraint.to_automaton`; a count that needs
-        more is left out with a note.
+        more is omitted with a note.
 
     Examples
     --------
@@ -176,12 +175,12 @@ def plan(
 
 
 def _beginnings(automaton: Automaton | TokenAutomaton) -> tuple[int, int]:
-    """Of a finite language that is not empty: how many beginnings, and the longest member."""
+    """Returns the number of prefixes and the longest member of a finite nonempty language."""
     rows: dict[int, dict[int, int]] = {}
     for source, first, last, target in automaton.core.ranges().tolist():
         row = rows.setdefault(source, {})
         row[target] = row.get(target, 0) + last - first + 1
-    # Every state leads to a member, so each walk from the start is a beginning.
+    # Every state leads to a member, so each walk from the start is a prefix.
     known: dict[int, tuple[int, int]] = {}
     waiting = [automaton.start]
     while waiting:
@@ -197,10 +196,12 @@ def _beginnings(automaton: Automaton | TokenAutomaton) -> tuple[int, int]:
 
 
 def longest_member(language: Language, *, state_limit: int = STATE_LIMIT) -> int | None:
-    """The most bytes that a member has; None if there is no such number, or it takes too long."""
+    """Returns the bytes of the longest member; None if there is none, or if it takes too long to
+    find.
+    """
     try:
         automaton = language.to_automaton(state_limit=state_limit)
-    except (LimitError, LanguageError):  # the latter of parsers, of which only members are known
+    except (LimitError, LanguageError):  # LanguageError: for parsers, only membership is known
         return None
     if not automaton.is_finite:
         return None

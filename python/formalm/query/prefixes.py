@@ -1,4 +1,4 @@
-"""Prefix languages: whether they fit the language they are given for, and their members."""
+"""Checks that every given prefix starts a member, and lists a finite language's members."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ PAIR_LIMIT = 100_000
 
 @lru_cache(maxsize=1)
 def byte_vocabulary() -> Vocabulary:
-    """Every byte as a token, and nothing else: a constraint over it walks the language itself."""
+    """Returns a vocabulary of all single bytes: a constraint over it walks the language itself."""
     return Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
 
 
 @lru_cache(maxsize=1)
 def anything() -> Language:
-    """Every sequence of bytes."""
+    """Returns the language of all byte sequences."""
     return Choice([bytes([byte]) for byte in range(256)]).star()
 
 
 def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_LIMIT) -> None:
-    """Refuse a prefix language with a text that no member begins with.
+    """Refuses a prefix language with a string that no member starts with.
 
     Raises
     ------
     LanguageError
-        With the first such text in the message, and where in it no member goes on.
+        With the first such string, and the place in it where no member continues.
     LimitError
-        If more than ``pair_limit`` pairs of states would have to be looked at.
+        If more than ``pair_limit`` pairs of states would have to be examined.
     """
     machine = language.machine()
     if machine is not None and not machine.is_exact:
@@ -51,7 +51,7 @@ def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_L
     vocabulary = byte_vocabulary()
     names = special_tokens_of(language)
     if names:
-        # No text has them, but the language is read over a vocabulary that does.
+        # No text contains them, but the vocabulary that the language is read over does.
         ids = {name: 256 + number for number, name in enumerate(names)}
         tokens = [*vocabulary.tokens(), *(None for _ in names)]
         vocabulary = Vocabulary.from_tokens(tokens, special_tokens=ids)
@@ -90,12 +90,12 @@ def _mismatch(text: bytes, good: int) -> LanguageError:
 def members(
     language: Language, limit: int = PREFIX_LIMIT, *, what: str = "texts in given"
 ) -> list[bytes]:
-    """All members of a finite language, by length and then from the smallest byte.
+    """Returns all members of a finite language, by length and then by bytes.
 
     Raises
     ------
     LimitError
-        If there are more than ``limit``, infinitely many among them.
+        If there are more than ``limit``, or infinitely many.
     """
     automaton = language.to_automaton()
     if not automaton.is_finite or automaton.count() > limit:

@@ -1,4 +1,4 @@
-"""A question about a language and a model, as a value."""
+"""``Query``: a question about a language and a model, as an immutable value."""
 
 from __future__ import annotations
 
@@ -20,80 +20,81 @@ __all__ = ["Edits", "Event", "Query", "TokenEvent", "Tokenization", "as_query"]
 
 Event = Literal["complete", "token_prefix", "prefix", "contains", "never"]
 TokenEvent = Literal["complete", "token_prefix"]
-"""The events of one token sequence, which searches rank by and scores are of."""
+"""The events of one token sequence, used by searches and scores."""
 Tokenization = Literal["all", "canonical", "canonical-given"]
 
 
 @dataclass(frozen=True, repr=False)
 class Query:
-    r"""What is asked of a model, apart from the prompt: hashable, picklable, a file if wanted.
+    r"""A question to a model, without the prompt: hashable, picklable, and writable to a file.
 
     Parameters
     ----------
     language
-        The texts asked about, ``given`` included.
+        The language, whose members include ``given``.
     given
-        Beginnings of members that are taken for granted: a text, or a finite language of them. One
-        may be the beginning of another; both count. Each is a context of its own.
+        Prefixes of members that are taken for granted: a string, or a finite language. One may be a
+        prefix of another; both count. Each is a context of its own.
     event
-        What has to happen. ``"complete"``: the output is a member and ends. ``"token_prefix"``: its
-        first tokens spell a member. ``"prefix"``: its text begins with a member, wherever tokens
-        end: a token ``cats`` begins with ``cat``, and does not spell it. ``"contains"``: there is a
-        member in its text. ``"never"``: there is none. With None, what ranks or scores one string
-        at a time (:func:`~formalm.search`, :func:`~formalm.score`) takes ``"token_prefix"``, and
-        what sums over strings (masses, samples, distortions) has to be told.
+        The event. ``"complete"``: the output is a member and ends. ``"token_prefix"``: its first
+        tokens spell a member. ``"prefix"``: its text starts with a member, wherever tokens end; a
+        token ``cats`` starts with ``cat`` and does not spell it. ``"contains"``: its text contains
+        a member. ``"never"``: it contains none. With None, drivers that rank or score one string at
+        a time (:func:`~formalm.search`, :func:`~formalm.score`) use ``"token_prefix"``; drivers
+        that sum over strings (masses, samples, distortions) require an event.
     tokenization
-        Which token sequences spell a member. ``"all"``: any. ``"canonical"``: the one that the
-        tokenizer itself makes of it, prompt and ``given`` together. ``"canonical-given"``: any
-        behind ``given``, which has the tokens that the tokenizer makes of it and the prompt.
+        The token sequences that spell a member. ``"all"``: any. ``"canonical"``: the one that the
+        tokenizer itself produces for prompt, ``given`` and member together. ``"canonical-given"``:
+        any after ``given``, which has the tokens that the tokenizer produces for it and the prompt.
     decoding
-        How the model's distribution is changed before it is asked.
+        A rule that changes the model's distribution before the query applies.
     decoded
-        Where: in what follows ``given`` (``"suffix"``), in ``given`` (``"prefix"``), or in
-        ``"both"``. ``given`` has probabilities where ``prefix_cost`` or ``prefix_weights`` ask for
-        them.
+        The part it changes: the tokens after ``given`` (``"suffix"``), those of ``given``
+        (``"prefix"``), or ``"both"``. ``given`` has probabilities if ``prefix_cost`` or
+        ``prefix_weights`` need them.
     renormalize
-        Whether what ``top_k``, ``top_p`` and ``min_p`` keep is made to sum to one.
+        Whether the tokens that ``top_k``, ``top_p`` and ``min_p`` keep are made to sum to one.
     prefix_cost
-        What ``given`` counts in the log-probability of a hit. ``"conditional"``: nothing, a hit is
-        judged by what follows its own beginning. ``"joint"``: its log-probability is added.
-        ``"zero"``: nothing either, and every tokenization of it is a context, where the others
-        take the tokenizer's own.
+        The contribution of ``given`` to the log-probability of a hit. ``"conditional"``: none, a
+        hit is conditional on its own prefix. ``"joint"``: its log-probability is added. ``"zero"``:
+        none, and every tokenization of the prefix is a context, where the others use the
+        tokenizer's own.
     prefix_weights
-        What the beginnings weigh against one another in masses and samples: each the same
-        (``"strings"``), each as many tokenizations as it has (``"encodings"``), by the model's
-        probability (``"model"``), or a mapping from text to weight.
+        The weights of the prefixes in masses and samples: equal (``"strings"``), by number of
+        tokenizations (``"encodings"``), by the model's probability (``"model"``), or a mapping from
+        string to weight.
     bos
         As in :func:`~formalm.search`.
     boundary
-        ``"split"``: no token straddles the end of ``given``. ``"heal"``: its last token is given
-        back, or as many more as it takes for a member to follow in canonical tokens. The output
-        begins with the bytes of what was given back, in any tokens, so that one may straddle the
-        end; log-probabilities are conditional on the tokens that stay, and count these bytes too.
+        ``"split"``: no token straddles the end of ``given``. ``"heal"``: the last token of
+        ``given`` is removed, and as many more as a member needs to follow in canonical tokens. The
+        output begins with the removed bytes, in any tokens, so a token may straddle the end.
+        Log-probabilities are conditional on the tokens that remain, and include these bytes.
     unique
-        What a listing has once: ``"strings"``, with all tokenizations added up, or ``"tokens"``.
-        None leaves it to the driver: searches list strings, samples without replacement tokens.
-        Of strings drawn without replacement, the weight is that of all tokenizations.
+        What a search lists once: ``"strings"``, summed over all tokenizations, or ``"tokens"``.
+        None leaves it to the driver: searches list strings, samples without replacement list
+        tokens. The weight of a string drawn without replacement covers all its tokenizations.
     edits
-        Edits of members that count as members too; a number is that many anywhere after ``given``.
+        Edits of members that count as members too; a number allows that many anywhere after
+        ``given``.
     without
-        Texts that are taken out again, edited ones among them.
+        Strings to exclude, after edits.
     keep
-        A Python function of a member, ``given`` included: only members for which it is true count.
-        It is asked after the fact, and drivers tell how many members it dropped; a language that
-        says the same, taken out by ``without``, saves their evaluation. A query with a function
-        cannot be written to a file.
+        A Python function of a member, including ``given``: only members for which it returns true
+        count. It is called after a member is found, and drivers report how many members it dropped.
+        A language passed as ``without`` says the same and saves their evaluation. A query with
+        ``keep`` cannot be written to a file.
     max_tokens
-        Most tokens after ``given``.
+        Maximum number of tokens after ``given``.
     limits
-        Where drivers stop.
+        Limits at which drivers stop.
 
     Raises
     ------
     ArgumentError
-        Naming the field that is wrong, or that cannot apply.
+        With the name of a field that is invalid or does not apply.
     LanguageError
-        If a text of ``given`` begins no member, with that text.
+        If a string in ``given`` is not a prefix of any member, with that string.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class Query:
             object.__setattr__(self, "edits", Edits(count))
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         check_query(self)
-        self._kept.machine()  # what cannot be combined or built is refused here
+        self._kept.machine()  # refuses combinations that cannot be built
         if self.given is not None and special_tokens_of(self.given):
             raise LanguageError(
                 "given has special tokens in it, and the tokens that it is spelled in are text",
@@ -146,16 +147,16 @@ class Query:
 
     @property
     def behind(self) -> tuple[Decoding, bool]:
-        """The rule, and whether it renormalizes, for what follows ``given``."""
+        """The decoding rule for the tokens after ``given``, and whether it renormalizes."""
         if self.decoded == "prefix":
             return Decoding(), False
         return self.decoding, self.renormalize
 
     @cached_property
     def asked(self) -> Language:
-        """The language with edits applied and ``without`` taken out."""
+        """The language with edits applied and ``without`` excluded."""
         if self.boundary == "heal" and self.given is not None:
-            # The end of what is given is written again, and must come out the same.
+            # The removed end of `given` is generated again, and must come out the same.
             return self._kept & (self.given + anything())
         return self._kept
 
@@ -165,7 +166,7 @@ class Query:
 
     @cached_property
     def edited(self) -> Language:
-        """The language with edits applied, before anything is taken out."""
+        """The language with edits applied, before anything is excluded."""
         language = self.language
         if self.edits is not None:
             region = self.edits.region
@@ -180,40 +181,40 @@ class Query:
         return language
 
     def to_data(self) -> dict[str, Any]:
-        """The query as tables, lists, strings and numbers; defaults are left out."""
+        """Returns the query as tables, lists, strings and numbers, without defaults."""
         from formalm.query.files import query_data
 
         return query_data(self)
 
     @classmethod
     def from_data(cls, data: object) -> Query:
-        """The query that :meth:`to_data` described; an ArgumentError names what is wrong."""
+        """Reads the result of :meth:`to_data`; an ArgumentError names what is wrong."""
         from formalm.query.files import read_query
 
         return read_query(data)
 
     def to_json(self) -> str:
-        """The query as JSON."""
+        """Returns the query as JSON."""
         from formalm.query.files import to_json
 
         return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Query:
-        """Read what :meth:`to_json` wrote."""
+        """Reads the result of :meth:`to_json`."""
         from formalm.query.files import from_json
 
         return from_json(text)
 
     def to_toml(self) -> str:
-        """The query as TOML."""
+        """Returns the query as TOML."""
         from formalm.query.files import to_toml
 
         return to_toml(self)
 
     @classmethod
     def from_toml(cls, text: str) -> Query:
-        """Read what :meth:`to_toml` wrote, or a person."""
+        """Reads the result of :meth:`to_toml`, or a file written by hand."""
         from formalm.query.files import from_toml
 
         return from_toml(text)
@@ -232,5 +233,5 @@ class Query:
 
 
 def as_query(value: object) -> Query:
-    """A query as it is; a language or a list of strings as a query with nothing else said."""
+    """Returns a query as it is, and a language or list of strings as a query with defaults."""
     return value if isinstance(value, Query) else Query(as_language(value))

@@ -1,4 +1,4 @@
-"""The states of a constraint as small integers."""
+"""Numbering of a constraint's states as small integers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Ids = npt.NDArray[np.int64]
 
 
 class States:
-    """The states that a walk through a constraint meets, numbered as they are met.
+    """The states that a walk through a constraint visits, numbered in the order of visits.
 
-    Positions with equal futures are one state, so a node of a frontier needs one integer for all
-    that its language has to say.
+    Positions with equal futures are one state, so a node of a frontier needs only one integer for
+    its language.
 
     Parameters
     ----------
     constraint
         The constraint.
     limit
-        Most states.
+        Maximum number of states.
 
     Attributes
     ----------
     accepting
-        Of each state: whether the text is a member.
+        For each state: True if the input read so far is a member.
     """
 
     def __init__(self, constraint: Constraint, limit: int = STATE_LIMIT) -> None:
@@ -51,33 +51,35 @@ class States:
         return len(self._matchers)
 
     def after(self, text: bytes) -> int:
-        """The state after the bytes of a viable text, from the start."""
+        """Returns the state after the bytes of a viable prefix, from the start."""
         matcher = self._constraint.core.matcher()
         matcher.advance_bytes(text)
         return self.of(matcher)
 
     def of(self, matcher: Matcher) -> int:
-        """The state that a matcher of the constraint is in."""
-        # All states have one numbering as long as the walk takes.
+        """Returns the state of a matcher of the constraint."""
+        # All states keep one numbering for the duration of the walk.
         matcher.pin(self._matchers[0] if self._matchers else None)
         return self._number(matcher)
 
     def step(self, state: int, token_id: int) -> int:
-        """The state after an allowed token."""
+        """Returns the state after an allowed token."""
         matcher = self._matchers[state].fork()
         matcher.advance(token_id)
         return self._number(matcher)
 
     def step_bytes(self, state: int, data: bytes) -> int:
-        """The state after some bytes, inside a character too, with which some member goes on."""
+        """Returns the state after bytes that some member continues with, even inside a
+        character.
+        """
         matcher = self._matchers[state].fork()
         matcher.advance_inside(data)
         return self._number(matcher)
 
     def is_finished(self, state: int) -> bool:
-        """Whether nothing but an end may follow; asked for when it matters, as it may need a mask.
+        """Returns True if only an end may follow; computed on demand, because it may need a mask.
 
-        Inside a character, where no token ends, the tokens that go beyond it are not known.
+        Inside a character, where no token ends, tokens that extend beyond it are not known.
         """
         known = self._finished.get(state)
         if known is None:
@@ -85,7 +87,7 @@ class States:
         return known
 
     def allowed(self, state: int) -> Ids:
-        """The tokens that may follow, end tokens aside, in rising order."""
+        """Returns the tokens that may follow, ascending, without end tokens."""
         known = self._allowed.get(state)
         if known is not None:
             return known

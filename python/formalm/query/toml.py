@@ -1,4 +1,4 @@
-"""TOML, read by the standard library and written by us."""
+"""TOML: parsing with the standard library, and a small writer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["toml_data", "toml_key", "toml_value"]
 
 
 def toml_data(text: str) -> dict[str, Any]:
-    """What a text says.
+    """Returns the data in a TOML text.
 
     Raises
     ------
     ArgumentError
-        If it is no text, or there is nothing that reads TOML.
+        If the value is not a string, or no TOML parser is installed.
     ValueError
-        If it is no TOML.
+        If the text is not TOML.
     """
     given: object = text
     if not isinstance(given, str):
@@ -36,14 +36,14 @@ def toml_data(text: str) -> dict[str, Any]:
 
 
 def toml_value(value: object) -> str:
-    """A value on one line: tables inside are inline tables."""
+    """Returns a value on one line; nested tables are inline tables."""
     if isinstance(value, dict):
         parts = ", ".join(f"{toml_key(key)} = {toml_value(part)}" for key, part in value.items())
         return f"{{{parts}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which JSON writes as it is.
+        # JSON's escapes are TOML's, except for DEL, which JSON writes unescaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -51,5 +51,5 @@ def toml_value(value: object) -> str:
 
 
 def toml_key(key: str) -> str:
-    """A key, in quotes if it needs them."""
+    """Returns a key, in quotes if it needs them."""
     return key if key.isascii() and key.replace("_", "").isalnum() else toml_value(key)

@@ -1,4 +1,4 @@
-"""Reports of runs: a page to look at, Markdown, JUnit XML, tables; numbers are the journal's."""
+"""Reports of suite runs: HTML, Markdown, JUnit XML, tables, and comparisons of two runs."""
 
 from formalm.reports.compare import RunComparison, compare_runs
 from formalm.reports.contents import Contents, Part, contents_of

@@ -1,4 +1,4 @@
-"""Two runs of one suite side by side: two models, or one model before and after."""
+"""Comparison of two runs of one suite: differences beyond rounding, and paired tests."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ class Row:
     Attributes
     ----------
     where
-        What it is about.
+        The subject of the number.
     first, second
-        The number in each.
+        Its value in each run.
     apart
-        ``"higher"`` or ``"lower"``: the second is, for all that the intervals and rounding allow;
-        ``"equal"`` if both intervals lie within what rounding explains; ``"open"`` otherwise.
+        ``"higher"`` or ``"lower"``: the second is, for every value within the intervals and the
+        rounding tolerance; ``"equal"`` if both intervals lie within the tolerance; ``"open"``
+        otherwise.
     tolerance
-        How far rounding may carry the two numbers apart.
+        How far rounding may move the two numbers apart.
     """
 
     where: dict[str, str]
@@ -56,9 +57,9 @@ class Tested:
     name
         The test.
     p_value
-        Of "there is no difference"; the largest that open answers and bounds allow.
+        Under the hypothesis of no difference; the largest that open answers and bounds allow.
     pairs
-        How many rows, or templates.
+        Number of rows, or templates.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two runs of one suite.
+    """The comparison of two runs of one suite.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class RunComparison:
     tests
         Paired tests, by metric, where there are enough pairs.
     log_tolerance
-        How far rounding may carry a log-probability, in nats: the larger one of the two runs.
+        Rounding tolerance of a log-probability, in nats: the larger one of the two runs.
     """
 
     first: Contents
@@ -90,7 +91,7 @@ class RunComparison:
 
     @property
     def rounding(self) -> str:
-        """What the comparison makes of rounding, in words."""
+        """A description of the effect of rounding."""
         said = (
             f"Rounding may carry a log-probability by {self.log_tolerance:g} nats: numbers that are"
             " no further apart than this explains are equal."
@@ -104,7 +105,7 @@ class RunComparison:
         return said
 
     def to_html(self, *, plots: bool = True) -> str:
-        """One page, with plots unless told otherwise; those need matplotlib."""
+        """Returns an HTML page, by default with plots, which need matplotlib."""
         heads = "".join(
             f"<div><p class=name>{label}</p><p><b>{escape(one.directory)}</b><br>"
             f'<span class="badge {one.verdict}">{one.verdict}</span></p></div>'
@@ -133,7 +134,7 @@ class RunComparison:
         return document(f"{suite.name}: two runs", "".join(blocks))
 
     def to_markdown(self) -> str:
-        """The same as Markdown."""
+        """Returns the comparison as Markdown."""
         suite = self.first.suite
         lines = [f"# {suite.name}: two runs", ""]
         lines += [f"- first: {self.first.directory}, {self.first.verdict}"]
@@ -164,7 +165,7 @@ class RunComparison:
 
 
 def _plot(name: str, rows: Sequence[Row], several: bool) -> str:
-    """Both runs in one plot; nothing where there are too many rows to read."""
+    """Returns both runs in one plot; nothing if there are too many rows to read."""
     dots = [
         Dot(place(row.where, template=several), series, quantity)
         for row in rows
@@ -175,12 +176,12 @@ def _plot(name: str, rows: Sequence[Row], several: bool) -> str:
 
 
 def compare_runs(first: Run, second: Run) -> RunComparison:
-    """Put two runs of the same suite side by side, with paired tests.
+    """Compares two runs of one suite, with paired tests.
 
     Raises
     ------
     SuiteError
-        If they are of different suites: other questions have no differences.
+        If the suites differ.
     """
     suite = first.manifest.suite
     if suite.to_toml() != second.manifest.suite.to_toml():
@@ -214,7 +215,7 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
 def _paired(
     metric: Metric, first: Run, second: Run, one: Contents, other: Contents, log_tolerance: float
 ) -> list[Row]:
-    """The numbers that both runs have of a metric."""
+    """Returns the numbers of a metric that both runs have."""
     there = _by_place(metric, other.evaluation.measurements)
     ties = [tied_bounds(metric, run, log_tolerance) for run in (first, second)]
     drawn = one.suite.queries[metric.query].ask == "free"
@@ -242,7 +243,7 @@ def _by_place(metric: Metric, found: Sequence[Measurement]) -> dict[Place, Measu
 
 
 def _widened(quantity: Quantity, tied: Ends | None) -> Ends:
-    """The ends of a number, and of what it is if texts as probable change places."""
+    """Returns the bounds of a number, also if equally probable strings change places."""
     if tied is None:
         return quantity.low, quantity.high
     return min(quantity.low, tied[0]), max(quantity.high, tied[1])
@@ -255,17 +256,17 @@ def _apart(first: Quantity, second: Quantity, one: Ends, other: Ends, tolerance:
         return "lower"
     proven = all(each.coverage in ("exact", "certified") for each in (first, second))
     low, high = min(first.low, second.low), max(first.high, second.high)
-    # Of two infinite ends the difference is none, but they are the same.
+    # The difference of two infinite bounds is NaN, but they are equal.
     return "equal" if proven and (low == high or high - low <= tolerance) else "open"
 
 
 def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested | None:
-    """McNemar's test for what is right or wrong, sign flips for other numbers."""
+    """Applies McNemar's test to right and wrong answers, sign flips to other numbers."""
     if metric.kind == "accuracy":
         one, other = (_told(metric, run) for run in (first, second))
         both = [(one[key], other[key]) for key in one if key in other]
         return Tested("McNemar", largest_mcnemar(both), len(both)) if both else None
-    # Templates are what was drawn from many; values within one depend on each other.
+    # Templates are the sampling units; values within one template are dependent.
     by_value: dict[tuple[tuple[str, str], ...], list[Row]] = {}
     for row in rows:
         value = tuple(pair for pair in row.where.items() if pair[0] != "template")
@@ -281,10 +282,10 @@ def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested 
 
 
 def largest_mcnemar(pairs: Sequence[tuple[bool | None, bool | None]]) -> float:
-    """The largest p-value of McNemar's test that open answers, None, allow."""
+    """Returns the largest p-value of McNemar's test over all completions of open answers (None)."""
     wins, losses = pairs.count((True, False)), pairs.count((False, True))
     if wins > losses:
-        # More losses than wins would speak for a difference again.
+        # More losses than wins would again be evidence for a difference.
         may_lose = sum(one is not True and other is not False for one, other in pairs) - losses
         losses = min(wins, losses + may_lose)
     elif losses > wins:
@@ -297,7 +298,7 @@ def largest_mcnemar(pairs: Sequence[tuple[bool | None, bool | None]]) -> float:
 
 
 def _flipped(rows: Sequence[Row]) -> float | None:
-    """The largest p-value that the bounds allow; None where they have no end."""
+    """Returns the largest p-value that the bounds allow; None if they are infinite."""
     lows = [row.second.low - row.first.high - row.tolerance for row in rows]
     highs = [row.second.high - row.first.low + row.tolerance for row in rows]
     if not all(map(math.isfinite, [*lows, *highs])):

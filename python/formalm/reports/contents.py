@@ -1,4 +1,4 @@
-"""What a report of a run has to say, before it is a page, a table or a file for a CI server."""
+"""Contents of a report on a run, independent of the output format."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ ASKED = {
 
 @dataclass(frozen=True)
 class Part:
-    """One query of a run, with what came of it.
+    """One query of a run, with its answers and numbers.
 
     Attributes
     ----------
     question
         The query.
     asked
-        What it asks, in words.
+        Its description in words.
     answered
         Its items with their answers.
     total
-        How many items it has.
+        Number of its items.
     measurements
         The numbers of its metrics, by metric.
     """
@@ -48,7 +48,7 @@ class Part:
 
     @property
     def patterns(self) -> list[str]:
-        """The languages asked about, one for each template, as the first item of each has it."""
+        """The languages queried, one per template, taken from the first item of each."""
         first: dict[str, Item] = {}
         for item, _ in self.answered:
             first.setdefault(item.template, item)
@@ -56,7 +56,7 @@ class Part:
 
     @property
     def limits_reached(self) -> dict[str, int]:
-        """How many items each limit cut short; so many hits were asked for, and cut nothing."""
+        """The number of items that each limit cut short, without the limit on hits."""
         reached: dict[str, int] = {}
         for _, answer in self.answered:
             limit = answer["truncated_by"]
@@ -66,7 +66,7 @@ class Part:
 
     @property
     def work(self) -> dict[str, int]:
-        """What was spent on it."""
+        """The cost of the query."""
         spent = {"forwards": 0, "tokens_computed": 0}
         for _, answer in self.answered:
             for name in spent:
@@ -76,22 +76,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """A run, ready to be told.
+    """A run, ready to be reported.
 
     Attributes
     ----------
     directory
-        Where the run is, as it was named.
+        The path of the run, as given.
     manifest
-        What it is of.
+        Its manifest.
     evaluation
-        What follows from its answers.
+        The evaluation of its answers.
     verdict
-        ``"pass"``, ``"fail"`` or ``"inconclusive"``; the last as well while items are missing.
+        ``"pass"``, ``"fail"`` or ``"inconclusive"``; also inconclusive while items are missing.
     answered, total
-        How many items have an answer, of how many.
+        Number of answered items, and of all items.
     seconds
-        How long the answers took together.
+        Total time of the answers.
     parts
         Its queries.
     """
@@ -112,14 +112,14 @@ class Contents:
 
     @property
     def extent(self) -> str:
-        """How much of the suite was asked."""
+        """A description of how many items were answered, with the cap on draws."""
         items = f"{self.answered:,} of {self.total:,} items"
         draws = self.manifest.max_draws
         return items if draws is None else f"{items}, at most {draws:,} draws an item"
 
     @property
     def differences(self) -> dict[str, tuple[Difference, ...]]:
-        """What comparisons found, by comparison."""
+        """The results of comparisons, by comparison."""
         return {
             name: tuple(one for one in self.evaluation.differences if one.comparison == name)
             for name in self.suite.comparisons
@@ -127,7 +127,7 @@ class Contents:
 
     @property
     def commands(self) -> list[str]:
-        """How to compute every number again from the journal, and how to run it anew."""
+        """The commands that recompute every number from the journal, and repeat the run."""
         directory = quote(self.directory)
         return [
             f"formalm suite verdict {directory} --json",
@@ -137,7 +137,7 @@ class Contents:
 
 
 def contents_of(run: Run) -> Contents:
-    """What a report of a run has to say; no model is asked.
+    """Returns the contents of a report on a run; needs no model.
 
     Parameters
     ----------

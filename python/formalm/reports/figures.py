@@ -1,4 +1,4 @@
-"""Which plots a part of a report has."""
+"""Selection of the plots for each query of a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["figures_of"]
 
 
 def figures_of(part: Part) -> list[str]:
-    """The plots of a query: an interval for each number, and what was found by the work spent."""
+    """Returns the plots of a query: an interval for each number, and findings by cost."""
     drawn = [
         intervals(_dots(found), name.replace("_", " "))
         for name, found in part.measurements.items()
@@ -28,7 +28,7 @@ def figures_of(part: Part) -> list[str]:
 
 
 def _dots(found: Sequence[Measurement]) -> list[Dot]:
-    """A series for each template, where there is more to tell numbers apart."""
+    """Returns a series for each template, if numbers have more than that to distinguish them."""
     alone = all(set(one.where) == {"template"} for one in found)
     return [
         Dot(place(one.where), "" if alone else one.where.get("template", ""), one.quantity)
@@ -37,7 +37,7 @@ def _dots(found: Sequence[Measurement]) -> list[Dot]:
 
 
 def _real(answer: Answer) -> list[tuple[float, float]]:
-    """How many different real texts there were after how many tokens."""
+    """Returns the number of distinct real strings by number of tokens evaluated."""
     seen: set[str] = set()
     points = []
     for hit in answer["hits"]:

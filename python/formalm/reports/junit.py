@@ -1,4 +1,4 @@
-"""Verdicts as JUnit XML, which servers of continuous integration read."""
+"""JUnit XML of verdicts, for continuous-integration servers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from formalm.reports.contents import Contents
 
 __all__ = ["to_junit"]
 
-# What XML 1.0 has no character for.
+# Characters that XML 1.0 excludes.
 REFUSED = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_junit(contents: Contents) -> str:
-    """One test case an assertion. What is inconclusive is an error: neither passed nor failed.
+    """Returns one test case per assertion. Inconclusive ones are errors: neither passed nor failed.
 
-    A run without assertions, or with items missing, has one more case that says so.
+    A run without assertions, or with items missing, has another case that says so.
     """
     cases: list[tuple[str, str, str]] = []
     for outcome in contents.evaluation.outcomes:

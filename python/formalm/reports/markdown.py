@@ -1,4 +1,4 @@
-"""A report as Markdown, for places that show that: summaries of jobs, pull requests."""
+"""Markdown reports, for CI job summaries and pull requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_ROWS = 40
 
 
 def to_markdown(contents: Contents) -> str:
-    """The report: verdicts first, then comparisons and the numbers of each query."""
+    """Returns the report: verdicts first, then comparisons and the numbers of each query."""
     suite = contents.suite
     lines = [f"# {suite.name}: {contents.verdict}", "", _plain(suite.title), ""]
     if suite.warning:
@@ -71,6 +71,6 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text that stays one line and brings no HTML."""
+    """Returns a text on one line and without HTML."""
     one_line = " ".join(visible(text).split())
     return one_line.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")

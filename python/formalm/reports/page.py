@@ -1,4 +1,4 @@
-"""A report as one page: no network, no script, readable on a phone, in light, dark and on paper."""
+"""HTML reports: one self-contained page without scripts, for screens, phones and paper."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 
 def to_html(contents: Contents, *, plots: bool = True) -> str:
-    """The page.
+    """Returns the page.
 
     Parameters
     ----------
     contents
-        What it says.
+        The contents.
     plots
-        Whether to draw; that needs matplotlib.
+        Whether to include plots, which need matplotlib.
     """
     suite = contents.suite
     blocks = [_banner(contents), _outcomes(contents), _comparisons(contents)]
@@ -40,7 +40,7 @@ def to_html(contents: Contents, *, plots: bool = True) -> str:
 
 
 def document(title: str, body: str) -> str:
-    """A whole page around some blocks; signs of control that models wrote are made visible."""
+    """Returns a whole page around some blocks, with control characters of models made visible."""
     body = body.translate(CONTROLS)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -52,7 +52,7 @@ def document(title: str, body: str) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], kinds: str = "") -> str:
-    """A table; rows are HTML, and kinds say which columns are numbers (``n``)."""
+    """Returns a table; rows are HTML, and kinds mark columns of numbers (``n``)."""
     columns = list(head)
     marks = [
         ' class="n"' if kinds[place : place + 1] == "n" else "" for place in range(len(columns))
@@ -180,7 +180,7 @@ def _numbers(name: str, kind: str, found: tuple[Measurement, ...]) -> str:
 
 
 def _shown(part: Part) -> str:
-    """The best hits with their tokens, or some of the free texts."""
+    """Returns the best hits with their tokens, or some of the free texts."""
     blocks = [
         f"<h4>{escape(place(item.where))}</h4>{found}"
         for item, answer in part.answered[:MOST_TEXTS]

@@ -1,4 +1,4 @@
-"""Plots with intervals, as SVG that takes its colours from the page it is in."""
+"""SVG plots of intervals and curves, with colors inherited from the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formalm.stats import Quantity
 
 __all__ = ["Dot", "curves", "intervals"]
 
-# Stand-ins for the colours of the page: light and dark have their own.
+# Placeholders for the colors of the page, which has light and dark themes.
 INK, GRID = "#010203", "#040506"
 SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
 MARKS = ("o", "s", "^", "D", "v", "P")
@@ -34,10 +34,10 @@ class Dot:
 
 
 def intervals(dots: Sequence[Dot], title: str) -> str | None:
-    """A dot and an interval for each number, one below the other; an SVG.
+    """Returns an SVG with a dot and an interval for each number, one below the other.
 
-    Series are told apart by colour and mark. None if there is nothing to draw: fewer than two
-    numbers, or none that is finite.
+    Series differ in color and mark. None if there is nothing to draw: fewer than two numbers, or
+    none that is finite.
     """
     rows = list(dict.fromkeys(dot.row for dot in dots))
     series = list(dict.fromkeys(dot.series for dot in dots))
@@ -65,7 +65,7 @@ def intervals(dots: Sequence[Dot], title: str) -> str | None:
 
 
 def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str]) -> str | None:
-    """Steps that go up, one line for each name; an SVG, or None if there is nothing to draw."""
+    """Returns an SVG of increasing step functions, one per name; None without data."""
     drawn = {name: points for name, points in lines.items() if points}
     if not drawn or len(drawn) > len(SERIES):
         return None
@@ -83,7 +83,7 @@ def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str])
 
 
 def _scale(axes: Any, points: Sequence[Quantity]) -> None:
-    """A logarithm where numbers span decades, the whole range for shares, from 0 what has a 0."""
+    """Sets the scale: logarithmic over decades, the whole range for shares, else from 0."""
     values = [one.value for one in points]
     ends = [end for one in points for end in (one.low, one.high) if math.isfinite(end)]
     positive = [value for value in values if value > 0]
@@ -126,7 +126,7 @@ def _figure(height: float) -> Any:
         "grid.color": GRID,
     }
     with mpl.rc_context(settings), warnings.catch_warnings():
-        # Texts stay texts in the SVG, so the page's fonts show what matplotlib's lack.
+        # Keep text as text in the SVG, so the page's fonts show what matplotlib's lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(6.4, max(1.3, height)), layout="constrained")
         axes = figure.subplots()
@@ -137,7 +137,7 @@ def _figure(height: float) -> Any:
 
 
 def _svg(figure: Any, title: str) -> str:
-    """The figure without a size of its own, its colours those of the page."""
+    """Returns the figure without a fixed size, with the colors of the page."""
     import matplotlib as mpl
 
     written = io.StringIO()

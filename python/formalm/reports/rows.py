@@ -1,4 +1,4 @@
-"""The numbers of a run as rows: for Arrow, a Parquet file, or results as lm-eval writes them."""
+"""The numbers of a run as table rows, for Arrow, Parquet and lm-evaluation-harness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROPORTIONS = ("accuracy", "rate")
 
 
 class Numbers:
-    """All numbers of a run, one row each, with ``__arrow_c_stream__`` for whoever reads Arrow.
+    """All numbers of a run, one per row, with ``__arrow_c_stream__`` for readers of Arrow.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Numbers:
         return len(self.rows)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for any library that reads Arrow; needs nanoarrow."""
+        """Exports the rows to any library that reads Arrow; needs nanoarrow."""
         na = _package("nanoarrow", "arrow")
         kinds = {"string": na.string(), "float64": na.float64(), "int64": na.int64()}
         schema = na.struct({name: kinds[kind] for name, kind in COLUMNS.items()})
@@ -92,16 +92,16 @@ class Numbers:
         return stream.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
-        """A DataFrame of pandas."""
+        """Returns a pandas DataFrame."""
         return _package("pandas", None).DataFrame(self.rows, columns=list(COLUMNS))
 
     def to_polars(self) -> Any:
-        """A DataFrame of Polars."""
+        """Returns a Polars DataFrame."""
         return _package("polars", None).DataFrame(self)
 
 
 def write_parquet(numbers: Numbers, path: str | PathLike[str]) -> None:
-    """Write the rows as a Parquet file, through DuckDB.
+    """Writes the rows to a Parquet file, by DuckDB.
 
     Raises
     ------
@@ -129,10 +129,10 @@ SQL = {"string": "VARCHAR", "float64": "DOUBLE", "int64": "BIGINT"}
 
 
 def to_lm_eval(contents: Contents) -> str:
-    """The numbers as JSON in the layout of lm-evaluation-harness.
+    """Returns the numbers as JSON in the layout of lm-evaluation-harness.
 
-    A metric's number is the mean over its rows; the standard error is that of a proportion where it
-    is one, and "N/A" elsewhere: bounds are no sampling errors, and stand beside it.
+    The number of a metric is the mean over its rows. The standard error is that of a proportion for
+    proportions, and "N/A" otherwise. Bounds are not sampling errors, so they are separate fields.
     """
     suite, numbers = contents.suite, contents.evaluation.measurements
     results: dict[str, Any] = {"alias": suite.name}

@@ -1,4 +1,4 @@
-"""The look of reports; series have colours that colour-blind people tell apart, and marks."""
+"""CSS of reports; series differ in colorblind-safe colors and in marks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""How far two runs' numbers may lie apart by rounding alone.
+"""Rounding tolerance of each metric, for comparisons of two runs.
 
-Every number of a suite is computed from log-probabilities. The tolerance of a number follows from
-that of a log-probability, which the run records, by the number's own formula: a probability changes
-by a factor, a logarithm of a ratio by a sum, and a rank only if the text has neighbors as probable
-as itself.
+Every number of a suite is computed from log-probabilities. Its tolerance follows from that of a
+log-probability, which the run records, by its own formula: a probability changes by a factor, a
+logarithm of a ratio by a sum, and a rank only if other strings are about as probable.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ __all__ = ["Place", "allowed", "tied_bounds", "tolerance_of"]
 
 Place = tuple[tuple[str, str], ...]
 
-# How many log-probabilities a number has in it: a share is a ratio of two masses, a ratio of shares
-# has four. Of proportional numbers this is the change of their logarithm.
+# Number of log-probabilities in each metric: a share is a ratio of two masses, a ratio of shares
+# has four. For proportional numbers this bounds the change of their logarithm.
 PROPORTIONAL = {"mass": 1, "best": 1, "attempts": 1, "share": 2}
 ABSOLUTE = {
     "logprob": 1.0,
@@ -36,10 +35,10 @@ BUDGETED = ("valid", "yield")
 
 
 def tolerance_of(kind: str, first: Quantity, second: Quantity, log_tolerance: float) -> float:
-    """Return how far two numbers of a kind of metric may lie apart by rounding.
+    """Returns how far rounding may move two numbers of a kind of metric apart.
 
-    Numbers that count, such as accuracies, have no tolerance of their own: what rounding turns
-    there is one draw or one hit, not a digit.
+    Numbers that count, such as accuracies, have no tolerance of their own: rounding changes a draw
+    or a hit, not a digit.
     """
     if kind in ABSOLUTE:
         return ABSOLUTE[kind] * log_tolerance
@@ -53,10 +52,10 @@ def tolerance_of(kind: str, first: Quantity, second: Quantity, log_tolerance: fl
 def allowed(
     kind: str, first: Run, second: Run, one: Quantity, other: Quantity, *, drawn: bool
 ) -> bool:
-    """Return whether one of two numbers may be called higher.
+    """Returns whether one of two numbers may be called higher.
 
-    Counts of what was found are no bounds of anything: draws with another seed find something else,
-    and so does a search that evaluates its candidates in batches of another size.
+    Counts of findings bound nothing: draws with another seed find something else, and so does a
+    search that evaluates its candidates in batches of another size.
     """
     if kind not in BUDGETED or one.value == other.value:
         return True
@@ -64,9 +63,9 @@ def allowed(
 
 
 def tied_bounds(metric: Metric, run: Run, log_tolerance: float) -> dict[Place, tuple[float, float]]:
-    """Return, by place, the ends that ranks have if texts closer than rounding change places.
+    """Returns the bounds of ranks by place, if strings closer than rounding change places.
 
-    Only ranks and exposures have places that matter; for other metrics the result is empty.
+    Only ranks and exposures depend on places; for other metrics the result is empty.
     """
     found: dict[Place, tuple[float, float]] = {}
     for item, answer in run.answered:
@@ -101,8 +100,8 @@ def _ranks(
     exhausted: bool,
     log_tolerance: float,
 ) -> tuple[float, float]:
-    """The least and largest rank that a text can have if close ones change places."""
-    # Both of the two that are compared may be off, each by the tolerance.
+    """Returns the least and the largest rank of a string if close ones change places."""
+    # Both numbers may be off by the tolerance.
     apart = 2 * log_tolerance
     if wanted in texts:
         own = logprobs[texts.index(wanted)]

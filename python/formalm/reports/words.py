@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formatting of numbers, intervals, places and texts for reports."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ WORTH = {
 
 
 def visible(text: str) -> str:
-    """A text of a model or a suite with control characters as escapes; line ends and tabs stay."""
+    """Returns text with control characters as escapes, except line breaks and tabs."""
     return escaped(text, keep="\n\t")
 
 
 def escape(text: str) -> str:
-    """The same for HTML."""
+    """Returns the same, escaped for HTML."""
     return escaped_html(visible(text))
 
 
 def number(value: float) -> str:
-    """A number with four digits; ∞ and - for what is none."""
+    """Formats a number with four digits; ∞ and - for non-numbers."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -40,7 +40,7 @@ def number(value: float) -> str:
 
 
 def interval(quantity: Quantity) -> str:
-    """An interval; empty for what is exact."""
+    """Formats an interval; empty for an exact number."""
     if quantity.coverage == "exact" and quantity.low == quantity.high:
         return ""
     low, high = number(quantity.low), number(quantity.high)
@@ -50,14 +50,14 @@ def interval(quantity: Quantity) -> str:
 
 
 def worth(quantity: Quantity) -> str:
-    """What the interval is worth."""
+    """Describes the coverage of an interval."""
     if quantity.coverage in ("exact", "certified"):
         return WORTH[quantity.coverage]
     return f"{WORTH[quantity.coverage]} ({quantity.confidence:.4g})"
 
 
 def place(where: dict[str, str], *, template: bool = False) -> str:
-    """What a number is about; of long texts the beginning and the end.
+    """Formats the subject of a number; long texts are shortened in the middle.
 
     The name of the template is left out, unless there is nothing else or ``template`` asks for it.
     """
@@ -67,5 +67,5 @@ def place(where: dict[str, str], *, template: bool = False) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value."""
+    """Formats a p-value."""
     return "" if p is None else f"{p:.3g}"

@@ -1,4 +1,4 @@
-"""Reports written to files."""
+"""Writing of reports to files, in all formats."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ FORMATS = (*TEXTS, "parquet")
 
 
 def write_report(run: Run, form: str = "html", path: str | PathLike[str] | None = None) -> Path:
-    """Write a report of a run; no model is asked.
+    """Writes a report of a run; needs no model.
 
     Parameters
     ----------
     run
         The run.
     form
-        ``"html"``: one page. ``"markdown"``. ``"junit"``: for a CI server. ``"lm-eval"``: JSON as
-        that harness writes it. ``"parquet"``: every number as a row.
+        ``"html"``: one page. ``"markdown"``. ``"junit"``: for a CI server. ``"lm-eval"``: the JSON
+        of lm-evaluation-harness. ``"parquet"``: every number as a row.
     path
-        Where; in the directory of the run if None.
+        The file; None is a file in the directory of the run.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def write_report(run: Run, form: str = "html", path: str | PathLike[str] | None 
     Raises
     ------
     ArgumentError
-        For another form, or if a package that it needs is missing.
+        For an unknown format, or a missing package.
     SuiteError
         If it cannot be written.
     """
@@ -65,7 +65,7 @@ def write_report(run: Run, form: str = "html", path: str | PathLike[str] | None 
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
+    """Writes a text atomically."""
     data = text.encode()
     try:
         write_whole(path, lambda file: file.write(data))

@@ -1,8 +1,7 @@
-"""Statistics for questions about models: intervals, tests, effect sizes, power.
+"""Statistics for comparing models: intervals, tests, effect sizes, power.
 
-SciPy does the mathematics and is imported when it is first needed
-(``pip install "formalm[stats]"``). Every number says what its interval is worth, and every p-value
-how it was computed.
+SciPy does the mathematics and is imported on first use (``pip install "formalm[stats]"``). Every
+interval states its coverage, and every p-value the method that computed it.
 """
 
 from formalm.stats.bootstrap import bootstrap

@@ -1,4 +1,4 @@
-"""What the arguments of statistics may be, and the one place where SciPy comes in."""
+"""Checks of statistics arguments, and the deferred import of SciPy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LARGEST = 1e150
 
 
 def scipy_part(name: str) -> Any:
-    """A part of SciPy, imported when it is first needed.
+    """Returns a part of SciPy, imported on first use.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def scipy_part(name: str) -> Any:
 def checked_number(
     name: str, value: object, low: float, high: float, *, inclusive: bool = False
 ) -> float:
-    """A number between two bounds, which it may equal only if ``inclusive``."""
+    """Returns a number between two bounds, which it may equal only if ``inclusive``."""
     number = isinstance(value, (int, float, np.integer, np.floating))
     if number and not isinstance(value, bool):
         found = float(value)  # type: ignore[arg-type]
@@ -61,14 +61,14 @@ def checked_number(
 
 
 def checked_integer(name: str, value: object, least: int) -> int:
-    """An integer from ``least``."""
+    """Returns an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ArgumentError(f"{name} is an integer from {least}, not {value!r:.60}")
     return int(value)
 
 
 def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """One of some words."""
+    """Returns one of the allowed strings."""
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
         raise ArgumentError(f"{name} is one of {known}, not {value!r:.60}")
@@ -76,7 +76,7 @@ def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) -> Floats:
-    """Finite numbers as an array with one of these numbers of dimensions."""
+    """Returns finite numbers as an array with one of the allowed numbers of dimensions."""
     try:
         array: Floats = np.asarray(_listed(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -94,7 +94,7 @@ def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) 
 
 
 def checked_counts(name: str, counts: object, dimensions: int) -> Integers:
-    """Whole numbers from zero; floats that are whole will do."""
+    """Returns nonnegative integers; floats with integer values are accepted."""
     values = checked_values(name, counts, (dimensions,))
     if (values < 0).any() or (values != np.floor(values)).any():
         raise ArgumentError(
@@ -107,7 +107,7 @@ def checked_counts(name: str, counts: object, dimensions: int) -> Integers:
 
 
 def checked_p_values(values: object) -> Floats:
-    """Numbers from 0 to 1."""
+    """Returns numbers from 0 to 1."""
     array = checked_values("p-values", values)
     if (array < 0).any() or (array > 1).any():
         raise ArgumentError("p-values are from 0 to 1")
@@ -115,7 +115,7 @@ def checked_p_values(values: object) -> Floats:
 
 
 def _listed(values: object) -> object:
-    """What can be made an array; generators are gone through once."""
+    """Returns a value that NumPy can convert to an array; iterates over a generator once."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ArgumentError(f"a sequence of numbers is wanted, not {values!r:.60}")
     return values if hasattr(values, "__array__") else list(values)

@@ -1,4 +1,4 @@
-"""Intervals by drawing the data again: plain, paired and clustered."""
+"""Bootstrap intervals for any statistic: plain, paired and clustered."""
 
 from __future__ import annotations
 
@@ -37,34 +37,33 @@ def bootstrap(
     resamples: int = 9_999,
     seed: int = 0,
 ) -> Quantity:
-    """An interval for any statistic, from drawing units of the data with replacement.
+    """Returns a bootstrap interval for any statistic, by resampling units with replacement.
 
     Parameters
     ----------
     values
-        ``(n,)`` numbers, or ``(n, k)``: rows are drawn whole, so that what stands in one row stays
-        paired.
+        ``(n,)`` numbers, or ``(n, k)``: rows are drawn whole, so values in one row stay paired.
     statistic
-        A function of an array like ``values``. By default the mean, and of two columns the mean
-        difference, the first minus the second.
+        A function of an array like ``values``. The default is the mean or, for two columns, the
+        mean difference, the first minus the second.
     clusters
         The cluster of each row; clusters are drawn whole.
     confidence
         Between 0 and 1.
     method
-        ``"bca"`` corrects for bias and skewness, ``"percentile"`` for nothing.
+        ``"bca"`` corrects for bias and skewness, ``"percentile"`` does not.
     resamples, seed
-        How many are drawn, and from which seed.
+        Number of resamples, and their seed.
 
     Raises
     ------
     ArgumentError
-        If there are fewer than two units, or all draws are equal: the data then says nothing about
+        If there are fewer than two units, or all draws are equal: the data then shows nothing about
         its spread.
 
     Notes
     -----
-    Approximate; with ten units or fewer too narrow, which is noted.
+    Approximate; too narrow with ten units or fewer, and a note then says so.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def bootstrap(
 
 
 class _Units:
-    """Clusters of rows, and the statistic of some of them put together."""
+    """Clusters of rows, and the statistic of a selection of them."""
 
     def __init__(
         self,
@@ -153,7 +152,7 @@ class _Units:
 def _corrected(
     levels: tuple[float, float], observed: float, drawn: Floats, without: Floats
 ) -> tuple[float, float]:
-    """Efron's levels of the quantiles, corrected for bias and acceleration."""
+    """Returns Efron's quantile levels, corrected for bias and acceleration."""
     special = scipy_part("special")
     # Sums in another order differ by rounding, and are ties all the same.
     slack = 1e-12 * max(1.0, abs(observed))

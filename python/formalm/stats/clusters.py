@@ -1,4 +1,4 @@
-"""Means of numbers that come in clusters, such as several answers to one prompt."""
+"""Means of clustered numbers, such as several answers to one prompt."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def clustered_mean(
     *,
     confidence: float = 0.95,
 ) -> Quantity:
-    """The mean, with an interval from the spread between clusters.
+    """Returns the mean, with an interval from the spread between clusters.
 
-    Numbers of one cluster may depend on each other in any way; clusters are independent. Taking
-    each number for independent makes intervals too narrow, often by a multiple.
+    Numbers in one cluster may depend on each other in any way; clusters are independent. Treating
+    all numbers as independent makes intervals too narrow, often by a multiple.
 
     Parameters
     ----------
     values
         The numbers.
     clusters
-        The cluster of each; every number is one of its own by default.
+        The cluster of each; by default every number is its own cluster.
     confidence
         Between 0 and 1.
 
@@ -50,7 +50,7 @@ def clustered_mean(
     Notes
     -----
     The sandwich estimator with the factor G/(G−1), and quantiles of Student's t with G−1 degrees of
-    freedom for G clusters. Approximate: with few clusters, or few large ones, too narrow.
+    freedom for G clusters. Approximate: too narrow with few clusters, or few large ones.
 
     Examples
     --------
@@ -85,12 +85,12 @@ def clustered_mean(
 
 
 def few(count: int) -> tuple[str, ...]:
-    """A remark if there are few clusters."""
+    """Returns a note if there are few clusters."""
     return (f"{count} units are few: the interval may be too narrow",) if count < FEW else ()
 
 
 def cluster_numbers(clusters: Iterable[Hashable] | None, length: int) -> tuple[Integers, int]:
-    """The number of each value's cluster, in order of appearance, and how many there are."""
+    """Returns the number of each value's cluster, in order of appearance, and the cluster count."""
     if clusters is None:
         which: Integers = np.arange(length)
     else:

@@ -1,4 +1,4 @@
-"""How far distributions are apart whose probabilities are known, or known to lie between bounds."""
+"""Distances between distributions with exact or interval probabilities."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ SUM = 1e-6
 
 
 def total_variation(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
-    """The total variation distance: the most by which the probability of any event differs.
+    """Returns the total variation distance: the largest difference in the probability of any event.
 
     Parameters
     ----------
     one, other
-        Probabilities of the same categories that sum to one, or pairs of bounds between which they
-        are, such as :class:`~formalm.probability.Interval`.
+        Probabilities of the same categories that sum to one, or pairs of bounds on them, such as
+        :class:`~formalm.probability.Interval`.
 
     Returns
     -------
     Quantity
-        Exact for probabilities. Certified for bounds: the truth is between ``low`` and ``high``,
-        and ``value`` is the middle.
+        Exact for probabilities. Certified for bounds: the true value is between ``low`` and
+        ``high``, and ``value`` is the middle.
 
     Raises
     ------
     ArgumentError
-        For what cannot be distributions.
+        For values that cannot be distributions.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def total_variation(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
 
 
 def jensen_shannon(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
-    """The Jensen-Shannon divergence, in nats: 0 for equal, ln 2 for disjoint distributions.
+    """Returns the Jensen-Shannon divergence, in nats: 0 for equal, ln 2 for disjoint distributions.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def jensen_shannon(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
     Returns
     -------
     Quantity
-        As there.
+        As in :func:`total_variation`.
 
     Raises
     ------
     ArgumentError
-        As there.
+        As in :func:`total_variation`.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def jensen_shannon(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
 
 
 def log_ratio(one: Any, other: Any) -> Quantity:
-    """The logarithm of the ratio of two probabilities, in nats.
+    """Returns the logarithm of the ratio of two probabilities, in nats.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def log_ratio(one: Any, other: Any) -> Quantity:
     Raises
     ------
     ArgumentError
-        For what cannot be a probability, and for 0 over 0.
+        For values that cannot be probabilities, and for 0 over 0.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def log_ratio(one: Any, other: Any) -> Quantity:
 
 
 def log_odds_ratio(one: Any, other: Any) -> Quantity:
-    """The logarithm of the ratio of two odds, p / (1 − p), in nats.
+    """Returns the logarithm of the ratio of two odds, p / (1 − p), in nats.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def log_odds_ratio(one: Any, other: Any) -> Quantity:
     Raises
     ------
     ArgumentError
-        For what cannot be a probability, and if both odds are 0 or both infinite.
+        For values that cannot be probabilities, and if both odds are 0 or both infinite.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def _logit(p: float) -> float:
 
 
 def _compared(name: str, one: Any, other: Any, scale: Callable[[float], float]) -> Quantity:
-    """The difference of two numbers on a scale that grows with the probability."""
+    """Returns the difference of two numbers on a scale that grows with the probability."""
     first, second = _bounds("one", [one])[0], _bounds("other", [other])[0]
     low, high = (scale(float(p)) for p in first), (scale(float(p)) for p in second)
     (least, most), (less, more) = tuple(low), tuple(high)
@@ -186,7 +186,7 @@ def _pair(one: Iterable[Any], other: Iterable[Any]) -> tuple[Floats, Floats]:
 
 
 def _bounds(name: str, values: Iterable[Any]) -> Floats:
-    """``(categories, 2)``: bounds of each probability."""
+    """Returns bounds of each probability, ``(categories, 2)``."""
     array = checked_values(name, values, (1, 2))
     if array.ndim == 1:
         array = np.stack([array, array], axis=1)

@@ -1,4 +1,4 @@
-"""How large a difference between samples of categories is, with intervals."""
+"""Effect sizes of differences between samples of categories, with intervals."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ FIXED = "categories have to be fixed before the data is seen"
 def counted_total_variation(
     one: Iterable[int], other: Iterable[int], *, confidence: float = 0.95
 ) -> Quantity:
-    """The total variation distance of two distributions, of which samples are known.
+    """Returns the total variation distance of two distributions, estimated from samples.
 
     Parameters
     ----------
     one, other
-        Counts of the same categories. Categories that nobody had belong there as well.
+        Counts of the same categories, including categories that no sample contains.
     confidence
         Between 0 and 1.
 
     Returns
     -------
     Quantity
-        The value is that of the observed shares, which are further apart than the distributions on
-        average. The interval is valid for every sample size, and wide: a sample of n in k
+        The value is that of the observed shares, which on average are further apart than the
+        distributions. The interval is valid for every sample size, and wide: a sample of n in k
         categories is within √(ln((2ᵏ − 2) · 2/α) / 2n) of its distribution (Weissman and others
         2003), and distances obey the triangle inequality.
 
     Raises
     ------
     ArgumentError
-        For counts that are none.
+        For values that are not counts.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def counted_total_variation(
 def counted_jensen_shannon(
     one: Iterable[int], other: Iterable[int], *, confidence: float = 0.95
 ) -> Quantity:
-    """The Jensen-Shannon divergence of two distributions, of which samples are known, in nats.
+    """Returns the Jensen-Shannon divergence of two distributions, estimated from samples, in nats.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def counted_jensen_shannon(
     Raises
     ------
     ArgumentError
-        For counts that are none.
+        For values that are not counts.
 
     Examples
     --------
@@ -114,7 +114,8 @@ def counted_jensen_shannon(
 def cramers_v(
     counts: Iterable[Iterable[int]], *, confidence: float = 0.95, corrected: bool = True
 ) -> Quantity:
-    """Cramér's V: 0 if groups have one distribution, 1 if the group says the category.
+    """Returns Cramér's V: 0 if all groups have one distribution, 1 if the group determines the
+    category.
 
     Parameters
     ----------
@@ -123,19 +124,19 @@ def cramers_v(
     confidence
         Between 0 and 1.
     corrected
-        Whether the value is without the part that chance adds (the degrees of freedom are taken off
-        the chi-square statistic). The interval is the same.
+        Whether the value excludes the part due to chance (the degrees of freedom are subtracted
+        from the chi-square statistic). The interval is the same.
 
     Returns
     -------
     Quantity
         With an interval from the noncentral chi-square distribution, for large counts. Its upper
-        end is kept up where the statistic is smaller than chance makes it.
+        end does not shrink if the statistic is smaller than expected by chance.
 
     Raises
     ------
     ArgumentError
-        For counts that are none.
+        For values that are not counts.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def cramers_v(
 def counted_log_odds_ratio(
     counts: Iterable[Iterable[int]], *, confidence: float = 0.95
 ) -> Quantity:
-    """The log of the odds ratio of a table of two by two, in nats.
+    """Returns the log of the odds ratio of a two-by-two table, in nats.
 
     Parameters
     ----------
@@ -183,8 +184,8 @@ def counted_log_odds_ratio(
     Returns
     -------
     Quantity
-        With half a count added to each cell, which keeps the ratio finite and takes most of the
-        bias out (Haldane, Anscombe, Gart); the interval is for large counts.
+        With half a count added to each cell, which keeps the ratio finite and removes most of the
+        bias (Haldane, Anscombe, Gart); the interval is for large counts.
 
     Raises
     ------
@@ -218,7 +219,9 @@ def counted_log_odds_ratio(
 
 
 def _divergence_bound(degrees: int, tail: float) -> float:
-    """The least x > k with exp(−x) (e x / k)^k ≤ tail: n times the divergence is seldom above."""
+    """Returns the least x > k with exp(−x) (e x / k)^k ≤ tail, a bound on n times the
+    divergence.
+    """
     if not degrees:
         return 0.0
 
@@ -232,7 +235,9 @@ def _divergence_bound(degrees: int, tail: float) -> float:
 
 
 def _noncentrality(statistic: float, degrees: int, level: float) -> float:
-    """The noncentrality under which a smaller statistic has this probability; 0 if none is."""
+    """Returns the noncentrality at which a smaller statistic has this probability; 0 if there is
+    none.
+    """
     special, optimize = scipy_part("special"), scipy_part("optimize")
 
     def excess(noncentrality: float) -> float:
@@ -257,7 +262,7 @@ def _around(
     top: float = 1.0,
     scale: Callable[[float], float] = lambda x: x,
 ) -> Quantity:
-    """An interval of a radius on a scale."""
+    """Returns an interval of a given radius on a scale."""
     back = (lambda x: x * x) if scale is math.sqrt else scale
     return Quantity(
         name,

@@ -1,4 +1,4 @@
-"""Whether groups of counts have one distribution."""
+"""Tests of homogeneity: whether groups of counts come from one distribution."""
 
 from __future__ import annotations
 
@@ -34,32 +34,33 @@ def homogeneity(
     seed: int = 0,
     table_limit: int = 200_000,
 ) -> Significance:
-    """Test whether several samples of categories come from one distribution.
+    """Tests whether several samples of categories come from one distribution.
 
-    All samples are random here. Testing one against the frequencies of another as if those were
-    known probabilities rejects true hypotheses about ten times as often as it says.
+    All samples are treated as random. A test of one sample against the frequencies of another, as
+    if those were known probabilities, rejects true hypotheses about ten times as often as its level
+    says.
 
     Parameters
     ----------
     counts
-        ``(groups, categories)`` whole numbers: how often each group had each category. Draws must
-        be independent: counts of exact probabilities or of correlated texts are no sample.
+        ``(groups, categories)`` integers: how often each group had each category. Draws must be
+        independent: counts of exact probabilities or of correlated texts are not a sample.
     statistic
         ``"chi2"`` (Pearson), ``"g"`` (likelihood ratio) or ``"probability"`` (of the table:
         Fisher's test for two groups and two categories).
     method
-        ``"asymptotic"``: the chi-square distribution, refused where expected counts are too small.
-        ``"exact"``: all tables with these sums. ``"monte carlo"``: tables with these sums, drawn.
-        ``"auto"``: the first of them that can be had.
+        ``"asymptotic"``: the chi-square distribution, refused if expected counts are too small.
+        ``"exact"``: enumerates all tables with the same margins. ``"monte carlo"``: draws tables
+        with the same margins. ``"auto"``: the first of them that is possible.
     resamples, seed
         For ``"monte carlo"``.
     table_limit
-        For ``"exact"``: most tables.
+        For ``"exact"``: maximum number of tables.
 
     Returns
     -------
     Significance
-        A category that nobody had, and a group without counts, are left out, and noted.
+        Empty categories and groups without counts are omitted, with a note.
 
     Raises
     ------
@@ -70,8 +71,8 @@ def homogeneity(
 
     Notes
     -----
-    The rule for expected counts is Cochran's: none below 1 and at most a fifth below 5; in a table
-    of two by two none below 5.
+    The rule for expected counts is Cochran's: none below 1 and at most a fifth below 5; in a
+    two-by-two table none below 5.
 
     Examples
     --------
@@ -120,14 +121,14 @@ def homogeneity(
 
 
 def expected_counts(counts: Integers) -> Floats:
-    """What each cell would have on average if all groups had one distribution."""
+    """Returns the expected count of each cell if all groups had one distribution."""
     rows, columns = counts.sum(axis=1), counts.sum(axis=0)
     expected: Floats = np.outer(rows, columns) / counts.sum()
     return expected
 
 
 def _cells(statistic: str, expected: Floats) -> Callable[[Integers], Floats]:
-    """The statistic of each of many tables ``(tables, groups, categories)``; larger is rarer."""
+    """Returns the statistic of each table ``(tables, groups, categories)``; larger is rarer."""
 
     def chi2(tables: Integers) -> Floats:
         found: Floats = ((tables - expected) ** 2 / expected).sum(axis=(1, 2))
@@ -153,7 +154,7 @@ def _exact(table: Integers, cells: Callable[[Integers], Floats], least: float, l
 
 
 def _log_probability(table: Integers) -> float:
-    """Of this table among all with its sums."""
+    """Returns the log-probability of this table among all with its margins."""
     margins = [*table.sum(axis=0), *table.sum(axis=1)]
     whole = log_factorials(table.sum())
     inside = log_factorials(table).sum()
@@ -161,7 +162,7 @@ def _log_probability(table: Integers) -> float:
 
 
 def _too_small(expected: Floats) -> str | None:
-    """Why expected counts do not allow the chi-square distribution, or None."""
+    """Returns why expected counts rule out the chi-square distribution, or None."""
     least, below = float(expected.min()), int((expected < 5).sum())
     if expected.shape == (2, 2):
         if below:

@@ -1,4 +1,4 @@
-"""p-values of several tests, adjusted for their number."""
+"""Multiple testing: p-values adjusted for the number of tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["benjamini_hochberg", "holm"]
 
 
 def holm(p_values: Iterable[float]) -> Floats:
-    """Adjusted p-values that bound the probability of *any* false rejection.
+    """Returns adjusted p-values that bound the probability of *any* false rejection.
 
-    Reject where the adjusted value is at most the level. No assumption about how the tests depend
-    on one another.
+    Reject if the adjusted value is at most the level. The tests may depend on each other in any
+    way.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def holm(p_values: Iterable[float]) -> Floats:
     Raises
     ------
     ArgumentError
-        For numbers that are no probabilities.
+        For numbers that are not probabilities.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def holm(p_values: Iterable[float]) -> Floats:
 
 
 def benjamini_hochberg(p_values: Iterable[float]) -> Floats:
-    """Adjusted p-values that bound the expected share of false ones among the rejections.
+    """Returns adjusted p-values that bound the expected share of false rejections among all.
 
-    For tests that are independent, or depend positively on one another.
+    For tests that are independent, or depend positively on each other.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def benjamini_hochberg(p_values: Iterable[float]) -> Floats:
     Raises
     ------
     ArgumentError
-        For numbers that are no probabilities.
+        For numbers that are not probabilities.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Two ways to answer the same questions."""
+"""Paired comparison of two models on the same questions: McNemar's test and odds ratio."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ LEAST = 25
 
 
 def mcnemar(one: Iterable[bool], other: Iterable[bool], *, method: str = "exact") -> Significance:
-    """Test whether two models, or two settings, are right equally often on the same questions.
+    """Tests whether two models, or two settings, are right equally often on the same questions.
 
-    Only questions on which they differ say anything, so two models that agree on most are told
-    apart by far fewer questions than two proportions would need.
+    Only questions on which they differ count. Two models that agree on most questions are therefore
+    distinguished with far fewer questions than two proportions would need.
 
     Parameters
     ----------
     one, other
-        Whether each question was answered rightly, in the same order.
+        Whether each question was answered correctly, in the same order.
     method
         ``"exact"``: binomial. ``"mid-p"``: the same with half of the observed count, which is less
-        cautious. ``"asymptotic"``: chi-square, refused with fewer than 25 differing pairs.
+        conservative. ``"asymptotic"``: chi-square, refused with fewer than 25 differing pairs.
 
     Returns
     -------
     Significance
-        The statistic is how many more questions only the first had right.
+        The statistic is the number of questions that only the first got right, minus the number
+        that only the second did.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def mcnemar(one: Iterable[bool], other: Iterable[bool], *, method: str = "exact"
 def paired_odds_ratio(
     one: Iterable[bool], other: Iterable[bool], *, confidence: float = 0.95
 ) -> Quantity:
-    """How many times more often only the first is right than only the other.
+    """Returns how many times more often only the first is right than only the other.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def paired_odds_ratio(
     Returns
     -------
     Quantity
-        With the interval that belongs to the exact test: it has 1 in it iff that does not reject.
+        With the interval of the exact test: it contains 1 iff that test does not reject.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tests that rearrange the data, with nothing assumed about its distribution."""
+"""Permutation and sign-flip tests, without assumptions about the distribution."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def permutation(
     resamples: int = 9_999,
     seed: int = 0,
 ) -> Significance:
-    """Test whether two samples come from one distribution, by dealing their numbers out anew.
+    """Tests whether two samples come from one distribution, by permuting their numbers.
 
     Parameters
     ----------
     one, other
-        Two samples of independent numbers. Numbers that belong together in pairs go to
-        :func:`sign_flips`.
+        Two samples of independent numbers. For paired numbers use :func:`sign_flips`.
     statistic
         A function of the two samples; the difference of their means by default.
     alternative
-        ``"greater"`` if a large statistic speaks against one distribution, ``"less"`` if a small
-        one does, or ``"two-sided"``.
+        ``"greater"`` if a large statistic is evidence against one distribution, ``"less"`` if a
+        small one is, or ``"two-sided"``.
     resamples
-        All ways to deal are counted if there are at most so many, otherwise so many are drawn.
+        All permutations are enumerated if there are at most this many; otherwise this many are
+        drawn.
     seed
-        Of the draws.
+        The seed of the draws.
 
     Raises
     ------
     ArgumentError
-        For samples that are none, and a statistic that is not finite.
+        For invalid samples, and a statistic that is not finite.
 
     Examples
     --------
@@ -84,26 +84,27 @@ def sign_flips(
     resamples: int = 9_999,
     seed: int = 0,
 ) -> Significance:
-    """Test whether paired differences are centred within a margin, by turning their signs round.
+    """Tests whether paired differences are centered within a margin, by flipping their signs.
 
-    The differences are the sampling units: one for each template, prompt or model, each of them the
-    mean of what belongs to it.
+    The differences are the sampling units: one for each template, prompt or model, each the mean of
+    its own results.
 
     Parameters
     ----------
     differences
-        One number for each unit. They are taken to be symmetric about their centre.
+        One number for each unit. They are assumed to be symmetric about their center.
     margin
-        What does not count as a difference. Exact probabilities make tiny differences significant;
-        a margin says what matters. With ``"two-sided"`` the hypothesis is that the centre is at
-        most so far from 0, and rejected if either side of it is at half the level.
+        The largest difference that does not matter. Exact probabilities make tiny differences
+        significant; a margin says what matters. With ``"two-sided"``, the hypothesis is that the
+        center is at most that far from 0. It is rejected if one of its sides is rejected at half
+        the level.
     alternative, resamples, seed
         As in :func:`permutation`.
 
     Raises
     ------
     ArgumentError
-        For numbers that are none.
+        For invalid numbers.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def sign_flips(
 
 
 def _flipped(values: Floats, alternative: str, number: int, seed: int | None) -> Significance:
-    """The one-sided test that the centre is 0; the same signs for the same seed."""
+    """Returns the one-sided test that the center is 0; the same signs for the same seed."""
     found = np.concatenate(
         [(signs * values).mean(axis=1) for signs in _signs(len(values), number, seed)]
     )
@@ -151,7 +152,9 @@ def _signs(length: int, number: int, seed: int | None) -> Iterator[Floats]:
 def _significance(
     name: str, observed: float, found: Floats, alternative: str, seed: int | None
 ) -> Significance:
-    """The share of arrangements at least as extreme; a drawn one counts the observed as well."""
+    """Returns the share of arrangements at least as extreme; among drawn ones, the observed counts
+    too.
+    """
     slack = RELATIVE * max(float(np.abs(found).max()), abs(observed))
     extra = 0 if seed is None else 1
     greater = (int((found >= observed - slack).sum()) + extra) / (len(found) + extra)
@@ -163,7 +166,7 @@ def _significance(
 
 
 def _every_hand(pooled: Floats, size: int) -> Iterator[Floats]:
-    """Every way to deal, with the first sample's numbers in front."""
+    """Yields every split of the numbers, with the first sample's numbers first."""
     chosen = np.array(list(combinations(range(len(pooled)), size)), dtype=np.int64)
     rest = np.ones((len(chosen), len(pooled)), dtype=np.bool_)
     np.put_along_axis(rest, chosen, False, axis=1)
@@ -184,7 +187,7 @@ def _mean_difference(hands: Floats, size: int) -> Floats:
 
 
 def _each(statistic: Statistic) -> Callable[[Floats, int], Floats]:
-    """A statistic of two samples as one of many hands."""
+    """Returns a statistic of two samples as a function of many splits."""
 
     def value(hands: Floats, size: int) -> Floats:
         found = [statistic(hand[:size], hand[size:]) for hand in hands]

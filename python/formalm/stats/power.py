@@ -1,4 +1,4 @@
-"""What a test would find: power, and the least effect that it finds often enough."""
+"""Power analysis: the power of a test, and the smallest effect that it detects."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ NODES = 512  # of the integral; more change nothing up to a million degrees
 def power_of_difference(
     one: float, other: float, trials: int, *, other_trials: int | None = None, level: float = 0.05
 ) -> float:
-    """How often two proportions are told apart, by the two-sided test of homogeneity.
+    """Returns the power of the two-sided test of homogeneity to distinguish two proportions.
 
     Parameters
     ----------
     one, other
         The true proportions.
     trials, other_trials
-        Of the first and the second sample; both have as many by default.
+        Sizes of the first and the second sample; equal by default.
     level
-        Of the test.
+        The level of the test.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def detectable_difference(
     power: float = 0.8,
     level: float = 0.05,
 ) -> float:
-    """The least increase over a proportion that is found with a power.
+    """Returns the smallest increase over a proportion that is detected with a given power.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ def detectable_difference(
     trials, other_trials, level
         As in :func:`power_of_difference`.
     power
-        How often the increase is to be found.
+        The probability with which the increase must be detected.
 
     Raises
     ------
     ArgumentError
-        If not even an increase to 1 is found so often.
+        If not even an increase to 1 is detected with this power.
 
     Examples
     --------
@@ -112,21 +112,21 @@ def detectable_difference(
 
 
 def power_of_mean(effect: float, units: int, *, level: float = 0.05) -> float:
-    """How often a mean is told from 0, by the two-sided t-test.
+    """Returns the power of the two-sided t-test to distinguish a mean from 0.
 
     Parameters
     ----------
     effect
         The mean in standard deviations of the units.
     units
-        Independent units: templates, prompts, models; for paired data, pairs.
+        Number of independent units: templates, prompts, models; for paired data, pairs.
     level
-        Of the test.
+        The level of the test.
 
     Returns
     -------
     float
-        For units that are normally distributed.
+        For normally distributed units.
 
     Raises
     ------
@@ -148,14 +148,14 @@ def power_of_mean(effect: float, units: int, *, level: float = 0.05) -> float:
 
 
 def detectable_mean(units: int, *, power: float = 0.8, level: float = 0.05) -> float:
-    """The least mean, in standard deviations of the units, that is found with a power.
+    """Returns the smallest mean, in standard deviations, that is detected with a given power.
 
     Parameters
     ----------
     units, level
         As in :func:`power_of_mean`.
     power
-        How often it is to be found.
+        The probability with which it must be detected.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def detectable_mean(units: int, *, power: float = 0.8, level: float = 0.05) -> f
 
 
 def power_of_association(effect: float, trials: int, degrees: int, *, level: float = 0.05) -> float:
-    """How often a table of counts is told from a homogeneous one, by the chi-square test.
+    """Returns the power of the chi-square test to distinguish a table from a homogeneous one.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def power_of_association(effect: float, trials: int, degrees: int, *, level: flo
     degrees
         (rows − 1) · (columns − 1).
     level
-        Of the test.
+        The level of the test.
 
     Returns
     -------
@@ -213,14 +213,15 @@ def power_of_association(effect: float, trials: int, degrees: int, *, level: flo
 def detectable_association(
     trials: int, degrees: int, *, power: float = 0.8, level: float = 0.05
 ) -> float:
-    """The least effect, as Cohen's w, that the chi-square test finds with a power.
+    """Returns the smallest effect, as Cohen's w, that the chi-square test detects with a given
+    power.
 
     Parameters
     ----------
     trials, degrees, level
         As in :func:`power_of_association`.
     power
-        How often it is to be found.
+        The probability with which it must be detected.
 
     Raises
     ------
@@ -239,9 +240,9 @@ def detectable_association(
 
 
 def _beyond(critical: float, shift: float, degrees: int) -> float:
-    """P(t > critical) for Student's t with a shift, as a mean over the observed spread.
+    """Returns P(t > critical) for noncentral t, as a mean over the observed spread.
 
-    SciPy's own function gives NaN for few degrees and large shifts.
+    SciPy's own function returns NaN for few degrees of freedom and large shifts.
     """
     special = scipy_part("special")
     # The spread has the distribution of a root of chi-square over its degrees.
@@ -267,7 +268,7 @@ def _quadrature() -> tuple[Floats, Floats]:
 
 
 def _least(power_of: Callable[[float], float], power: float, level: float, most: float) -> float:
-    """The least effect with a power, which grows with the effect."""
+    """Returns the smallest effect with a given power, which grows with the effect."""
     wanted = checked_number("power", power, 0, 1)
     if wanted <= checked_number("level", level, 0, 1):
         raise ArgumentError(f"a power of {wanted:g} is not above the level of {level:g}")

@@ -1,4 +1,4 @@
-"""Intervals for a proportion."""
+"""Intervals for a proportion: Wilson and Clopper-Pearson."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["clopper_pearson", "wilson"]
 
 
 def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Quantity:
-    """The score interval for a proportion.
+    """Returns the Wilson score interval for a proportion.
 
-    Right on average over proportions; for a single one its coverage can be a few percent off. It
-    has a width at 0 and at 1, where an interval from the standard error vanishes.
+    Its coverage is nominal on average over proportions; for a single one it can be a few percent
+    off. It has a positive width at 0 and at 1, where an interval from the standard error vanishes.
 
     Parameters
     ----------
     successes, trials
-        Whole numbers.
+        Integers.
     confidence
         Between 0 and 1.
 
     Raises
     ------
     ArgumentError
-        For numbers that are none, and for more successes than trials.
+        For invalid numbers, and for more successes than trials.
 
     Examples
     --------
@@ -48,7 +48,8 @@ def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Quantity
 
 
 def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) -> Quantity:
-    """The interval for a proportion that inverts two exact binomial tests.
+    """Returns the Clopper-Pearson interval for a proportion, which inverts two exact binomial
+    tests.
 
     Its coverage is at least the confidence for every proportion and every number of trials.
 
@@ -60,7 +61,7 @@ def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) ->
     Raises
     ------
     ArgumentError
-        As there.
+        As in :func:`wilson`.
 
     Examples
     --------

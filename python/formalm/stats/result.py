@@ -1,4 +1,4 @@
-"""What statistics return: a number with an interval, and a test with its p-value."""
+"""Results of statistics: ``Quantity`` with an interval, ``Significance`` with a p-value."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ Coverage = Literal["exact", "certified", "guaranteed", "approximate"]
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number, and an interval with what the interval is worth.
+    """A number with an interval, and the coverage of the interval.
 
     Attributes
     ----------
     name
-        What it is.
+        The name of the quantity.
     value
         The number.
     low, high
         The interval.
     confidence
-        How often such intervals have the truth in them; 1 where nothing was sampled.
+        The share of such intervals that contain the true value; 1 if nothing was sampled.
     coverage
         ``"exact"``: computed from known probabilities, so there is no sampling error.
         ``"certified"``: computed from bounds of probabilities, and proven. ``"guaranteed"``: at
         least the confidence, for every sample size. ``"approximate"``: about the confidence, for
         large samples.
     method
-        How the interval was made.
+        The method that computed the interval.
     units
-        Of how many independent units it was made; None where nothing was sampled.
+        Number of independent units; None if nothing was sampled.
     notes
-        What a reader should know.
+        Caveats for the reader.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Quantity:
 
     @property
     def width(self) -> float:
-        """How far the ends are apart."""
+        """The distance between the ends."""
         return self.high - self.low
 
     def __contains__(self, value: float) -> bool:
@@ -74,18 +74,18 @@ class Significance:
     statistic
         Its statistic.
     p_value
-        How probable a statistic at least as extreme is if there is no difference.
+        The probability of a statistic at least as extreme if there is no difference.
     degrees
-        Degrees of freedom; None where there are none.
+        Degrees of freedom; None if there are none.
     method
-        ``"asymptotic"``: right for large counts, and the counts were checked. ``"exact"``: all
-        arrangements were counted. ``"mid-p"``: exact, with half of the observed arrangement.
-        ``"monte carlo"``: arrangements were drawn; the observed one is counted with them, so that
-        the test keeps its level.
+        ``"asymptotic"``: valid for large counts, and the counts were checked. ``"exact"``: all
+        arrangements were enumerated. ``"mid-p"``: exact, with half of the observed arrangement.
+        ``"monte carlo"``: arrangements were drawn; the observed one is counted with them, so the
+        test keeps its level.
     resamples, seed
-        Of a Monte Carlo test: how many were drawn, and from which seed.
+        For a Monte Carlo test: number of draws, and their seed.
     notes
-        What a reader should know.
+        Caveats for the reader.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Significance:
 
     @property
     def monte_carlo_error(self) -> float:
-        """Standard error of the p-value from drawing; 0 unless arrangements were drawn."""
+        """Standard error of the p-value due to drawing; 0 unless arrangements were drawn."""
         if self.resamples is None:
             return 0.0
         return math.sqrt(self.p_value * (1 - self.p_value) / (self.resamples + 1))

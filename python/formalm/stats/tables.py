@@ -1,4 +1,4 @@
-"""Tables of counts with the sums of a given one: all of them, or some drawn."""
+"""Contingency tables with given margins: enumeration and random draws."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ HINT = "method='monte carlo' draws tables instead"
 
 
 def log_factorials(counts: Integers) -> Floats:
-    """The logarithm of each number's factorial."""
+    """Returns the logarithm of each number's factorial."""
     found: Floats = scipy_part("special").gammaln(counts + 1.0)
     return found
 
 
 def every_table(table: Integers, limit: int) -> Integers:
-    """All tables with the row and column sums of one, ``(tables, rows, columns)``.
+    """Returns all tables with the row and column sums of one, ``(tables, rows, columns)``.
 
     Raises
     ------
     LimitError
-        If more than ``limit`` candidates would be looked at, some of which turn out to be none.
+        If more than ``limit`` candidates would be examined, some of which are not valid tables.
     """
     if table.shape[0] > table.shape[1]:
         turned: Integers = every_table(table.T, limit).swapaxes(1, 2)
@@ -54,7 +54,7 @@ def every_table(table: Integers, limit: int) -> Integers:
 
 
 def _divisions(total: int, parts: int) -> Integers:
-    """All ways to write a number as a sum of so many numbers from 0, ``(ways, parts)``."""
+    """Returns all ways to write a number as a sum of nonnegative parts, ``(ways, parts)``."""
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
     bars = bars.reshape(-1, parts - 1)
     ends = np.full((len(bars), 1), total + parts - 1)
@@ -62,12 +62,13 @@ def _divisions(total: int, parts: int) -> Integers:
 
 
 def drawn_tables(table: Integers, number: int, seed: int) -> Iterator[Integers]:
-    """Tables with the sums of one, as shuffling would give, ``(some, rows, columns)`` at a time.
+    """Yields tables with the margins of one, as from shuffling, ``(some, rows, columns)`` at a
+    time.
 
     Raises
     ------
     LimitError
-        If the counts add up to a thousand million and more.
+        If the counts add up to 10⁹ or more.
     """
     if table.sum() >= MOST_DRAWN:
         raise LimitError("counts in all", int(table.sum()), MOST_DRAWN - 1, "they are asymptotic")

@@ -1,4 +1,4 @@
-"""What was answered, kept so that a run survives being killed."""
+"""Persistent answers of suite runs: an append-only journal, and locks between processes."""
 
 from formalm.store.claims import Claims
 from formalm.store.journal import Entry, Journal

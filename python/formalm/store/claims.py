@@ -1,7 +1,7 @@
-"""Who works on what: locks on places of a file, which a process that dies lets go.
+"""Locks on the items of a run: byte-range locks of a file, which the system releases at exit.
 
-They keep two processes from doing the same work. Nothing depends on them being seen: an answer that
-was computed twice is kept once.
+They keep two processes from doing the same work. Correctness does not depend on them: an answer
+that was computed twice is stored once.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)
 
 
 class Claims:
-    """The claims on the items of a run.
+    """The locks on the items of a run.
 
     Parameters
     ----------
     path
-        The file; it is made if there is none, and stays empty.
+        The lock file; it is created if necessary, and stays empty.
 
     Raises
     ------
     SuiteError
-        If it cannot be made.
+        If it cannot be created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,12 +43,12 @@ class Claims:
             raise SuiteError(f"cannot write {str(path)!r}: {error.strerror}") from None
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Releases all locks."""
         os.close(self._file)
 
     @contextmanager
     def claim(self, key: str) -> Iterator[bool]:
-        """Claim an item; whether nobody else has it.
+        """Locks an item; returns whether no other process holds it.
 
         Parameters
         ----------
@@ -58,10 +58,10 @@ class Claims:
         Raises
         ------
         SuiteError
-            If the file system cannot lock. Two processes would then ask the same item, and one that
-            took a failure for another's claim would wait for it forever.
+            If the file system does not support locks. Otherwise two processes would answer the same
+            item, or one would mistake the failure for another's lock and wait forever.
         """
-        # Two items can share a place; then one waits for the other, and nothing worse.
+        # Two items may share a byte; then one waits for the other.
         place = int(key[:12], 16) % PLACES
         try:
             mine = _lock(self._file, place)
@@ -74,13 +74,13 @@ class Claims:
             yield mine
         finally:
             if mine:
-                # The lock ends with the process anyway; an answer that is kept must not be lost.
+                # The lock ends with the process anyway; a stored answer must not be lost.
                 with suppress(OSError):
                     _unlock(self._file, place)
 
 
 def _is_held(error: OSError) -> bool:
-    """Whether a lock failed because another process has it, and not because there are no locks."""
+    """Returns whether a lock failed because another process holds it, not for lack of support."""
     return error.errno in HELD
 
 

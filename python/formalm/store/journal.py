@@ -1,11 +1,11 @@
-"""Answers by the key of their question, in a SQLite file to which entries are only ever added.
+"""Append-only journal of answers in an SQLite file, keyed by question.
 
-An entry is there whole or not at all, whatever becomes of the process: SQLite writes a rollback
-journal first and waits for the disk. The older of SQLite's two ways to do that is taken, since the
-newer one needs memory shared by all processes, which network file systems lack.
+An entry is stored completely or not at all, whatever happens to the process: SQLite writes a
+rollback journal first and waits for the disk. Rollback mode is used rather than WAL, because WAL
+needs memory shared by all processes, which network file systems lack.
 
-Each entry has a digest of what it says, so that one changed afterwards is refused. Files made
-before entries had one are read and added to as they are.
+Each entry has a digest of its content, so that later changes are detected. Files from before
+entries had digests remain readable and writable.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ BEGIN SELECT RAISE(ABORT, 'entries are only added'); END;
 """
 
 
-# Connections of a parent, kept open for as long as the process lives.
+# Connections inherited from a parent, kept open while the process lives.
 _INHERITED: list[sqlite3.Connection] = []
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer that is kept.
+    """A stored answer.
 
     Attributes
     ----------
     number
-        In the order of arrival, from 1.
+        The order of arrival, from 1.
     key
-        Of the question: equal keys, equal questions.
+        The key of the question; equal keys mean equal questions.
     answer
         The answer, as plain data.
     seconds
-        How long it took.
+        The time it took.
     finished
-        When it was there, in UTC.
+        The time at which it was complete, in UTC.
     """
 
     number: int
@@ -78,19 +78,19 @@ class Entry:
 
 
 class Journal:
-    """A file of answers, which several processes may use at once.
+    """A file of answers that several processes may use at once.
 
     Parameters
     ----------
     path
         The file.
     create
-        Make it if there is none, or make an empty file one; otherwise both are errors.
+        Whether to create a missing file or initialize an empty one; otherwise both are errors.
 
     Raises
     ------
     SuiteError
-        If it cannot be read or written, or is something else.
+        If it cannot be read or written, or is not a journal.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         self._file.close()
 
     def __len__(self) -> int:
@@ -145,27 +145,27 @@ class Journal:
         return found is not None
 
     def answer(self, key: str) -> dict[str, Any] | None:
-        """The answer to a question; None if there is none."""
+        """Returns the answer to a question; None if there is none."""
         entry = self.entry(key)
         return None if entry is None else entry.answer
 
     def entry(self, key: str) -> Entry | None:
-        """The entry of a question; None if there is none."""
+        """Returns the entry of a question; None if there is none."""
         with self._reported():
             row = self._file.execute(f"{self._select} WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._read(*row)
 
     def entries(self) -> Iterator[Entry]:
-        """All entries in the order of their arrival."""
+        """Yields all entries in order of arrival."""
         with self._reported():
             rows = self._file.execute(f"{self._select} ORDER BY number").fetchall()
         for row in rows:
             yield self._read(*row)
 
     def add(self, key: str, answer: dict[str, Any], seconds: float) -> bool:
-        """Keep an answer, unless there is one; whether it was kept.
+        """Stores an answer, unless there is one; returns whether it was stored.
 
-        When it returns, the answer is on the disk.
+        When it returns, the answer is on disk.
         """
         text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
         values: dict[str, Any] = {"key": key, "answer": text, "seconds": float(seconds)}
@@ -189,8 +189,8 @@ class Journal:
     def _file(self) -> sqlite3.Connection:
         """The connection of this process.
 
-        SQLite's connections must not be used, and not even closed, in a child of a fork: locks on
-        files are not inherited, so that two processes would write what only one may.
+        A connection of SQLite must not be used, or even closed, in a forked child: file locks are
+        not inherited, so two processes would write what only one may.
         """
         if self._process != os.getpid():
             _INHERITED.append(self._opened)
@@ -199,7 +199,7 @@ class Journal:
         return self._opened
 
     def _prepare(self) -> None:
-        """Make the tables, or check that the file is one of ours."""
+        """Creates the tables, or checks that the file is a journal."""
         if self._is_new():
             if not self.create:
                 raise SuiteError(
@@ -223,7 +223,7 @@ class Journal:
         columns = self._file.execute("SELECT name FROM pragma_table_info('entries')").fetchall()
         self._has_digests = ("digest",) in columns
         digest = "digest" if self._has_digests else "NULL"
-        # The types are read too: SQLite keeps what a hand puts into a column, whatever its type.
+        # Check the types too: SQLite stores a value of any type in a column.
         self._select = (
             "SELECT number, key, answer, seconds, finished,"  # noqa: S608 - no input in it
             f" {digest} FROM entries"
@@ -235,7 +235,7 @@ class Journal:
         return bool((label, tables) == (0, 0))
 
     def damaged(self, number: object, what: str) -> SuiteError:
-        """Return the error that says what is wrong with an entry."""
+        """Returns the error that describes a damaged entry."""
         return SuiteError(
             f"the journal {str(self.path)!r} is damaged: in entry {number!r:.20}, {what}", hint=ANEW
         )
@@ -262,7 +262,7 @@ class Journal:
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        """Turn errors of SQLite into ours; what was added before stays."""
+        """Converts errors of SQLite; entries added before are kept."""
         try:
             yield
         except sqlite3.Error as error:
@@ -273,12 +273,12 @@ class Journal:
 
 
 def _digest(key: str, answer: str, seconds: float) -> str:
-    """The digest of what an entry says."""
+    """Returns the digest of an entry's content."""
     return sha256("\0".join((key, repr(seconds), answer)).encode(errors="replace")).hexdigest()
 
 
 def _statements(script: str) -> Iterator[str]:
-    """The statements of a script; a trigger has semicolons inside."""
+    """Returns the statements of a script; a trigger contains semicolons."""
     statement = ""
     for line in script.strip().splitlines():
         statement += line + "\n"

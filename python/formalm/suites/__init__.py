@@ -1,4 +1,4 @@
-"""Suites: questions about a model as data, and what has to be true of the answers."""
+"""Evaluation suites: questions about a model as data, runs, metrics, comparisons and assertions."""
 
 from formalm.suites.answers import answer_of
 from formalm.suites.builtin import builtin, builtin_names

@@ -1,8 +1,8 @@
-"""Checks of answers read from a file: every field has the type and range it was written with.
+"""Validation of stored answers: every field must have the type and range it was written with.
 
-Metrics compute with answers without looking twice. What a journal or a cache returns is therefore
-checked here first, so that a damaged file is reported with its place and never as an exception from
-inside a computation.
+Metrics use answers without further checks. Answers from a journal or a cache are therefore checked
+here first, so that a damaged file is reported with its place and never as an exception inside a
+computation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SLACK = 1e-6
 
 
 def answer_problem(item: Item, answer: object) -> str | None:
-    """Return which field of an answer cannot be one to this item, or ``None`` if all can."""
+    """Returns which field of an answer is invalid for this item, or ``None`` if all are valid."""
     ask = item.question.ask
     if not isinstance(answer, dict):
         return "the answer is no object"
@@ -97,7 +97,7 @@ def _record(fields: dict[str, Check]) -> Check:
 
 
 def _mapping(value: object) -> str | None:
-    """Texts, or nothing, by name."""
+    """Checks a mapping from names to strings or None."""
     good = isinstance(value, dict) and all(
         isinstance(name, str) and (text is None or isinstance(text, str))
         for name, text in value.items()
@@ -106,12 +106,12 @@ def _mapping(value: object) -> str | None:
 
 
 def _logprob(value: object) -> str | None:
-    """A log-probability; JSON has no infinity."""
+    """Checks a log-probability; JSON has no infinity."""
     return None if value == "-inf" else _number(high=SLACK)(value)
 
 
 def _count_text(value: object) -> str | None:
-    """The count of a finite language in decimal digits, of any length."""
+    """Checks the count of a finite language in decimal digits, of any length."""
     good = isinstance(value, str) and value.isascii() and value.isdigit() and value.strip("0")
     return None if good else ""
 
@@ -125,7 +125,7 @@ BOUNDS = _tuple(PROBABILITY, PROBABILITY)
 
 
 def _fields(item: Item) -> dict[str, Check]:
-    """The fields of an answer to this item, each with its check."""
+    """Returns the fields of an answer to this item, each with its check."""
     judged: dict[str, Check] = {} if item.question.oracle is None else {"valid": FLAG}
     if item.question.ask == "mass":
         return {"low": PROBABILITY, "high": PROBABILITY}
@@ -172,7 +172,7 @@ def _fields(item: Item) -> dict[str, Check]:
 
 
 def _contradiction(item: Item, answer: dict[str, Any]) -> str | None:
-    """Return the path of what its neighbors or its item rule out."""
+    """Returns the path of a field that other fields or the item contradict."""
     ask = item.question.ask
     if ask == "mass" and answer["low"] > answer["high"]:
         return ".low"
@@ -196,7 +196,7 @@ def _contradiction(item: Item, answer: dict[str, Any]) -> str | None:
 
 
 def _at(answer: Any, path: str) -> object:
-    """What stands at a path of the form ``.name[3].name``."""
+    """Returns the value at a path of the form ``.name[3].name``."""
     for part in path.replace("[", ".").replace("]", "").split(".")[1:]:
         try:
             answer = answer[int(part)] if isinstance(answer, list) else answer[part]
@@ -206,7 +206,7 @@ def _at(answer: Any, path: str) -> object:
 
 
 def _shown(value: object) -> str:
-    """A value in a message."""
+    """Formats a value for a message."""
     if value is ...:
         return "missing"
     try:

@@ -1,4 +1,4 @@
-"""What a model answers to one item, as plain data."""
+"""Answers of a model to suite items, computed and stored as plain data."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ def answer_of(
     progress: Callable[[Progress], None] | None = None,
     judge: Callable[[str], bool] | None = None,
 ) -> Answer:
-    """Ask a model an item.
+    """Puts an item to a model and returns the answer.
 
     Parameters
     ----------
     model
         The model.
     item
-        What is asked.
+        The item.
     batch_size, progress
         As in :func:`~formalm.mass`.
     judge
-        What the oracle of its query says of a text, see :func:`~formalm.suites.judge_of`; it is
-        asked here, so that an answer says all there is to say.
+        The oracle of the query, see :func:`~formalm.suites.judge_of`. It is called here, so that
+        the answer is complete.
 
     Returns
     -------
     dict
-        What JSON can hold, and all that metrics are computed from.
+        JSON data from which all metrics are computed.
 
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupted it: half an answer is none.
+        If the user interrupted it; half an answer is never returned.
     """
     if item.question.oracle is not None and judge is None:
         raise ArgumentError(
@@ -111,17 +111,17 @@ def _listed(
     found = search(model, item.query, **{**options, "progress": heard})
     hits = [json.loads(row) for row in split_lines(Records(found).to_jsonl())]
     for hit in hits:
-        # Whoever reads an answer has no vocabulary to spell the tokens with.
+        # A reader of the answer has no vocabulary to decode the tokens.
         hit["tokens"] = [model.vocabulary.decode_text([one]) for one in hit["token_ids"]]
         if judge is not None:
             hit["valid"] = judge(judged_text(item, hit["text"]))
-    # What no text can have more of that was not found; told before the last batch, so still true.
+    # Upper bound for strings not found; from before the last batch, so still valid.
     bound = None if found.status == "exhausted" or not bounds else bounds[-1]
     return {"ask": "search", "hits": hits, "bound": bound, **_end(found)}
 
 
 def _moved(model: LanguageModel, item: Item, options: dict[str, Any]) -> Answer:
-    """How far a mask moves the model, and how probable the language is without one."""
+    """Returns how far a mask moves the model, and the probability of the language without one."""
     question = item.question
     found = distortion(model, item.query, draws=question.draws, seed=question.seed, **options)
     if found.status == "interrupted":
@@ -140,7 +140,7 @@ def _moved(model: LanguageModel, item: Item, options: dict[str, Any]) -> Answer:
 
 
 def _end(found: Mass | MassTable | Search) -> Answer:
-    """How it ended; an interrupted one is no answer."""
+    """Returns how the search ended; raises if it was interrupted."""
     if found.status == "interrupted":
         raise KeyboardInterrupt
     return {
@@ -151,7 +151,7 @@ def _end(found: Mass | MassTable | Search) -> Answer:
 
 
 def table_of(answer: Answer) -> MassTable:
-    """The table that an answer describes."""
+    """Returns the mass table that an answer describes."""
     return MassTable(
         tuple(answer["groups"]),
         None,

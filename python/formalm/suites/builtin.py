@@ -1,4 +1,4 @@
-"""Suites that we ship, as files beside this one."""
+"""Built-in suites, loaded from the TOML files of this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIX = ".toml"
 
 
 def builtin_names() -> list[str]:
-    """The names of the suites that we ship.
+    """Returns the names of the built-in suites.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def builtin_names() -> list[str]:
 
 
 def builtin(name: str) -> Suite:
-    """A suite that we ship.
+    """Returns a built-in suite.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def builtin(name: str) -> Suite:
     Raises
     ------
     SuiteError
-        If there is none of that name.
+        If there is no suite of that name.
 
     Examples
     --------

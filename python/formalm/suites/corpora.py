@@ -1,4 +1,4 @@
-"""Bloom filters and indexes of corpora: whether a text is in a set too large to keep as a list."""
+"""Membership in large sets of strings: Bloom filters, and suffix-array indexes of corpora."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_BYTES = 1 << 28
 
 
 class Bloom:
-    """A set of texts that never denies a member, and rarely affirms another.
+    """A Bloom filter of strings: never denies a member, and rarely affirms another string.
 
     Parameters
     ----------
     bits
-        ``(bytes,)``, of ``uint8``.
+        ``(bytes,)``, ``uint8``.
     hashes
-        How many places a text has.
+        Number of hash functions.
 
     Examples
     --------
@@ -45,14 +45,14 @@ class Bloom:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, false_positives: float = 1e-4) -> Bloom:
-        """Make a filter.
+        """Creates a filter.
 
         Parameters
         ----------
         texts
             The members.
         false_positives
-            Of other texts, the share that it takes for members, about.
+            The approximate share of other strings that it takes for members.
 
         Raises
         ------
@@ -75,14 +75,14 @@ class Bloom:
         return bool(np.all(self.bits[places >> 3] >> (places & 7) & 1))
 
     def _places(self, text: str) -> npt.NDArray[np.int64]:
-        # Two halves of one digest make all places (Kirsch and Mitzenmacher, 2006).
+        # Two halves of one digest generate all hashes (Kirsch and Mitzenmacher, 2006).
         digest = blake2b(text.encode(), digest_size=16).digest()
         first, step = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little") | 1
         size = 8 * len(self.bits)
         return np.array([(first + k * step) % (1 << 64) % size for k in range(self.hashes)])
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write it to a file.
+        """Writes the filter to a file.
 
         Raises
         ------
@@ -94,12 +94,12 @@ class Bloom:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Bloom:
-        """Read what :meth:`write` wrote.
+        """Reads a file of :meth:`write`.
 
         Raises
         ------
         SuiteError
-            If it cannot be read, or is something else.
+            If it cannot be read, or is not a filter.
         """
         data = _read(Path(path), BLOOM)
         hashes, size = int.from_bytes(data[:4], "little"), int.from_bytes(data[4:12], "little")
@@ -109,14 +109,14 @@ class Bloom:
 
 
 class CorpusIndex:
-    """A text and its suffixes in order, in which any piece of it is found at once.
+    """A suffix array of a text, which finds any substring.
 
     Parameters
     ----------
     data
         The text.
     order
-        ``(len(data),)``: the places of its suffixes, in their order.
+        ``(len(data),)``: the positions of its suffixes, in sorted order.
 
     Examples
     --------
@@ -131,12 +131,12 @@ class CorpusIndex:
 
     @classmethod
     def of(cls, text: str | bytes) -> CorpusIndex:
-        """Make an index.
+        """Creates an index.
 
         Parameters
         ----------
         text
-            At most 256 MiB; making it takes about 40 bytes of memory a byte.
+            At most 256 MiB; building takes about 40 bytes of memory per byte.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class CorpusIndex:
         ranks = np.frombuffer(data, np.uint8).astype(np.int64)
         size, step = len(ranks), 1
         order = np.argsort(ranks, kind="stable")
-        # Prefixes twice as long in each round, by the ranks of their halves (Manber and Myers).
+        # Prefix doubling: sort by the ranks of both halves (Manber and Myers).
         while size > 1:
             second = np.full(size, -1)
             if step < size:
@@ -182,7 +182,7 @@ class CorpusIndex:
         return self.data[place : place + len(wanted)] == wanted
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write it to a file, the text with it.
+        """Writes the index to a file, including the text.
 
         Raises
         ------
@@ -194,12 +194,12 @@ class CorpusIndex:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> CorpusIndex:
-        """Read what :meth:`write` wrote.
+        """Reads a file of :meth:`write`.
 
         Raises
         ------
         SuiteError
-            If it cannot be read, or is something else.
+            If it cannot be read, or is not an index.
         """
         rest = _read(Path(path), CORPUS)
         size = int.from_bytes(rest[:8], "little")

@@ -1,4 +1,4 @@
-"""Numbers that count: how many were right, how many of what was found is real."""
+"""Metrics that count or search: accuracy, rate, yield, attempts, and the best probability."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HALF = math.log(0.5)
 
 
 def _accuracies(_: Suite, metric: Metric, answered: Answered) -> Found:
-    """The share of rows whose first hit is right; a search that a limit stopped leaves it open."""
-    # Fillings of one row depend on each other, so each filling has a share of its own.
+    """Yields the share of rows whose first hit is right; a search cut by a limit leaves it open."""
+    # Fillings of one row are dependent, so each filling has a share of its own.
     by_filling: dict[tuple[tuple[str, str], ...], list[bool | None]] = {}
     for item, answer in answered:
         filling = tuple(pair for pair in item.where.items() if pair[0] != "row")
@@ -48,7 +48,7 @@ def _accuracies(_: Suite, metric: Metric, answered: Answered) -> Found:
 
 
 def _rates(_: Suite, metric: Metric, answered: Answered) -> Found:
-    """The share of free texts that are something."""
+    """Yields the share of free texts with a property."""
     for item, answer in answered:
         known = [text[str(metric.of)] for text in answer["texts"]]
         told = [one not in (None, False) for one in known if not _is_open(metric, one)]
@@ -88,7 +88,7 @@ def _valid(_: Suite, __: Metric, answered: Answered) -> Found:
 
 
 def _yields(_: Suite, __: Metric, answered: Answered) -> Found:
-    """Different real texts for a thousand tokens that the model had to read."""
+    """Yields the number of distinct real strings per thousand tokens evaluated."""
     for item, answer in answered:
         tokens = answer["work"]["tokens_computed"]
         count = 1000 * len(found_texts(answer)) / tokens if tokens else 0.0
@@ -99,7 +99,7 @@ def _yields(_: Suite, __: Metric, answered: Answered) -> Found:
 
 
 def _attempts(_: Suite, __: Metric, answered: Answered) -> Found:
-    """How many free outputs have one of these among them with probability one half."""
+    """Yields the number of free outputs among which a member has occurred with probability 1/2."""
     for item, answer in answered:
         low, high = (_until_half(answer[end]) for end in ("high", "low"))
         middle = _until_half((answer["low"] + answer["high"]) / 2)
@@ -114,7 +114,7 @@ def _until_half(p: float) -> float:
 
 
 def _best(_: Suite, __: Metric, answered: Answered) -> Found:
-    """The probability of the most probable text; if a limit came before it, what it can have."""
+    """Yields the probability of the most probable string; an upper bound if a limit came first."""
     for item, answer in answered:
         if answer["hits"]:
             p = math.exp(min(0.0, answer["hits"][0]["logprob"]))

@@ -1,4 +1,4 @@
-"""What a comparison says of one value."""
+"""The result of a comparison for a single value: mean, p-value and flag."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Difference"]
 
 @dataclass(frozen=True)
 class Difference:
-    """One value of a comparison.
+    """The result of a comparison for one value.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Difference:
     mean
         The mean over templates, with the bounds that the answers leave.
     p_value
-        Adjusted, the largest that the bounds allow; None for ``"exact"``.
+        Adjusted, and the largest that the bounds allow; None for ``"exact"``.
     flagged
         Whether it differs by more than the margin; None if the bounds leave that open.
     """

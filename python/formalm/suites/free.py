@@ -1,4 +1,4 @@
-"""Texts that a model writes with nothing to keep to, and what is found in them."""
+"""Free generation as a baseline: unconstrained texts, and the members found in them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Judge = Callable[[str], bool] | None
 
 
 def free(model: LanguageModel, item: Item, judge: Judge, *, batch_size: int) -> dict[str, Any]:
-    """Let a model write behind what is given, and look what is there.
+    """Lets a model write without constraint after the given prefix, and searches the output.
 
-    A text is cut where the end token is or after ``max_tokens``, never by its letters, so that
-    nothing of the end can be taken for text. What is looked for is then searched in it: at its
-    beginning, or anywhere with the event ``"contains"``.
+    A text is cut at the end token or after ``max_tokens``, never by its characters, so that no part
+    of the end is mistaken for text. The members are then searched in it: at its beginning, or
+    anywhere with the event ``"contains"``.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def free(model: LanguageModel, item: Item, judge: Judge, *, batch_size: int) -> 
 
 
 def begins_with(language: Language, text: str) -> str | None:
-    """The longest beginning of a text that is a member; None if there is none."""
+    """Returns the longest prefix of a text that is a member; None if there is none."""
     longest = "" if language.matches("") else None
     for end in range(1, len(text) + 1):
         if not language.is_viable(text[:end]):
@@ -91,7 +91,7 @@ def begins_with(language: Language, text: str) -> str | None:
 
 
 def judged_text(item: Item, text: str) -> str:
-    """What an oracle is shown of a member: a slot, or all of it."""
+    """Returns the part of a member that the oracle sees: a slot, or all of it."""
     judged = item.question.judge
     if judged is None:
         return text
@@ -100,7 +100,7 @@ def judged_text(item: Item, text: str) -> str:
 
 
 def _is_canonical(vocabulary: Vocabulary, prompt: str, one: Generation) -> bool | None:
-    """Whether the tokens are those that the tokenizer makes of the text; None if it has none."""
+    """Returns whether the tokens are canonical; None if the text has no canonical tokens."""
     ids = one.token_ids[:-1] if one.reason == "end_token" else one.token_ids
     try:
         front = vocabulary.encode(prompt) if prompt else []

@@ -1,4 +1,4 @@
-"""What a suite asks, one question at a time."""
+"""Items of a suite: one query for one template and one combination of slot values."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ class Item:
     Attributes
     ----------
     question
-        The query of the suite that it is one of.
+        The query of the suite it belongs to.
     template
         The name of the template.
     values
-        The text of each slot that was filled from ``each``.
+        The string of each slot filled from ``each``.
     open
         The names of the open slots.
     query
-        What is asked.
+        The query to evaluate.
     start
-        The text before the first open slot, whether it is given or not.
+        The text before the first open slot, given or not.
     label, row
-        What tells its row of facts from the others, and the row; None and nothing without rows.
+        The label of its row of facts, and the row; None and empty without rows.
     written
         The template.
     schemas
         The texts of the JSON Schemas of its open slots.
     patterns
-        The patterns of its other open slots, where there are schemas.
+        The patterns of its other open slots, if there are schemas.
     """
 
     question: Question
@@ -62,7 +62,7 @@ class Item:
     patterns: tuple[str, ...] = field(default=(), repr=False)
 
     def asked_data(self) -> dict[str, Any]:
-        """The query as data; a language with schemas in it by all that it is made of."""
+        """Returns the query as data; a language with schemas by its parts."""
         if not self.schemas:
             return query_data(self.query)
         fixed = {name: self.row[name] for name in self.written.slots if name in self.row}
@@ -74,17 +74,17 @@ class Item:
 
     @property
     def where(self) -> dict[str, str]:
-        """What tells it from the other items of its query."""
+        """The coordinates that distinguish it from the other items of its query."""
         row = {} if self.label is None else {"row": self.label}
         return {"template": self.template, **row, **dict(self.values)}
 
     def filled(self, text: str) -> str:
-        """The whole text with this in its one open slot."""
+        """Returns the whole text with a string in its single open slot."""
         return self.written.filled({**self.row, **dict(self.values), self.open[0]: text})
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The texts whose scores are asked for."""
+        """The strings to be scored."""
         answer = self.question.answer
         return self.question.targets if answer is None else (self.row[answer],)
 
@@ -96,7 +96,7 @@ def items_of(
     rows: Mapping[str, Rows],
     limit: int,
 ) -> list[Item]:
-    """All items; see :meth:`formalm.suites.Suite.items`."""
+    """Returns all items; see :meth:`formalm.suites.Suite.items`."""
     asked = list(questions)
     count = sum(
         len(question.templates)
@@ -123,7 +123,7 @@ def item_of(
     label: str | None = None,
     row: Mapping[str, str] = NO_ROW,
 ) -> Item:
-    """The item with these values."""
+    """Returns the item with these values."""
     fixed = {**{name: row[name] for name in template.slots if name in row}, **values}
     filled = {
         name: resolved(slots[name], slots, row) for name in template.slots if name not in fixed
@@ -141,7 +141,7 @@ def item_of(
     opened = [filled[name] for name in names]
     schemas = tuple(slot.schema for slot in opened if slot.schema is not None)
     patterns = tuple(slot.group for slot in opened if slot.schema is None) if schemas else ()
-    # A schema has no form as data; the other fields are read before a language that fits them.
+    # Parse the other fields first, with a placeholder for the language.
     data["language"] = {"kind": "literal", "text": start} if schemas else to_data(language)
     query = read_query(data)
     if schemas:
@@ -151,7 +151,7 @@ def item_of(
 
 
 def _up_to(name: str, template: Template, fixed: Mapping[str, str]) -> str:
-    """The text up to a slot that is filled, that slot included."""
+    """Returns the text up to and including a filled slot."""
     text = ""
     for piece in template.pieces:
         text += fixed[piece.text] if piece.is_slot else piece.text

@@ -1,4 +1,4 @@
-"""What an answer shows: whether it is right, and which real texts are in it."""
+"""Grading of answers: whether the first hit is right, and the real strings found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["found_texts", "is_right"]
 
 
 def is_right(metric: Metric, item: Item, answer: Answer) -> bool | None:
-    """Whether the first hit has the row's answer; None if a limit came before it."""
+    """Returns whether the first hit has the row's answer; None if a limit came first."""
     if not answer["hits"]:
         return False if answer["status"] == "exhausted" else None
     found = answer["hits"][0]["groups"].get(str(metric.of))
@@ -18,9 +18,9 @@ def is_right(metric: Metric, item: Item, answer: Answer) -> bool | None:
 
 
 def found_texts(answer: Answer) -> list[str]:
-    """Different texts that were found; only those that the oracle knows, if there is one.
+    """Returns the distinct strings found; with an oracle, only those it knows.
 
-    Of free texts, what was looked for in them counts, not what stands behind it.
+    For free texts, the members found in them count, not the text after them.
     """
     if answer["ask"] == "search":
         return list(dict.fromkeys(hit["text"] for hit in answer["hits"] if hit.get("valid", True)))

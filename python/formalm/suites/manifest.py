@@ -1,4 +1,4 @@
-"""What a run is of: its suite, its model, its options, and where that is written."""
+"""The manifest of a run: suite, model hashes, options and versions, stored in ``run.json``."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ FILE = "run.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a run is of. Two runs of equal manifests have equal results.
+    """The identity of a run. Runs with equal manifests have equal results.
 
     Attributes
     ----------
     suite
-        The suite, word lists included.
+        The suite, including word lists.
     model
-        What tells the model from others: hashes of weights, vocabulary and tokenizer.
+        Hashes of weights, vocabulary and tokenizer, which identify the model.
     batch_size
-        Most prefixes a call of the model: sums are rounded otherwise in other batches.
+        Maximum number of prefixes per call of the model, because other batch sizes round
+        differently.
     versions
-        Of formalm and of what it computes with.
+        Versions of formalm and of its numerical dependencies.
     max_draws
-        Most draws of an item, where the suite wants more; None keeps to the suite.
+        Maximum number of draws of an item, below the suite's; None follows the suite.
     log_tolerance
-        How far rounding may carry a log-probability, see
+        Rounding tolerance of a log-probability, see
         :func:`~formalm.suites.rounding.log_tolerance_of`.
     """
 
@@ -56,7 +57,7 @@ class Manifest:
     log_tolerance: float = LOG_TOLERANCE
 
     def data(self) -> dict[str, Any]:
-        """What ``run.json`` has."""
+        """Returns the content of ``run.json``."""
         data = {
             "format": FORMAT,
             "version": VERSION,
@@ -83,19 +84,19 @@ class Manifest:
         return replace(self.suite, queries=queries)
 
     def write(self, directory: Path, *, before: Callable[[], None] = lambda: None) -> None:
-        """Write it, or check that what is there is the same.
+        """Writes the manifest, or checks that the existing one is equal.
 
         Parameters
         ----------
         directory
-            Where.
+            The directory of the run.
         before
             Called before it is written, if there is none.
 
         Raises
         ------
         SuiteError
-            If there is another run, with what differs.
+            If there is a different run, with the differences.
         """
         mine = self.data()
         try:
@@ -109,7 +110,7 @@ class Manifest:
         self.check(Manifest.read(directory), directory)
 
     def check(self, there: Manifest, directory: Path) -> None:
-        """Refuse to go on with a run of something else."""
+        """Refuses to continue a run of something else."""
         mine, theirs = self.data(), there.data()
         differ = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
         if differ:
@@ -120,7 +121,7 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
-        """Read what a run is of.
+        """Reads the manifest of a run.
 
         Raises
         ------
@@ -181,7 +182,7 @@ def described(
     max_draws: int | None = None,
     log_tolerance: float = LOG_TOLERANCE,
 ) -> Manifest:
-    """The manifest of a run that begins here and now."""
+    """Returns the manifest of a run that begins in this environment."""
     import numpy as np
 
     slots = {name: replace(slot, file=None) for name, slot in suite.slots.items()}
@@ -198,7 +199,7 @@ def described(
 
 
 def key_of(item: Item, manifest: Manifest) -> str:
-    """The key of an item: of everything that its answer depends on."""
+    """Returns the key of an item: a digest of everything its answer depends on."""
     question = item.question
     more: dict[str, Any] = {}
     if question.ask == "score":

@@ -1,4 +1,4 @@
-"""Numbers computed from answers."""
+"""Metrics computed from the answers of a suite, with bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RATIOS = {"log_ratio": log_ratio, "log_odds_ratio": log_odds_ratio}
 
 @dataclass(frozen=True)
 class Measurement:
-    """A number of a metric.
+    """A value of a metric.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Measurement:
 
 
 def measured(suite: Suite, metric: Metric, answered: Answered) -> list[Measurement]:
-    """All numbers of a metric, from the answers that are there.
+    """Returns all values of a metric that the available answers determine.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _ranks(suite: Suite, metric: Metric, answered: Answered) -> Found:
 
 
 def _rank(slot: str, target: str, answer: Answer) -> Quantity:
-    """The number of the first hit with a text; beyond the last hit where there was none yet."""
+    """Returns the number of the first hit with a string; beyond the last hit if there is none."""
     for hit in answer["hits"]:
         if hit["groups"].get(slot) == target:
             rank = float(hit["rank"])
@@ -131,7 +131,7 @@ def _rank(slot: str, target: str, answer: Answer) -> Quantity:
 def _pairs(
     suite: Suite, metric: Metric, answered: Answered
 ) -> Iterator[tuple[dict[str, str], Answer, Answer]]:
-    """Answers that differ in the slot that is compared, in the order of its two texts."""
+    """Returns answers that differ in the compared slot, in the order of its two values."""
     slot = str(metric.between)
     first, second = suite.slots[slot].texts or ("", "")
     found: dict[tuple[tuple[str, str], ...], dict[str, Answer]] = {}
@@ -148,7 +148,7 @@ def _values(suite: Suite, metric: Metric) -> tuple[str, ...]:
 
 
 def _distribution(metric: Metric, values: tuple[str, ...], answer: Answer) -> list[Interval]:
-    """The share of each value among the members."""
+    """Returns the share of each value among the members."""
     table = table_of(answer)
     return [table.share({str(metric.of): value}) for value in values]
 

@@ -1,4 +1,4 @@
-"""What tells whether a text that was found is real: a list, a corpus, a checksum, a server."""
+"""Oracles that decide whether a string is real: list, Bloom filter, corpus, checksum, HTTP."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Oracle:
-    """What tells whether a text that was found is real.
+    """Decides whether a string that was found is real.
 
     Attributes
     ----------
     name, kind
-        Its name. ``"texts"``: one of a list. ``"bloom"``: in a Bloom filter, see
-        :class:`~formalm.suites.Bloom`. ``"corpus"``: somewhere in a file of text, looked up in an
-        index, see :class:`~formalm.suites.CorpusIndex`. ``"checksum"``: its digits have a right
-        check digit (Luhn). ``"http"``: a server answers for it, which has to be allowed.
+        Its name and kind. ``"texts"``: one of a list. ``"bloom"``: in a Bloom filter, see
+        :class:`~formalm.suites.Bloom`. ``"corpus"``: a substring of a text file, see
+        :class:`~formalm.suites.CorpusIndex`. ``"checksum"``: the digits have a valid check digit
+        (Luhn). ``"http"``: a server answers for it; this must be allowed explicitly.
     texts
         The list.
     file, digest
-        The file, and the SHA-256 of what it holds once a run has begun with it.
+        The file, and the SHA-256 of its content once a run has begun with it.
     rate
-        Most requests a second.
+        Maximum number of requests per second.
     folder
-        Where the file is.
+        The folder of the file.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Oracle:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         assert self.file is not None  # a suite is read only if the kinds that need one have it
         return Path(self.file) if self.folder is None else self.folder / self.file
 
     def fixed(self) -> Oracle:
-        """The oracle with a file of its own place and content, so that a run can be gone on with.
+        """Returns the oracle with location and digest of its file, so that a run can resume.
 
         Raises
         ------
@@ -66,26 +66,26 @@ class Oracle:
         return replace(self, file=place, folder=None, digest=digest)
 
     def check(self, digest: str) -> None:
-        """Refuse a file that changed since the run began."""
+        """Refuses a file that changed since the run began."""
         if self.digest not in (None, digest):
             raise SuiteError(f"{str(self.path)!r} is not the file that the run began with")
 
 
 def judge_of(oracle: Oracle, *, allow_http: bool = False) -> Callable[[str], bool]:
-    """What an oracle says of a text.
+    """Returns the function with which an oracle judges a string.
 
     Parameters
     ----------
     oracle
         The oracle.
     allow_http
-        Whether servers may be asked. Nothing else opens a connection.
+        Whether it may query servers. Nothing else opens a connection.
 
     Raises
     ------
     SuiteError
-        If it asks servers and that is not allowed, or its file is another one than the run began
-        with.
+        If it queries servers and that is not allowed, or if its file is not the one that the run
+        began with.
     """
     if oracle.kind == "checksum":
         return luhn
@@ -110,7 +110,7 @@ def judge_of(oracle: Oracle, *, allow_http: bool = False) -> Callable[[str], boo
 
 
 def luhn(text: str) -> bool:
-    """Whether the digits of a text have a right check digit, as those of payment cards.
+    """Returns whether the digits of a string have a valid check digit, as on payment cards.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def luhn(text: str) -> bool:
 
 
 def digest_of_file(path: Path) -> str:
-    """The SHA-256 of what a file holds."""
+    """Returns the SHA-256 of the content of a file."""
     digest = sha256()
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Packages that the numbers of a suite need, looked for before anything is asked of a model."""
+"""Checks that the optional packages a suite's metrics need are installed, before a run starts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SCIPY_TESTS = ("mcnemar",)
 
 
 def check_packages(suite: Suite) -> None:
-    """Refuse a suite whose numbers could not be computed from its answers.
+    """Refuses a suite whose metrics could not be computed from its answers.
 
     Raises
     ------
     ArgumentError
-        If a package is missing; it names the part of the suite that needs it.
+        If a package is missing; names the part of the suite that needs it.
     """
     needing = next(_needing_scipy(suite), None)
     if needing is None:

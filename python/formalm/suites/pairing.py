@@ -1,4 +1,4 @@
-"""Two forms of a question on the same rows: which is right more often."""
+"""Paired comparison of two accuracies on the same rows by McNemar's test."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["paired"]
 
 
 def paired(suite: Suite, comparison: Comparison, answered: Answered) -> list[Difference]:
-    """McNemar's test, on the answers that speak least for a difference, and most.
+    """Applies McNemar's test, with open answers least and most favorable to a difference.
 
-    Flagged is that the first is right more often; the number is how much more often it is, between
-    what an interval for the pairs that differ allows.
+    It flags if the first accuracy is higher. The number is the difference, between the bounds of an
+    interval for the discordant pairs.
     """
     one = suite.metrics[comparison.metric]
     other = suite.metrics[str(comparison.other)]
@@ -33,14 +33,14 @@ def paired(suite: Suite, comparison: Comparison, answered: Answered) -> list[Dif
 
 
 def _tested(first: list[bool], second: list[bool]) -> float:
-    """The p-value for "the first is better"; 1 if it is not."""
+    """Returns the p-value for "the first is better"; 1 if it is not."""
     if sum(first) <= sum(second):
         return 1.0
     return mcnemar(first, second).p_value
 
 
 def _gain(cautious: list[list[bool]], bold: list[list[bool]]) -> Quantity:
-    """How much larger the first share is; with an interval for who of the differing pairs wins."""
+    """Returns the difference of the shares, with an interval for the discordant pairs."""
     ends = []
     for first, second in (cautious, bold):
         count = len(first)
@@ -65,7 +65,7 @@ def _gain(cautious: list[list[bool]], bold: list[list[bool]]) -> Quantity:
 
 
 def _told(metric: Metric, answered: Answered) -> dict[str | None, bool | None]:
-    """Whether each row was right."""
+    """Returns whether each row was right."""
     return {
         item.label: is_right(metric, item, answer)
         for item, answer in answered

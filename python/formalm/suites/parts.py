@@ -1,4 +1,4 @@
-"""What a suite consists of beside slots and templates."""
+"""Data classes of a suite's queries, metrics, comparisons and assertions."""
 
 from __future__ import annotations
 
@@ -41,39 +41,38 @@ RATES = ("match", "found", "valid", "canonical", "ended")
 
 @dataclass(frozen=True)
 class Question:
-    """A query of a suite: one for each template and each combination of values of ``each``.
+    """A query of a suite: one item per template and combination of values of ``each``.
 
     Attributes
     ----------
     name
         Its name.
     ask
-        ``"mass"``: the probability of all texts. ``"table"``: of each value of the open slots.
-        ``"search"``: the most probable texts in order. ``"score"``: how probable some texts of the
-        open slot are, beside the best ones and random ones. ``"free"``: texts that the model writes
-        with nothing to keep to. ``"distortion"``: what masks change.
+        ``"mass"``: the probability of all strings. ``"table"``: that of each value of the open
+        slots. ``"search"``: the most probable strings in order. ``"score"``: the probability of
+        targets in the open slot, compared with the best strings and random ones. ``"free"``:
+        unconstrained texts. ``"distortion"``: the effect of masks.
     templates
         The names of its templates.
     each
         Slots that are filled, one value at a time; the others are open.
     given
-        Whether the text before the first open slot is taken for granted; or the name of a slot that
-        is filled: the text up to it, itself included, is.
+        Whether the text before the first open slot is given; or the name of a filled slot, up to
+        and including which the text is given.
     prompt
-        What stands in front, outside the language.
+        Context outside the language.
     tolerance
-        How much probability may stay undecided; None where nothing is bounded.
+        Probability that may remain undecided; None if nothing is bounded.
     rows
         Facts that are asked one by one; their columns fill slots of their names.
     targets, answer
-        For scores: texts that the open slot may have, or the column that has the one of each row.
+        For scores: strings for the open slot, or the column with the string of each row.
     draws, seed
-        How many texts are drawn, and from which seed.
+        The number of draws, and their seed.
     oracle, judge
-        What tells whether a text that was found is real, and the slot it is shown; None is the
-        whole text.
+        The oracle, and the slot that it sees; None is the whole string.
     begins
-        A text that the members looked at begin with, where ``given`` has no words for it.
+        A prefix of the members to consider, if ``given`` cannot express it.
     fields
         The other fields of a :class:`~formalm.Query`, as in its files.
     """
@@ -103,18 +102,18 @@ class Metric:
     Attributes
     ----------
     name, kind
-        Its name, and what is computed.
+        Its name and kind.
     query
-        Whose answers.
+        The query whose answers it uses.
     between
-        The slot whose two values are compared: distances and ratios.
+        The slot whose two values are compared: for distances and ratios.
     of
-        The open slot whose values are told apart: distances, ratios and shares.
+        The open slot whose values are distinguished: for distances, ratios and shares.
     targets
-        Texts, as the open slots may have them together, whose ranks are wanted; of a score, those
-        of its texts that the metric is about, and () all of them.
+        Strings, as tuples over the open slots, whose ranks are wanted; for scores, the strings that
+        the metric is about, and () for all of them.
     answer
-        In their place: the column of the query's rows that has the text of each.
+        Instead of targets: the column of the query's rows with the string of each.
     """
 
     name: str
@@ -128,22 +127,22 @@ class Metric:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which values of a ratio's slot differ by more than a margin, or which of two forms is better.
+    """Flags values of a ratio's slot that differ by more than a margin, or the better form.
 
     Attributes
     ----------
     name, metric
         Its name, and the ratio.
     test
-        ``"exact"``: about these templates: their mean is beyond the margin. ``"sign_flips"``: about
-        templates like these, which are taken for a sample. ``"mcnemar"``: whether one accuracy is
-        above another on the same rows.
+        ``"exact"``: whether the mean over these templates exceeds the margin. ``"sign_flips"``: the
+        same for the population of which these templates are a sample. ``"mcnemar"``: whether one
+        accuracy is above another on the same rows.
     margin
-        What does not matter.
+        The difference that does not matter.
     correction
         For the number of values: ``"holm"``, ``"benjamini_hochberg"`` or ``"none"``.
     level
-        Of the tests; None for ``"exact"``.
+        The level of the tests; None for ``"exact"``.
     other
         The accuracy that the first is compared with.
     """
@@ -159,14 +158,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Assertion:
-    """What has to be true.
+    """A requirement on a metric or a comparison.
 
     Attributes
     ----------
     metric
-        Every number of it is at least ``minimum`` and at most ``maximum``.
+        The metric all of whose values must be at least ``minimum`` and at most ``maximum``.
     comparison
-        Exactly the values ``flagged`` differ.
+        The comparison that must flag exactly the values ``flagged``.
     """
 
     metric: str | None = None

@@ -1,4 +1,4 @@
-"""Where in a TOML text each key and value stands, so that a mistake can be shown."""
+"""Source positions of keys and values in a TOML text, for error messages."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PLAIN = dict(zip("btnfre", "\b\t\n\f\r\x1b", strict=True))
 
 
 class Places:
-    """Spans of a TOML text, by the path of what stands there.
+    """Spans of a TOML text by path.
 
     Attributes
     ----------
     keys, values
-        The span of each key as it is first written, and of each value; a table that has a header is
-        at its header.
+        The span of each key where it is first written, and of each value; a table with a header has
+        the span of its header.
     """
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Places:
         self.values: dict[Path, Span] = {}
 
     def key(self, path: Path) -> Span | None:
-        """The span of a key, or of what is nearest around it."""
+        """Returns the span of a key, or of its nearest enclosing entry."""
         return self.keys.get(path) or self.value(path)
 
     def value(self, path: Path) -> Span | None:
-        """The span of a value, or of what is nearest around it."""
+        """Returns the span of a value, or of its nearest enclosing entry."""
         for size in range(len(path), 0, -1):
             if path[:size] in self.values:
                 return self.values[path[:size]]
@@ -52,14 +52,14 @@ class Places:
 
 
 def places_of(text: str) -> Places:
-    """The places of a text that is known to be TOML."""
+    """Returns the positions in a text that is known to be valid TOML."""
     scanner = _Scanner(text)
     scanner.document()
     return scanner.places
 
 
 class _Scanner:
-    """Goes through a valid text once; nesting is bounded by the reader that found it valid."""
+    """Scans a valid text once; the parser that found it valid bounds its nesting."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -170,14 +170,14 @@ class _Scanner:
         raise AssertionError("a string that does not end")  # the reader would have said so
 
     def skip(self) -> int:
-        """Go past space and comments; the place behind them."""
+        """Skips whitespace and comments; returns the position after them."""
         found = _SPACE.match(self.text, self.at)
         self.at = self.at if found is None else found.end()
         return self.at
 
 
 def _unquoted(quoted: str) -> str:
-    """The name of a key in quotes."""
+    """Returns the name of a quoted key."""
     if quoted[0] == "'":
         return quoted[1:-1]
 

@@ -1,4 +1,4 @@
-"""The part of suite files that says what is asked."""
+"""Reader of the queries of a suite file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OF_DISTORTIONS = ("event", "bos", "decoding", "limits", "max_tokens", "without")
 
 @dataclass(frozen=True)
 class Parts:
-    """What a query can name."""
+    """The parts of a suite that a query can refer to."""
 
     templates: Mapping[str, Template]
     slots: Mapping[str, Slot]
@@ -56,12 +56,12 @@ class Parts:
 
 
 def columns_of(question: Question, rows: Mapping[str, Rows]) -> tuple[str, ...]:
-    """The columns of the rows of a query; none without rows."""
+    """Returns the columns of the rows of a query; none without rows."""
     return () if question.rows is None else rows[question.rows].columns
 
 
 def read_question(part: Section, name: str, parts: Parts) -> Question:
-    """A query, checked: its first item is built, so that what cannot be asked is refused here."""
+    """Reads a query and builds its first item, so that errors are found early."""
     ask = part.one_of("ask", ASKS)
     rows = part.one_of("rows", tuple(parts.rows)) if "rows" in part.left else None
     columns = () if rows is None else parts.rows[rows].columns
@@ -149,7 +149,7 @@ def _check_openings(
 def _check_given(
     part: Section, given: str, chosen: list[Template], filled: tuple[str, ...]
 ) -> None:
-    """A slot that is given is filled, and nothing open stands before it."""
+    """Checks that a given slot is filled and that no open slot precedes it."""
     for template in chosen:
         names = template.slots
         if given not in names or any(
@@ -182,7 +182,7 @@ def _judged(
 
 
 def _wanted(part: Section, columns: tuple[str, ...]) -> dict[str, Any]:
-    """The texts that are scored."""
+    """Reads the strings to be scored."""
     if ("targets" in part.left) == ("answer" in part.left):
         part.refuse(f"{part.where} has targets, or an answer: the column with the one of each row")
     if "answer" in part.left:

@@ -1,4 +1,4 @@
-"""Suite files, read and checked."""
+"""Reader of suite files: TOML to a checked :class:`Suite`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUITE_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; a SuiteError if there is none."""
+    """Returns the text of a file; raises a SuiteError if there is none."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def read_suite(text: str, folder: Path | None) -> Suite:
-    """See :meth:`formalm.suites.Suite.from_toml`."""
+    """Reads a suite; see :meth:`formalm.suites.Suite.from_toml`."""
     try:
         data = toml_data(text)
     except ArgumentError:
@@ -88,7 +88,7 @@ def read_suite(text: str, folder: Path | None) -> Suite:
 
 
 def _span(error: Exception, text: str) -> tuple[int, int] | None:
-    """Where the reader of TOML says that it stopped."""
+    """Returns the position at which the TOML parser stopped."""
     found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
     if found is None:
         return (len(text), len(text)) if "end of document" in str(error) else None
@@ -154,7 +154,7 @@ def _place(part: Section, key: str, file: str, folder: Path | None) -> Path:
 
 
 def _listed(path: Path) -> tuple[str, ...]:
-    """The lines of a word list, in order and once each; empty ones are left out."""
+    """Returns the distinct lines of a word list in order, without empty ones."""
     return tuple(dict.fromkeys(line for line in read_text(path).splitlines() if line))
 
 

@@ -1,4 +1,4 @@
-"""A suite with word lists and rows of the user's own."""
+"""Substitution of a suite's word lists and rows by the user's files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def replaced(
     slots: Mapping[str, str | PathLike[str]],
     rows: Mapping[str, str | PathLike[str]],
 ) -> Suite:
-    """See :meth:`formalm.suites.Suite.replaced`."""
+    """Returns a suite with its data replaced; see :meth:`formalm.suites.Suite.replaced`."""
     new_slots, new_rows = dict(suite.slots), dict(suite.rows)
     for name, file in slots.items():
         if name not in suite.slots or suite.slots[name].texts is None:
@@ -38,6 +38,6 @@ def replaced(
                 hint=f"there is {', '.join(suite.rows) or 'none'}",
             )
         new_rows[name] = replace(new_rows[name], file=str(Path(file).resolve()))
-    # Written with the files' names and read again: what is refused in a file is refused here.
+    # Written with the files' names and read again, so that all checks of a file apply.
     text = replace(suite, slots=new_slots, rows=new_rows).to_toml()
     return type(suite).from_toml(text, folder=Path.cwd())

@@ -1,4 +1,4 @@
-"""Asking servers whether an address is there: only where it was allowed, and slowly."""
+"""Rate-limited HTTP requests that check whether a URL exists, for the oracle ``"http"``."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ NOT_HEAD = (405, 501)
 
 
 class Server:
-    """Whether a server answers a HEAD request for an address with success.
+    """Checks whether a server answers a HEAD request for a URL with success.
 
-    A server that refuses HEAD as a method is asked again with GET, and only the head of its reply
-    is read. Everything else is *absent*: an address that cannot be requested as it is written, a
-    host that is not there, a reply that is no HTTP or not whole in time, and a redirection, because
-    a page that is elsewhere was not at the address.
+    If the server refuses the method HEAD, it is asked again with GET, and only the head of the
+    reply is read. All other outcomes count as *absent*: a URL that cannot be requested as written,
+    an unknown host, a reply that is not HTTP or not complete in time, and a redirection, because a
+    page elsewhere was not at this URL.
 
-    That a page is there today does not say that a model was trained on it, nor that it was not if
-    the page is gone.
+    A page that exists today was not necessarily in the training data, and a page that is gone may
+    have been.
 
     Parameters
     ----------
     rate
-        Most requests a second.
+        Maximum number of requests per second.
     pause
-        Waits for so many seconds.
+        A function that waits for a number of seconds.
     timeout_seconds
-        For one address, from looking up the host to the end of the reply's head.
+        Timeout for one URL, from the lookup of the host to the end of the reply's head.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Server:
         self.last = -self.interval
 
     def __call__(self, address: str) -> bool:
-        """Whether the address is there today."""
+        """Returns whether the URL exists today."""
         place = _place(address)
         if place is None:
             return False
@@ -66,7 +66,7 @@ class Server:
         return status is not None and 200 <= status < 300
 
     def _status(self, place: Address, method: str) -> int | None:
-        """The status of a reply; None if there is none."""
+        """Returns the status of a reply; None if there is none."""
         wait = self.last + self.interval - time.monotonic()
         if wait > 0:
             self.pause(wait)
@@ -78,7 +78,7 @@ class Server:
 
 
 def _place(address: str) -> Address | None:
-    """Where a request for an address goes; None if it cannot be requested as it is written."""
+    """Returns the target of a request for a URL; None if it cannot be requested as written."""
     if not address.isascii() or not address.isprintable() or " " in address:
         return None
     try:
@@ -97,7 +97,7 @@ def _place(address: str) -> Address | None:
 
 
 def _proxy(scheme: str, host: str) -> tuple[str, int] | None:
-    """The proxy that the environment names, if it is one that speaks plain HTTP."""
+    """Returns the proxy in the environment, if it speaks plain HTTP."""
     named = getproxies().get(scheme)
     if not named or proxy_bypass(host):
         return None

@@ -1,8 +1,8 @@
-"""How far rounding carries what a model computes, so that comparisons can allow for it.
+"""Rounding tolerance of a model's log-probabilities, recorded so that comparisons allow for it.
 
-Sums of floating-point numbers depend on their order, and matrix products choose the order by the
-size of the batch. One model asked the same question in batches of 4 and of 16 answers with slightly
-different probabilities, although nothing about it differs.
+Floating-point sums depend on their order, and matrix products choose the order by the batch size.
+So one model, asked the same question in batches of 4 and of 16, answers with slightly different
+probabilities.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SERVED = 0.1
 
 
 def log_tolerance_of(model: LanguageModel) -> float:
-    """Return how far rounding may carry a log-probability of a text, in nats.
+    """Returns the rounding tolerance of the log-probability of a string, in nats.
 
-    A transformers model has the tolerance of its precision, with which its own answers in batches
-    of different sizes are checked when it is loaded.
+    A transformers model has the tolerance of its precision. The same tolerance is used when a model
+    is loaded, to check its answers in batches of different sizes.
     """
     kind = type(model).__module__
     if kind.startswith("formalm.models.http"):

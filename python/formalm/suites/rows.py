@@ -1,4 +1,4 @@
-"""Rows of facts that a suite asks about one by one: a subject and its answer, a story."""
+"""Rows of facts that a suite asks about one by one, from the suite or from JSONL and CSV files."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '
 
 @dataclass(frozen=True)
 class Rows:
-    """Facts, one a row, each with the same columns.
+    """Facts, one per row, all with the same columns.
 
     Attributes
     ----------
     name
         Their name.
     rows
-        Of each: the text of each column.
+        For each row, the string of each column.
     label
-        The column that tells one from the others; None numbers them from 1.
+        The column that identifies a row; None numbers rows from 1.
     file, last_word
-        Where they came from, as the suite names it, and the column of it that was cut before its
-        last word; None if they are in the suite.
+        The source file as named in the suite, and the column that was split before its last word;
+        None if the rows are in the suite.
     """
 
     name: str
@@ -45,22 +45,22 @@ class Rows:
         return tuple(self.rows[0])
 
     def labelled(self) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Each row with what tells it from the others."""
+        """Yields each row with its label."""
         for number, row in enumerate(self.rows, 1):
             yield (str(number) if self.label is None else row[self.label]), row
 
     def row(self, label: str) -> Mapping[str, str]:
-        """The row of a label."""
+        """Returns the row with a label."""
         return dict(self.labelled())[label]
 
 
 def listed_rows(found: list[Any], label: str | None) -> tuple[Mapping[str, str], ...]:
-    """Rows, checked: tables of texts with the same columns, told apart by their label.
+    """Checks rows: tables of strings with the same columns and distinct labels.
 
     Raises
     ------
     ArgumentError
-        Naming the row.
+        Names the invalid row.
     """
     if not found:
         raise ArgumentError("there are no rows")
@@ -87,20 +87,20 @@ def listed_rows(found: list[Any], label: str | None) -> tuple[Mapping[str, str],
 
 
 def read_lines(path: Path, text: str, last_word: str | None) -> list[Any]:
-    """The rows of a ``.jsonl`` or ``.csv`` file.
+    """Returns the rows of a ``.jsonl`` or ``.csv`` file.
 
     Parameters
     ----------
     path, text
         The file.
     last_word
-        A column that is cut: into ``context``, all but its last word, and ``answer``, that word
-        without marks around it. Typographic quotes become plain ones there.
+        A column to split into ``context``, all but its last word, and ``answer``, that word without
+        surrounding punctuation. Typographic quotes become plain ones.
 
     Raises
     ------
     SuiteError
-        For another kind of file, or a line that is no row.
+        For another kind of file, or an invalid line.
     """
     if path.suffix == ".csv":
         found: list[Any] = list(csv.DictReader(text.splitlines(), strict=True))

@@ -1,4 +1,4 @@
-"""Runs of suites that survive being killed."""
+"""Runs of suites in a directory, resumable after being killed."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ JOURNAL = "journal.sqlite"
 
 
 class Run:
-    """A run: a directory with what it is of, a journal of answers, and results.
+    """A run: a directory with its manifest, a journal of answers, and results.
 
     Parameters
     ----------
     directory
-        Of a run that was begun.
+        The directory of an existing run.
 
     Attributes
     ----------
     directory, manifest
-        Where it is, and what it is of.
+        Its location and identity.
     items
-        What is asked.
+        The items.
     journal
         The answers so far.
 
@@ -69,28 +69,28 @@ class Run:
         batch_size: int = 16,
         max_draws: int | None = None,
     ) -> Run:
-        """Begin a run, or open it if it was begun.
+        """Creates a run, or opens an existing one.
 
         Parameters
         ----------
         directory
-            Where; it is made if there is none.
+            The directory; it is created if necessary.
         suite, model
-            What is asked of whom.
+            The suite and the model.
         identity
-            A name for a model that cannot be told from others: a function, or one on a server.
+            A name for a model that formalm cannot identify: a function, or a model on a server.
         batch_size
-            Most prefixes a call of the model.
+            Maximum number of prefixes per call of the model.
         max_draws
-            Most draws of an item, where the suite wants more. It is recorded: such a run is not the
-            whole, and what is demanded of drawn numbers stays inconclusive.
+            Maximum number of draws of an item, below the suite's. It is recorded, and assertions
+            about numbers with too few draws are inconclusive.
 
         Raises
         ------
         SuiteError
-            If there is a run of something else.
+            If the directory has a run of something else.
         ArgumentError
-            If the model needs an identity, or a package is missing that the suite's numbers need.
+            If the model needs an identity, or a package is missing that the suite's metrics need.
         """
         for name, value in (("batch_size", batch_size), ("max_draws", max_draws)):
             if value is not None and (type(value) is not int or value < 1):
@@ -105,7 +105,7 @@ class Run:
             max_draws=max_draws,
             log_tolerance=log_tolerance_of(model),
         )
-        # The journal is there before the run is: a run without one has lost its answers.
+        # The journal is created first, so a run without one has lost its answers.
         manifest.write(Path(directory), before=lambda: Journal(Path(directory) / JOURNAL).close())
         return cls(directory)
 
@@ -121,12 +121,12 @@ class Run:
         self.close()
 
     def close(self) -> None:
-        """Close the journal."""
+        """Closes the journal."""
         self.journal.close()
 
     @property
     def answered(self) -> list[tuple[Item, Answer]]:
-        """The items that have an answer, with it, in the order of the suite."""
+        """The answered items with their answers, in the order of the suite."""
         entries = {entry.key: entry for entry in self.journal.entries()}
         pairs = zip(self.items, self.keys, strict=True)
         return [
@@ -137,12 +137,12 @@ class Run:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every item has an answer."""
+        """True if every item has an answer."""
         return len(self.answered) == len(self.items)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every item has an answer, with as many draws as the suite wants."""
+        """True if every item has an answer with as many draws as the suite wants."""
         return self.is_complete and self.manifest.asked == self.manifest.suite
 
     def work(
@@ -158,38 +158,38 @@ class Run:
         progress: Callable[[Step], None] | None = None,
         waiting: Callable[[int], None] | None = None,
     ) -> None:
-        """Ask what has no answer yet.
+        """Answers the open items.
 
-        Each answer is on the disk before the next item is asked. A process that is killed loses the
-        item it was at, and whoever goes on asks that one anew. Several processes may work on one
-        directory; an item is asked by one of them.
+        Each answer is on disk before the next item starts. If a process is killed, its current item
+        is answered again by the next call. Several processes may work on one directory; each item
+        is answered by one of them.
 
         Parameters
         ----------
         model, identity
-            The model that the run is of.
+            The model of the run.
         limit
-            Ask at most so many items.
+            Maximum number of items to answer.
         shard
             ``(i, n)``: only every n-th item, from the i-th on.
         items_per_slot
-            Only items of the first so many texts of each slot, and of the first so many rows. The
-            others stay unanswered, so the run is never taken for the whole.
+            Only items with the first values of each slot and the first rows, up to this number. The
+            others stay open, so the run never counts as complete.
         cache
-            A file of answers for many runs, with keys of all that matters: a model with one other
-            weight finds nothing in it.
+            A file of answers for many runs. Keys cover everything an answer depends on: a model
+            with one different weight finds nothing in it.
         allow_http
-            Whether oracles may ask servers; nothing else opens a connection.
+            Whether oracles may query servers; nothing else opens a connection.
         progress
             Called after each item.
         waiting
-            Called with their number when only items are left that other processes are at.
+            Called with the number of remaining items when other processes are working on all of
+            them.
 
         Raises
         ------
         SuiteError
-            If the model or a version is another one, or the disk is full; what was answered is
-            kept.
+            If the model or a version differs, or the disk is full; earlier answers are kept.
         """
         now = described(
             self.manifest.suite,
@@ -210,12 +210,12 @@ class Run:
                 kept.close()
 
     def absorb(self, directory: str | PathLike[str]) -> int:
-        """Take over the answers of another run of the same, such as another shard's.
+        """Merges the answers of another run with the same manifest, such as another shard.
 
         Returns
         -------
         int
-            How many were new.
+            The number of new answers.
 
         Raises
         ------
@@ -232,17 +232,17 @@ class Run:
             )
 
     def evaluate(self) -> Evaluation:
-        """What follows from the answers so far."""
+        """Returns metrics, comparisons and verdicts of the answers so far."""
         asked, whole = self.manifest.asked, self.manifest.suite
         return evaluate(asked, self.answered, whole=whole, items=self.items)
 
     def write_results(self) -> Path:
-        """Write the answers as lines of JSON, in the order of the suite; timings are not in it.
+        """Writes the answers as JSON lines, in the order of the suite and without timings.
 
         Returns
         -------
         Path
-            The file. Equal runs have equal files, however often they were killed.
+            The file. Equal runs have identical files, however often they were killed.
         """
         lines = []
         for item, answer in self.answered:
@@ -272,7 +272,7 @@ def run_suite(
     allow_http: bool = False,
     progress: Callable[[Step], None] | None = None,
 ) -> Run:
-    """Begin a run of a suite or go on with it, and write its results.
+    """Runs a suite, or resumes a run, and writes the results.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def run_suite(
     Raises
     ------
     SuiteError, ArgumentError
-        As there.
+        As in these methods.
     """
     run = Run.begin(
         directory, suite, model, identity=identity, batch_size=batch_size, max_draws=max_draws
@@ -304,7 +304,7 @@ def run_suite(
 
 
 def _untimed(answer: Answer) -> Answer:
-    """An answer without what another run would measure otherwise: seconds of a search's hits."""
+    """Returns an answer without its timings, which another run would not reproduce."""
     if answer["ask"] != "search":
         return answer
     hits = [

@@ -1,4 +1,4 @@
-"""Texts scored beside the best and beside random texts of the same form: how exposed they are."""
+"""Scores of target strings, and their exposure relative to the best and to random strings."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def scored(
     batch_size: int,
     progress: Callable[[Progress], None] | None,
 ) -> dict[str, Any]:
-    """Score the targets of an item, list the best texts, and draw some at random.
+    """Scores the targets of an item, lists the best strings, and draws random ones.
 
-    All in the tokenizer's own tokens: random texts are not scored in others either.
+    Everything uses canonical tokens, including the scores of random strings.
 
     Raises
     ------
@@ -74,14 +74,14 @@ def scored(
 
 
 def _drawn(model: LanguageModel, item: Item, options: dict[str, Any]) -> Samples:
-    """Random members; limits are those of the search."""
+    """Returns random members, within the limits of the search."""
     question, asked = item.question, item.query
     asked = Query(asked.language, given=asked.given, bos=asked.bos, limits=Limits(forwards=None))
     return sample(model, asked, n=question.draws, target="uniform", seed=question.seed, **options)
 
 
 def _logprobs(drawn: Samples, event: str) -> list[float]:
-    """Of the members drawn; as beginnings of outputs, without that of the end."""
+    """Returns the log-probabilities of drawn members; for prefix events, without the end token."""
     if event == "complete":
         return [one.logprob for one in drawn]
     return [math.fsum(one.record().token_logprobs[:-1]) for one in drawn]
@@ -93,24 +93,24 @@ def _together(listed: Search, drawn: Samples) -> dict[str, int]:
 
 
 def slot_text(item: Item, text: str) -> str:
-    """The text of the one open slot in a member."""
+    """Returns the string of the single open slot in a member."""
     found = item.query.asked.captures(text)
     return text if found is None else str(found[item.open[0]])
 
 
 def _number(logprob: float) -> float | str:
-    """JSON has no infinity."""
+    """Returns a number for JSON, which has no infinity."""
     return "-inf" if logprob == -math.inf else logprob
 
 
 def exposure(text: str, logprob: float, answer: dict[str, Any], together: int) -> Quantity:
-    """How many bits of a guess a model spares: log2 of the number of texts over a text's rank.
+    """Returns the exposure in bits: log2 of (number of possible strings / rank of a string).
 
-    A text that the search came to has its rank. Another comes after all that were found, and at
-    most as many are as probable as it is as its probability goes into what the found ones leave:
-    probabilities of texts sum to one at most. Between these bounds, which are proven, the share of
-    random texts that are as probable bounds the rank with the confidence, for ``together`` texts
-    at once.
+    If the search reached the string, its rank is exact. Otherwise the string comes after everything
+    found, and at most (mass left by the hits) / p strings are as probable as it is, because
+    probabilities sum to at most one. These bounds are proven. Between them, the share of random
+    strings that are as probable bounds the rank with the given confidence, for ``together`` strings
+    simultaneously.
     """
     members = int(answer["members"])
     most = math.log2(members)
@@ -120,7 +120,7 @@ def exposure(text: str, logprob: float, answer: dict[str, Any], together: int) -
             return Quantity("exposure", bits, bits, bits, 1.0, "exact", f"rank {rank:,}")
     listed = len(answer["hits"])
     left = max(0.0, 1.0 - math.fsum(math.exp(one) for _, one in answer["hits"]))
-    # Rounding of the model's sums: a text as probable may seem a little less so.
+    # Rounding may make an equally probable string seem slightly less probable.
     behind = left * math.exp(min(700.0, ROUNDING - logprob)) if logprob > -math.inf else math.inf
     proven = (
         most - math.log2(min(members, listed + max(1.0, behind))),

@@ -1,4 +1,4 @@
-"""The part of suite files that says what is computed, compared and demanded."""
+"""Reader of the metrics, comparisons and assertions of a suite file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEVEL = 0.05
 
 
 def read_metric(part: Section, name: str, queries: Mapping[str, Question], parts: Parts) -> Metric:
-    """A metric, checked against the query that it is about."""
+    """Reads a metric and checks it against its query."""
     kind = part.one_of("kind", tuple(METRICS))
     query = queries[part.one_of("query", tuple(queries))]
     asks = (METRICS[kind], "free") if kind in ("valid", "yield") else (METRICS[kind],)
@@ -42,7 +42,7 @@ def read_metric(part: Section, name: str, queries: Mapping[str, Question], parts
 
 
 def _of(part: Section, kind: str, query: Question, parts: Parts) -> dict[str, Any]:
-    """What the numbers are about: a slot, and which of its texts."""
+    """Reads the subject of a metric: a slot, and which of its values."""
     if kind == "rate":
         known = [rate for rate in RATES if rate != "valid" or query.oracle is not None]
         return {"of": part.one_of("of", known)}
@@ -69,7 +69,7 @@ def _of(part: Section, kind: str, query: Question, parts: Parts) -> dict[str, An
 
 
 def _answer(part: Section, query: Question, parts: Parts, of: str) -> str:
-    """The column with the right text of each row."""
+    """Reads the column with the right string of each row."""
     _refuse_beam(part, query)
     answer: str = part.one_of("answer", columns_of(query, parts.rows))
     slot = parts.slots[of]
@@ -88,7 +88,7 @@ def _refuse_beam(part: Section, query: Question) -> None:
 
 
 def _targets(part: Section, query: Question, slot: Slot) -> tuple[str, ...]:
-    """Texts that a search can find."""
+    """Reads strings that a search can find."""
     _refuse_beam(part, query)
     targets = part.texts("targets")
     if not targets:
@@ -101,7 +101,7 @@ def _targets(part: Section, query: Question, slot: Slot) -> tuple[str, ...]:
 
 
 def _open_slots(query: Question, parts: Parts) -> tuple[str, ...]:
-    """Open slots that all templates of a query have."""
+    """Returns the open slots that all templates of a query have."""
     filled = {*query.each, *columns_of(query, parts.rows)}
     opened = [set(parts.templates[name].slots) - filled for name in query.templates]
     common = set.intersection(*opened)
@@ -115,7 +115,7 @@ def read_comparison(
     queries: Mapping[str, Question],
     slots: Mapping[str, Slot],
 ) -> Comparison:
-    """A comparison; one that could never find anything is refused."""
+    """Reads a comparison; refuses one that could never find anything."""
     test = part.one_of("test", ("exact", "sign_flips", "mcnemar"))
     if test == "mcnemar":
         return _read_pair(part, name, metrics, queries)
@@ -147,7 +147,7 @@ def _read_pair(
     metrics: Mapping[str, Metric],
     queries: Mapping[str, Question],
 ) -> Comparison:
-    """Two accuracies on the same rows."""
+    """Reads a comparison of two accuracies on the same rows."""
     known = [metric.name for metric in metrics.values() if metric.kind == "accuracy"]
     one, other = part.one_of("metric", known), part.one_of("other", known)
     asked = [queries[metrics[each].query] for each in (one, other)]
@@ -161,8 +161,8 @@ def _read_pair(
 
 
 def least_p_value(units: int, tests: int, correction: str) -> float:
-    """The least adjusted p-value that two-sided sign flips of so many units can have."""
-    # By Benjamini and Hochberg all tests can be as small at once, and are then not adjusted.
+    """Returns the least adjusted p-value that two-sided sign flips of some units can reach."""
+    # Benjamini-Hochberg does not adjust if all tests are equally small.
     factor = tests if correction == "holm" else 1
     return min(1.0, factor * 2.0 ** (1 - units))
 
@@ -173,7 +173,7 @@ def read_assertion(
     comparisons: Mapping[str, Comparison],
     slots: Mapping[str, Slot],
 ) -> Assertion:
-    """An assertion about a metric or a comparison."""
+    """Reads an assertion about a metric or a comparison."""
     metric, comparison = part.take("metric", str, None), part.take("comparison", str, None)
     if (metric is None) == (comparison is None):
         part.refuse(f"{part.where} is about a metric or a comparison")

@@ -1,4 +1,4 @@
-"""A table of a suite file that knows where it stands."""
+"""A TOML table with source positions, read key by key with located errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a suite file, and the places in it; without either for data of other origin."""
+    """The text of a suite file with its positions; both are absent for data of other origin."""
 
     text: str | None = None
     places: Places | None = None
@@ -25,7 +25,7 @@ class Source:
     def refuse(
         self, message: str, path: Path, *, key: bool = False, hint: str | None = None
     ) -> NoReturn:
-        """Raise an error about what stands under a path, or about the key itself."""
+        """Raises an error about the value under a path, or about the key itself."""
         span = None
         if self.places is not None:
             span = self.places.key(path) if key else self.places.value(path)
@@ -33,14 +33,14 @@ class Source:
 
 
 class Section(Table):
-    """A table that is read key by key; what is wrong is shown where it stands.
+    """A table that is read key by key; errors show its place.
 
     Parameters
     ----------
     data
-        What was read.
+        The parsed table.
     path
-        Where.
+        Its path.
     source
         The file.
     """
@@ -51,28 +51,28 @@ class Section(Table):
         super().__init__(data, spelled(path))
 
     def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
-        """Raise an error about the section, or about what is under a key of it."""
+        """Raises an error about the section, or about the value of one of its keys."""
         path = self.path if key is None else (*self.path, key)
-        # A key that should not be there is shown itself, everything else by its value.
+        # An unexpected key is located at the key, everything else at its value.
         surplus = key is not None and key in self.left
         self.source.refuse(message, path, key=surplus, hint=hint)
 
     def section(self, key: str, default: Any = ...) -> Section:
-        """The section under a key."""
+        """Returns the section under a key."""
         return Section(self.take(key, dict, default), (*self.path, key), self.source)
 
     def sections(self, key: str) -> Iterator[tuple[str, Section]]:
-        """The sections under a key, by their names; none if it is not there."""
+        """Returns the sections under a key, by name; none if the key is absent."""
         table = self.section(key, {})
         for name in table.left:
             yield name, table.section(name)
 
     def texts(self, key: str, default: Any = ...) -> tuple[str, ...]:
-        """A list of texts without repetition."""
+        """Reads a list of strings without duplicates."""
         return self.checked_texts(key, self.take(key, list, default))
 
     def checked_texts(self, key: str, found: list[Any]) -> tuple[str, ...]:
-        """The items of a list that was taken, if they are texts without repetition."""
+        """Returns the items of a list, checked to be strings without duplicates."""
         for number, text in enumerate(found):
             if not isinstance(text, str):
                 self.wrong(key, number, f"is a text, not {text!r:.60}")
@@ -81,7 +81,7 @@ class Section(Table):
         return tuple(found)
 
     def one_of(self, key: str, choices: Any, default: Any = ...) -> Any:
-        """One of some words."""
+        """Reads one of some words."""
         value = self.take(key, str, default)
         if value not in choices:
             known = ", ".join(map(repr, choices)) or "none there is"
@@ -89,11 +89,11 @@ class Section(Table):
         return value
 
     def wrong(self, key: str, number: int, message: str) -> NoReturn:
-        """Raise an error about one item of a list."""
+        """Raises an error about one item of a list."""
         self.source.refuse(f"{self.where}.{key}[{number}] {message}", (*self.path, key, number))
 
     def built(self, key: str | None, build: Callable[[], T]) -> T:
-        """What a function builds of this section; its errors are shown here."""
+        """Returns the result of a function; its errors are located at this section."""
         try:
             return build()
         except (ArgumentError, LanguageError, LimitError) as error:
@@ -102,7 +102,7 @@ class Section(Table):
 
 
 def spelled(path: Path) -> str:
-    """A path as it is written in messages."""
+    """Formats a path for a message."""
     text = "suite"
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"

@@ -1,4 +1,4 @@
-"""Slots, and templates with slots in them."""
+"""Slots and templates of a suite, and the languages of partially filled templates."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Slot:
-    """What may stand in a place of a template: one of some texts, or what a pattern matches.
+    """The values of a placeholder in a template: listed strings, a pattern, or another source.
 
     Attributes
     ----------
     name
         Its name.
     texts
-        The texts; None if there is something else.
+        The strings; None with another source.
     pattern
         A pattern, in Python's dialect.
     file
-        The file that the texts came from, as the suite names it; None if they are in the suite.
+        The source file of the strings, as named in the suite; None if they are in the suite.
     words_of
-        A column of the query's rows, whose words are the texts.
+        A column of the query's rows, whose words are the strings.
     schema
-        A JSON Schema, whose instances are the texts.
+        A JSON Schema, whose instances are the strings.
     without
-        Another slot, whose texts are no words of this one.
+        Another slot, whose strings are excluded.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Slot:
 
     @property
     def group(self) -> str:
-        """A pattern for it, as a group of its name."""
+        """A pattern for the slot, as a group of its name."""
         if self.texts is None:
             return f"(?P<{self.name}>{self.pattern})"
         return f"(?P<{self.name}>{'|'.join(map(re.escape, self.texts))})"
@@ -57,7 +57,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a template: text, or a slot."""
+    """A piece of a template: text, or a slot."""
 
     text: str
     is_slot: bool
@@ -72,12 +72,12 @@ class Template:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """Its parts in order.
+        """Its pieces in order.
 
         Raises
         ------
         ArgumentError
-            If braces do not match, a slot has no name or anything but a name, or stands twice.
+            If braces do not match, a slot has no valid name, or a slot occurs twice.
         """
         pieces = tuple(self._parsed())
         names = [piece.text for piece in pieces if piece.is_slot]
@@ -94,7 +94,7 @@ class Template:
         return tuple(piece.text for piece in self.pieces if piece.is_slot)
 
     def filled(self, values: Mapping[str, str]) -> str:
-        """Its text with a value for every slot."""
+        """Returns its text with a value for every slot."""
         return "".join(values[one.text] if one.is_slot else one.text for one in self.pieces)
 
     def _parsed(self) -> Iterator[Piece]:
@@ -112,7 +112,7 @@ class Template:
 
 
 def resolved(slot: Slot, slots: Mapping[str, Slot], row: Mapping[str, str]) -> Slot:
-    """A slot for one row: its words listed, and those of ``without`` taken out.
+    """Returns a slot for one row, with its words listed and those of ``without`` removed.
 
     Raises
     ------
@@ -143,8 +143,8 @@ class Filled(NamedTuple):
     language
         The language.
     start
-        The text before the first open slot, without the space at its end: that belongs to the
-        token that follows.
+        The text before the first open slot, without trailing space, which belongs to the next
+        token.
     open
         The names of the open slots.
     """
@@ -155,9 +155,9 @@ class Filled(NamedTuple):
 
 
 def language_of(template: Template, slots: Mapping[str, Slot], fixed: Mapping[str, str]) -> Filled:
-    """The language of a template with some slots filled.
+    """Returns the language of a template with some slots filled.
 
-    Open slots are groups of their name.
+    Open slots are groups of their names.
     """
     pattern, start, names = "", "", []
     parts: list[Language] = []

@@ -1,4 +1,4 @@
-"""A suite: named questions about a model, what is computed of the answers, what has to hold."""
+"""The :class:`Suite` class: queries about a model, metrics of the answers, and assertions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ ITEM_LIMIT = 100_000
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite of questions, as a value: read from a file, checked, and written again.
+    """A suite of questions as a value: read from a file, checked, and written again.
 
     Attributes
     ----------
     name, title
         Its name, and the question it is about.
     slots, templates, queries, metrics, comparisons
-        Its parts, by their names.
+        Its parts, by name.
     assertions
-        What has to hold.
+        The requirements.
     description, warning, citation, license
-        Text about it; a warning where its texts may offend.
+        Text about the suite; ``warning`` if its content may offend.
     rows
-        Facts that are asked one by one, by their names.
+        Facts that are asked one by one, by name.
     oracles
-        What tells whether a text that was found is real, by their names.
+        The oracles that judge strings, by name.
 
     Examples
     --------
@@ -43,13 +43,13 @@ class Suite:
     >>> suite = Suite.from_toml('''
     ... format = "formalm-suite"
     ... version = 1
-    ... name = "colours"
-    ... title = "Which colour has the sky?"
+    ... name = "colors"
+    ... title = "Which color has the sky?"
     ... [slots]
-    ... colour = ["blue", "green"]
+    ... color = ["blue", "green"]
     ... [templates]
-    ... sky = "The sky is {colour}"
-    ... [queries.colour]
+    ... sky = "The sky is {color}"
+    ... [queries.color]
     ... ask = "table"
     ... event = "prefix"
     ... ''')
@@ -75,7 +75,7 @@ class Suite:
     oracles: Mapping[str, Oracle] = field(default_factory=dict)
 
     def items(self, *, item_limit: int = ITEM_LIMIT) -> list[Item]:
-        """Everything that is asked: one item for each query, template and combination of values.
+        """Returns all items: one for each query, template and combination of values.
 
         Raises
         ------
@@ -91,46 +91,46 @@ class Suite:
         slots: Mapping[str, str | PathLike[str]] | None = None,
         rows: Mapping[str, str | PathLike[str]] | None = None,
     ) -> Suite:
-        """The suite with word lists and rows of your own in place of those it has.
+        """Returns the suite with your own word lists and rows instead of its own.
 
         Parameters
         ----------
         slots
-            Files of texts, one a line, by the names of slots that have texts.
+            Files with one string per line, by the names of slots with listed strings.
         rows
             Files of rows (``.jsonl`` or ``.csv``), by the names of rows.
 
         Raises
         ------
         SuiteError
-            If there is no such slot or there are no such rows, a file cannot be read, or the suite
-            makes no sense with it: everything is checked again.
+            If there are no such slots or rows, a file cannot be read, or the suite is invalid with
+            the new data: everything is checked again.
         """
         from formalm.suites.replacing import replaced
 
         return replaced(self, slots or {}, rows or {})
 
     def to_toml(self) -> str:
-        """The suite as a file; defaults are left out, texts of word lists stay in theirs."""
+        """Returns the suite as TOML; defaults are left out, and word lists stay in their files."""
         from formalm.suites.writing import to_toml
 
         return to_toml(self)
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | PathLike[str] | None = None) -> Suite:
-        """Read a suite.
+        """Reads a suite from TOML text.
 
         Parameters
         ----------
         text
-            The file.
+            The text.
         folder
-            Where the files that it names are.
+            The folder of the files that it names.
 
         Raises
         ------
         SuiteError
-            With the place of what is wrong.
+            With the place of the error.
         """
         from formalm.suites.reading import read_suite
 
@@ -138,12 +138,12 @@ class Suite:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Suite:
-        """Read a file; those that it names are looked for beside it.
+        """Reads a suite from a file; the files that it names are in the same folder.
 
         Raises
         ------
         SuiteError
-            If it cannot be read, or with the place of what is wrong.
+            If it cannot be read, or with the place of the error.
         """
         from formalm.suites.reading import read_text
 

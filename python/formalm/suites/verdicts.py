@@ -1,4 +1,4 @@
-"""What follows from the numbers: which values differ, and what of what was demanded holds."""
+"""Verdicts of a suite: comparisons of values, and outcomes of assertions."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ CORRECTIONS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
 }
 Verdict = Literal["pass", "fail", "inconclusive"]
 
-#: Metrics whose numbers take many answers: more of them can turn a failure round.
+#: Metrics that combine many answers, so that further answers can reverse a failure.
 TOGETHER = ("accuracy", "exposure")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an assertion.
+    """The outcome of an assertion.
 
     Attributes
     ----------
     assertion
-        What had to hold.
+        The assertion.
     verdict
-        ``"pass"`` if it holds for all that the bounds allow, ``"fail"`` if for nothing they allow,
-        otherwise ``"inconclusive"``.
+        ``"pass"`` if it holds for every value within the bounds, ``"fail"`` if for none, otherwise
+        ``"inconclusive"``.
     why
         The number that decided it.
     """
@@ -51,7 +51,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All that follows from the answers to a suite."""
+    """The metrics, comparisons and outcomes of a suite."""
 
     measurements: tuple[Measurement, ...]
     differences: tuple[Difference, ...]
@@ -59,7 +59,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the outcomes; ``"pass"`` if nothing is demanded."""
+        """The worst of the outcomes; ``"pass"`` without assertions."""
         verdicts = {outcome.verdict for outcome in self.outcomes}
         if "fail" in verdicts:
             return "fail"
@@ -73,20 +73,20 @@ def evaluate(
     whole: Suite | None = None,
     items: Sequence[Item] | None = None,
 ) -> Evaluation:
-    """Compute metrics, comparisons and assertions of a suite from answers.
+    """Computes metrics, comparisons and assertions of a suite from answers.
 
     Parameters
     ----------
     suite
         The suite.
     answered
-        Its items with their answers. If some are missing, assertions that pass so far are
-        inconclusive, and those that fail where the missing ones could change it.
+        Its items with their answers. If some are missing, an assertion that passes so far is
+        inconclusive, and so is one that fails if the missing answers could change that.
     whole
-        The suite that this one is a smaller form of, with fewer draws. What is demanded of numbers
-        that were drawn less often than it wants is inconclusive.
+        The suite of which this one is a reduced form with fewer draws. Assertions about numbers
+        with fewer draws than it wants are inconclusive.
     items
-        The items of the suite, if they are at hand: making them takes longer than all the rest.
+        The items of the suite, if available: creating them takes longer than everything else.
     """
     fewer = {
         name: (question.draws, whole.queries[name].draws)
@@ -124,21 +124,21 @@ def evaluate(
 
 
 def _waiting(items: Sequence[Item], answered: Answered) -> set[str]:
-    """The queries of which answers are missing."""
+    """Returns the queries with missing answers."""
     left = Counter(item.question.name for item in items)
     left.subtract(item.question.name for item, _ in answered)
     return {name for name, count in left.items() if count > 0}
 
 
 def _asked_by(suite: Suite, assertion: Assertion) -> set[str]:
-    """The queries whose answers together make the numbers of an assertion; none if one does."""
+    """Returns the queries whose answers together decide an assertion; none if one answer does."""
     if assertion.metric is not None and suite.metrics[assertion.metric].kind not in TOGETHER:
         return set()
     return _queries_of(suite, assertion)
 
 
 def _queries_of(suite: Suite, assertion: Assertion) -> set[str]:
-    """The queries whose answers the numbers of an assertion come from."""
+    """Returns the queries whose answers an assertion uses."""
     if assertion.metric is not None:
         return {suite.metrics[assertion.metric].query}
     comparison = suite.comparisons[str(assertion.comparison)]
@@ -174,7 +174,7 @@ def _exact(comparison: Comparison, value: str, mean: Quantity) -> Difference:
 
 
 def _tested(comparison: Comparison, means: dict[str, list[Quantity]]) -> list[Difference]:
-    """Sign flips on the bounds that speak least, and on those that speak most, for a difference."""
+    """Applies sign flips to the bounds least and most favorable to a difference."""
     if not means:
         return []
     corrected, level = CORRECTIONS[str(comparison.correction)], float(comparison.level or 0.0)
@@ -188,7 +188,7 @@ def _tested(comparison: Comparison, means: dict[str, list[Quantity]]) -> list[Di
 
 
 def _p_value(units: list[Quantity], margin: float, cautious: bool) -> float:
-    """The largest p-value that the bounds allow, or the smallest."""
+    """Returns the largest p-value that the bounds allow, or the smallest."""
     lows, highs = [unit.low for unit in units], [unit.high for unit in units]
     above, below = (lows, highs) if cautious else (highs, lows)
     one_sided = []

@@ -1,4 +1,4 @@
-"""One call that works on a run: which items, in what order, asked of whom."""
+"""One call that works on a run: selection and order of items, locks, cache, progress."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Step:
     item
         The item.
     done, total
-        How many items have an answer, of how many.
+        Number of answered items, and of all items.
     seconds
-        Since this call began.
+        Time since this call began.
     remaining_seconds
-        What is left of this call's share, by the mean of the items it asked so far; None until it
-        asked one.
+        Estimate of this call's remaining time, from the mean of the items it answered; None before
+        the first one.
     source
         ``"model"``, ``"cache"``, or ``"other"`` process.
     tokens_computed
-        What it cost: tokens that the model read for it, whenever that was.
+        Its cost: number of tokens that the model evaluated for it, whenever that was.
     covered
-        How much of the model's probability the answer decides: that of the texts it lists, or of a
-        language between bounds; None where it is not about that.
+        Share of the model's probability that the answer decides: that of the strings listed, or of
+        a language with bounds; None if this does not apply.
     """
 
     item: Item
@@ -60,7 +60,7 @@ class Step:
 
 
 def covered_by(answer: Answer) -> float | None:
-    """The probability that an answer decides."""
+    """Returns the probability that an answer decides."""
     if answer["ask"] == "search":
         return math.fsum(math.exp(min(0.0, hit["logprob"])) for hit in answer["hits"])
     if answer["ask"] == "mass":
@@ -71,7 +71,7 @@ def covered_by(answer: Answer) -> float | None:
 
 
 class Worker:
-    """One call of :meth:`Run.work`: whom to ask, and what was asked."""
+    """The state of one call of :meth:`Run.work`: the model, and the items answered."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Worker:
         self.left: int | None = None
 
     def answer(self, number: int, pending: int) -> None:
-        """Answer an item, unless another process has."""
+        """Answers an item, unless another process has."""
         self.left = pending if self.left is None else self.left
         self.left -= 1
         source, answer = self._answer(number)
@@ -138,7 +138,7 @@ class Worker:
 
 
 def checked(journal: Journal, item: Item, entry: Entry) -> Answer:
-    """The answer of an entry.
+    """Returns the answer of an entry.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def checked(journal: Journal, item: Item, entry: Entry) -> Answer:
 
 
 def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
-    """Answer items, those that other processes are at last."""
+    """Answers items; those that other processes are working on come last."""
     claims = Claims(run.directory / "claims.lock")
     try:
         while pending:
@@ -179,7 +179,7 @@ def work_on(run: Run, worker: Worker, pending: list[int]) -> None:
 def chosen_items(
     run: Run, limit: int | None, shard: tuple[int, int], items_per_slot: int | None
 ) -> list[int]:
-    """The numbers of the items to answer, each question once."""
+    """Returns the numbers of the items to answer, each question once."""
     given: object = shard
     numbers = isinstance(given, tuple) and [type(one) for one in given] == [int, int]
     if not numbers or not 1 <= shard[0] <= shard[1]:
@@ -198,7 +198,7 @@ def chosen_items(
 
 
 def _is_among_first(run: Run, number: int, count: int | None) -> bool:
-    """Whether an item has only the first ``count`` texts of each slot and rows."""
+    """Returns whether an item has only the first ``count`` values of each slot and rows."""
     if count is None:
         return True
     item, suite = run.items[number], run.manifest.suite

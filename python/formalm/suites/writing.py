@@ -1,4 +1,4 @@
-"""Suites written as files."""
+"""Writer of suite files: a :class:`Suite` to TOML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["to_toml"]
 
 
 def to_toml(suite: Suite) -> str:
-    """See :meth:`formalm.suites.Suite.to_toml`."""
+    """Returns a suite as TOML; see :meth:`formalm.suites.Suite.to_toml`."""
     top: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     top |= {"name": suite.name, "title": suite.title}
     top |= {key: getattr(suite, key) for key in TEXTS if getattr(suite, key)}

@@ -1,4 +1,4 @@
-"""Assertions on a model for tests, with three outcomes: pass, fail and inconclusive."""
+"""Assertions on language models for tests, with three outcomes: pass, fail and inconclusive."""
 
 from formalm.testing.assertions import (
     assert_conforms,

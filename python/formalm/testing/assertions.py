@@ -1,4 +1,4 @@
-"""Assertions on a model: its mass, a rank, what it never writes, and how often it conforms."""
+"""The assertions: mass of a language, rank of a string, absence, and rate of conforming outputs."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def assert_mass(
     limits: Limits | None = None,
     batch_size: int = 16,
 ) -> Claim:
-    """The probability of a language, to be compared with a line.
+    """Returns the probability of a language, to be compared with a threshold.
 
     Parameters
     ----------
     model, prompt, limits, batch_size
-        As in :func:`~formalm.mass`. Work stops as soon as the line is decided.
+        As in :func:`~formalm.mass`. Work stops as soon as the comparison is decided.
     query
-        What is asked.
+        The language or query.
     event
-        As there: it has to be said, here or in the query.
+        The event, which must be given here or in the query.
 
     Examples
     --------
@@ -79,23 +79,23 @@ def assert_rank(
     limits: Limits | None = None,
     batch_size: int = 16,
 ) -> Claim:
-    """The rank of a text among all members, most probable first, to be compared with a line.
+    """Returns the rank of a string among all members, most probable first, to be compared.
 
     Parameters
     ----------
     model, prompt, limits, batch_size
         As in :func:`~formalm.search`. ``limits.hits`` may be left out: the search stops as soon as
-        the line is decided.
+        the comparison is decided.
     query
         The language.
     text
-        A member. Where others are as probable, to 1e-9 in the logarithm, its rank may be any of
-        theirs, and a line among them is inconclusive.
+        A member. If others are equally probable, to 1e-9 in the logarithm, its rank may be any of
+        theirs, and a threshold among them is inconclusive.
 
     Raises
     ------
     ArgumentError
-        If the text is no member.
+        If the string is not a member.
     """
     __tracebackhide__ = True
     asked = asked_query(query)
@@ -131,7 +131,7 @@ def assert_rank(
                 by = found.truncated_by or "hits"
                 yield (ahead + 1, math.inf), f"not among {count:,} hits, stopped by {by}"
             return
-        # Others may be as probable, until all that is left is known to be less.
+        # Others may be equally probable, until everything left is known to be less so.
         while found.status == "running" and bounds[-1] >= here - TIE:
             hit = found.advance()
             if hit is not None and hit.logprob < here - TIE:
@@ -153,26 +153,26 @@ def assert_never(
     max_tokens: int | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """No output contains a member, up to a probability.
+    """Asserts that no output contains a member, up to a probability.
 
     Parameters
     ----------
     model, prompt, limits
         As in :func:`assert_mass`.
     language
-        What must not be in an output.
+        The language that outputs must not contain.
     below
-        The probability that is taken for never. Zero cannot be shown of a model that gives
-        something to everything.
+        The probability below which the claim holds. Zero cannot be shown for a model that assigns a
+        positive probability to everything.
     max_tokens
-        How far outputs are looked at. What goes on longer leaves it open.
+        Maximum length of outputs to examine; longer ones remain undecided.
 
     Raises
     ------
     AssertionError
-        If it is as probable.
+        If the probability is not below the bound.
     Inconclusive
-        If it cannot be told within the limits.
+        If the limits do not suffice to decide.
     """
     __tracebackhide__ = True
     asked = replace(asked_query(language), event="contains")
@@ -192,27 +192,27 @@ def assert_conforms(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Free outputs are members of a language, most of the time.
+    """Asserts that free outputs are members of a language, most of the time.
 
     Parameters
     ----------
     model, prompt
         As in :func:`~formalm.generate`.
     language
-        What outputs should be in.
+        The language of conforming outputs.
     at_least
-        The share of them.
+        The required share.
     draws, max_tokens, seed
-        How many outputs are drawn, where they are cut, and from which seed.
+        The number of outputs, their maximum length, and the seed.
     confidence
-        Of the Clopper-Pearson interval for the share.
+        Confidence of the Clopper-Pearson interval for the share.
 
     Raises
     ------
     AssertionError
-        If fewer are, with the first that is not.
+        If the share is lower; the message shows the first output that does not conform.
     Inconclusive
-        If so many outputs cannot tell.
+        If the number of draws does not suffice to decide.
     """
     __tracebackhide__ = True
     from formalm.stats import clopper_pearson

@@ -1,4 +1,4 @@
-"""Numbers about a model that are compared with a line, and say when it cannot be told."""
+"""Comparison of a bounded number with a threshold: true, an error, or inconclusive."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Ends = tuple[float, float]
 
 
 class Inconclusive(Exception):  # noqa: N818 - it is an outcome, and says that nothing is wrong
-    """What is known allows both: it neither holds nor fails. No test passes with it.
+    """The bounds allow both outcomes: the assertion neither holds nor fails. No test passes with
+    it.
 
-    It is no AssertionError, so that what expects a failure does not take it for one.
+    It is not an AssertionError, so code that expects a failure does not mistake it for one.
     """
 
 
@@ -27,7 +28,7 @@ OPEN: ContextVar[list[Claim] | None] = ContextVar("claims that were not compared
 
 @contextmanager
 def open_claims() -> Iterator[list[Claim]]:
-    """The claims made meanwhile that were compared with nothing: they say nothing."""
+    """Collects the claims made in its context that were never compared."""
     token = OPEN.set([])
     try:
         claims = OPEN.get()
@@ -38,18 +39,19 @@ def open_claims() -> Iterator[list[Claim]]:
 
 
 class Claim:
-    """A number about a model, to be compared with a line: ``<``, ``<=``, ``>``, ``>=``, ``==``.
+    """A number about a model, to be compared with a threshold by ``<``, ``<=``, ``>``, ``>=``,
+    ``==``.
 
-    A comparison that holds for all that is known is true. One that fails for all of it raises an
-    AssertionError, and any other :class:`Inconclusive`; work goes on until it can be told, or a
-    limit is reached.
+    A comparison that holds for every value within the bounds is true. One that fails for every
+    value raises an AssertionError, and any other :class:`Inconclusive`. Work continues until the
+    comparison is decided or a limit is reached.
 
     Parameters
     ----------
     name
-        What the number is.
+        The name of the number.
     closing
-        Intervals, each in the last, as work goes on.
+        Intervals as work proceeds, each inside the previous one.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -122,7 +124,7 @@ class Claim:
 
 
 def _line(value: object) -> float:
-    """What a claim is compared with."""
+    """Returns the threshold of a comparison."""
     __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise ArgumentError(f"a claim is compared with a number, not {value!r:.60}")

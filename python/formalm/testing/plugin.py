@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures for assertions on a model, and an outcome for what cannot be told."""
+"""The pytest plugin: fixtures for the assertions, and the outcome "inconclusive"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INCONCLUSIVE = 3
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The model that the fixtures ask."""
+    """Adds the option for the model of the fixtures."""
     group = parser.getgroup("formalm")
     group.addoption("--formalm-model", default=None, help="a model's folder; canary if none")
 
@@ -57,7 +57,7 @@ conforms_fixture = _bound("assert_conforms", assert_conforms)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a test that claims something and compares it with nothing."""
+    """Fails a test that makes a claim and never compares it."""
     with open_claims() as claims:
         result = yield
         if claims:
@@ -68,7 +68,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Mark what was inconclusive, and end a traceback where a test called us."""
+    """Marks inconclusive tests, and ends a traceback where a test called formalm."""
     whole = ("fulltrace", "usepdb")
     if call.excinfo is not None and not any(item.config.getoption(one, False) for one in whole):
         _end_outside(call.excinfo)
@@ -79,9 +79,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _end_outside(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Cut our own frames from the end of an error that is meant for the author of a test.
+    """Removes formalm's frames from the end of an error that is meant for the author of a test.
 
-    pytest rebuilds what it shows from the chain of the traceback, so the chain itself is cut.
+    pytest rebuilds its output from the chain of the traceback, so the chain itself is cut.
     """
     if not excinfo.errisinstance((AssertionError, Inconclusive, FormalmError)):
         return
@@ -99,20 +99,20 @@ def _end_outside(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
 
 
 def _is_ours(entry: TracebackType) -> bool:
-    """Whether a frame is of this package; methods that dataclasses write have no file."""
+    """Returns whether a frame belongs to this package; methods made by dataclasses have no file."""
     name = str(entry.tb_frame.f_globals.get("__name__", ""))
     return name.partition(".")[0] == "formalm"
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
-    """Show it as an outcome of its own."""
+    """Reports inconclusive as an outcome of its own."""
     if getattr(report, "formalm_inconclusive", False):
         return "inconclusive", "?", "INCONCLUSIVE"
     return None
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show why tests are inconclusive, as pytest shows why tests fail."""
+    """Shows why tests are inconclusive, as pytest shows why tests fail."""
     reports = terminalreporter.stats.get("inconclusive", [])
     if not reports or terminalreporter.config.getoption("tbstyle", "auto") == "no":
         return
@@ -124,7 +124,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """End with 3 if nothing failed outright and something was inconclusive, expected or not."""
+    """Exits with 3 if nothing failed outright and something was inconclusive, expected or not."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     stats = getattr(reporter, "stats", {})
     failed = stats.get("failed") or stats.get("error")

@@ -1,4 +1,4 @@
-"""Vocabularies: token ids and their bytes."""
+"""Vocabularies: token ids, their bytes, end tokens, and the tokenizer."""
 
 from formalm.vocabulary.vocabulary import Vocabulary
 

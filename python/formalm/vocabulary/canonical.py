@@ -1,4 +1,4 @@
-"""Canonical tokens: what the tokenizer itself makes of a text, and why a sequence is not that."""
+"""Canonical tokenization: the analyzed tokenizer, checks of sequences, and all spellings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenization
 
 __all__ = ["CanonicalTokens", "NonCanonical", "Space", "load_encoder"]
 
-# How each kind of description is taken apart.
+# The analyzer for each kind of description.
 _READERS = {
     "tokenizer.json": _core.Encoder,
     "tiktoken": _core.Encoder.from_tiktoken,
     "sentencepiece": _core.Encoder.from_sentencepiece,
 }
 
-# What pre-tokenizers treat in ways of their own, to be strung together at random.
+# Strings that pre-tokenizers treat differently, to be concatenated at random.
 _SCRAPS = [
     *"a b A B é É ſ ß 1 23 4567 ² ⅷ १ ' 's 'S 'LL 're ’ . , ; :: // /* */ - _ ( ) [ ] { }".split(),
     *"\" ` < > | \\ 中 文字 あア ー 한국 Ж Ω ǅ ʰ 😀 ﷺ ！ « — … $ € № the The hello don't".split(),
@@ -44,7 +44,7 @@ _checked: set[tuple[str, bytes, str]] = set()
 
 
 class Space(NamedTuple):
-    """The space that a tokenizer puts in front of a text."""
+    """The rule by which a tokenizer inserts a space before a text."""
 
     first_only: bool
     """Only in front of the first text, not behind special tokens within it."""
@@ -53,17 +53,17 @@ class Space(NamedTuple):
 
 
 class CanonicalTokens(Sources):
-    """What a vocabulary tells of canonical tokens: a part of :class:`formalm.Vocabulary`."""
+    """The methods of :class:`formalm.Vocabulary` about canonical tokens."""
 
     __slots__ = ()
 
     def encoder(self) -> _core.Encoder:
-        """The tokenizer taken apart, for canonical tokens; made and checked when first asked for.
+        """Returns the analyzed tokenizer for canonical tokens, built and verified on first use.
 
         Raises
         ------
         VocabularyError
-            If there is no tokenizer, or one that we cannot follow exactly.
+            If there is no tokenizer, or it is not supported exactly.
         """
         if self._encoder is None:
             tokenizer = self._parts.tokenizer
@@ -83,7 +83,7 @@ class CanonicalTokens(Sources):
         return self._encoder
 
     def check_special(self, names: Iterable[str]) -> None:
-        """Refuse special tokens that take up blanks of the texts beside them.
+        """Refuses special tokens that absorb whitespace of adjacent text.
 
         Raises
         ------
@@ -104,21 +104,21 @@ class CanonicalTokens(Sources):
                 )
 
     def saved_encoder(self) -> bytes:
-        """What :meth:`encoder` made, as bytes for a later process; empty if it made nothing yet."""
+        """Returns the result of :meth:`encoder` as bytes for another process, if built."""
         tokenizer = self._parts.tokenizer
         if self._encoder is None or tokenizer is None:
             return self._parts.encoder
         return self._encoder.save(self.core, tokenizer.data)
 
     def merges_like(self, other: CanonicalTokens) -> bool:
-        """Whether both have the same tokenizer, so that canonical tokens are the same."""
+        """Returns whether both have the same tokenizer, and therefore the same canonical tokens."""
         mine, others = self._parts.tokenizer, other._parts.tokenizer
         if mine is None or others is None:
             return mine is others
         return mine.kind == others.kind and mine.data == others.data
 
     def last_text(self, token_ids: Sequence[int]) -> Sequence[int]:
-        """The tokens behind the last special one: those of the last text."""
+        """Returns the tokens after the last special token: those of the last text."""
         special = (
             at for at in reversed(range(len(token_ids)))
             if self.core.token_bytes(token_ids[at]) is None
@@ -126,10 +126,10 @@ class CanonicalTokens(Sources):
         return token_ids[next(special, -1) + 1 :]
 
     def space_after(self, front: Sequence[int]) -> Space | None:
-        """What the tokenizer puts in front of a text that stands behind these tokens.
+        """Returns what the tokenizer inserts before a text that follows these tokens.
 
-        Some put a space at the beginning of a text, behind at most one token for the beginning of
-        sequence; others behind every special token too.
+        Some tokenizers insert a space at the beginning of a text only, after at most a
+        beginning-of-sequence token. Others insert it after every special token.
 
         Raises
         ------
@@ -146,10 +146,10 @@ class CanonicalTokens(Sources):
         return space if not behind_text and (len(front) <= 1 or not space.first_only) else None
 
     def is_canonical(self, token_ids: Iterable[int]) -> bool:
-        """Whether the tokenizer itself writes the tokens' text in these tokens.
+        """Returns whether the tokenizer itself produces these tokens for their text.
 
-        Special tokens separate texts. Where the tokenizer puts a space in front of every text,
-        tokens are judged as the continuation of a text: as they spell it, with that space.
+        Special tokens separate texts. If the tokenizer inserts a space before every text, tokens
+        are judged as the continuation of a text: as they spell it, including that space.
 
         Raises
         ------
@@ -159,22 +159,22 @@ class CanonicalTokens(Sources):
         return self.canonical_error(token_ids) is None
 
     def canonical_error(self, token_ids: Iterable[int]) -> NonCanonical | None:
-        """Where and why tokens are not canonical; None if they are. See :meth:`is_canonical`."""
+        """Returns why tokens are not canonical; None if they are. See :meth:`is_canonical`."""
         encoder = self.encoder()
         return find(encoder, self.core, _integers(token_ids))
 
     def tokenizations(self, text: str | bytes, *, byte_limit: int = BYTE_LIMIT) -> Tokenizations:
-        """All token sequences that spell a text: how many, and one after the other.
+        """Returns all token sequences that spell a text, as a count and a lazy sequence.
 
-        Any token with bytes takes part, added tokens that are text and single bytes too; special
-        tokens spell nothing. A text that no tokens spell has none; bytes need not be UTF-8.
+        Any token with bytes takes part, including added tokens that are text and single bytes.
+        Special tokens spell nothing. A text that no tokens spell has none; bytes need not be UTF-8.
 
         Parameters
         ----------
         text
-            The text, as tokens spell it: nothing is put in front.
+            The text as tokens spell it: nothing is inserted before it.
         byte_limit
-            Most bytes of text; time and memory grow with their square.
+            Maximum length of the text in bytes; time and memory grow with its square.
 
         Raises
         ------
@@ -194,20 +194,20 @@ class CanonicalTokens(Sources):
 
 
 def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
-    """The tokenizer taken apart, after it was checked to tokenize as its own library does.
+    """Returns the analyzed tokenizer, after verifying that it tokenizes as its own library does.
 
     Raises
     ------
     VocabularyError
-        If it is of a kind that we cannot follow exactly, or one of the checks failed.
+        If its kind is not supported exactly, or a check failed.
     """
     encoder = _READERS[tokenizer.kind](tokenizer.data, core)
-    # What was checked once is not checked again: the tokenizers package leaks what it caches.
+    # Verified once only: the tokenizers package leaks what it caches.
     checked = tokenizer.kind, sha256(tokenizer.data).digest(), core.fingerprint
     if checked in _checked:
         return encoder
     for text in _probes(encoder, core):
-        # The space that such a tokenizer puts in front is part of what its tokens spell.
+        # The space that such a tokenizer inserts is part of the bytes of its tokens.
         spelled = " " + text if encoder.prepends_space else text
         expected, found = tokenizer.encode(text), encoder.encode(spelled)
         if expected != found and not (found is None and _spell(core, expected) != spelled.encode()):
@@ -227,7 +227,7 @@ def _spell(core: _core.Vocabulary, ids: Iterable[int]) -> bytes:
 
 
 def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
-    """Texts on which tokenizers differ."""
+    """Returns test strings on which tokenizers differ."""
     rng = random.Random(0)
     texts = ["".join(rng.choices(_SCRAPS, k=rng.randrange(1, 12))) for _ in range(400)]
     borders = encoder.borders()
@@ -244,7 +244,7 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
 
 
 def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
-    """Added tokens within the name of another one, or beginning there: they may not be read."""
+    """Returns added tokens that occur, or begin, inside another's name: they may be shadowed."""
     for text in added:
         for name in (*special, *added):
             if text in name:
@@ -256,7 +256,7 @@ def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def _space_of(tokenizer_json: bytes) -> Space:
-    """How a file's tokenizer puts spaces in front."""
+    """Returns how the tokenizer of a file inserts spaces."""
     file = json.loads(tokenizer_json)
     for part in (file.get("normalizer") or {}, file.get("pre_tokenizer") or {}):
         for step in part.get("normalizers", part.get("pretokenizers", [part])):

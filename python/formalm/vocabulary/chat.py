@@ -1,7 +1,7 @@
-"""Chat messages → token ids, through the tokenizer's own template.
+"""Encoding of chat messages to token ids by the tokenizer's own template.
 
-The names of special tokens that the *template* writes become those tokens. The same names in a
-message are letters: whoever writes a message must not be able to end it and begin another.
+The names of special tokens that the *template* writes become those tokens. In a message, the same
+names are ordinary text, so the author of a message cannot end it and begin another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class Inputs(NamedTuple):
-    """What a template is given."""
+    """The arguments of a chat template."""
 
     messages: list[Any]
     tools: list[Any] | None
@@ -39,7 +39,7 @@ def encode_chat(
     add_generation_prompt: object,
     given: Mapping[str, Any],
 ) -> list[int]:
-    """The token ids of a conversation; see :meth:`formalm.Vocabulary.encode_chat`."""
+    """Returns the token ids of a conversation; see :meth:`formalm.Vocabulary.encode_chat`."""
     if not isinstance(add_generation_prompt, bool):
         raise ArgumentError(
             f"add_generation_prompt must be True or False, got {add_generation_prompt!r}"
@@ -48,7 +48,7 @@ def encode_chat(
     inputs = Inputs(_messages(messages), _tools(tools), add_generation_prompt, arguments)
     text = checked_text(template.render(*inputs))
     control = _control(template, tokenizer, inputs.tools)
-    # Few of a thousand special tokens are in a text: looking for those alone is quick.
+    # Of a thousand special tokens, few occur in a text, and searching only for those is fast.
     pattern = _pattern([name for name in control if name in text])
     ids = tokenizer.encode_marked(text)
     if not any(pattern.search(each) for each in _strings(inputs)):
@@ -58,9 +58,9 @@ def encode_chat(
         raise _unsafe("a special token appears where neither template nor messages name it")
     if any(pattern.search(joined) for joined in _joined(inputs, pattern)):
         raise _unsafe("its name is put together from several parts")
-    # Some message names a special token. The rendered text is cut at the tokens that the template
-    # wrote, and the parts are encoded as text. That is exact if cutting this very text at *every*
-    # such name gives what the tokenizer gives, which is checked and not assumed.
+    # A message contains the name of a special token. Cut the rendered text at the tokens that the
+    # template wrote, and encode the parts as text. This is exact if cutting the text at *every*
+    # such name gives the tokenizer's own result, which is checked and not assumed.
     if _cut(tokenizer, control, pattern, text) != ids:
         raise _unsafe("this tokenizer reads the text around special tokens in ways of its own")
     marked = template.render(*_marked(inputs, pattern))
@@ -75,7 +75,7 @@ def encode_chat(
 def _cut(
     tokenizer: JsonTokenizer, control: dict[str, int], pattern: re.Pattern[str], text: str
 ) -> list[int]:
-    """Ids of a text cut at the names that the pattern finds, except those in its group."""
+    """Returns the ids of a text, cut at the names that the pattern finds outside its group."""
     ids: list[int] = []
     part, end = "", 0
     for match in pattern.finditer(text):
@@ -92,8 +92,9 @@ def _cut(
 
 
 def _control(template: ChatTemplate, tokenizer: JsonTokenizer, tools: object) -> dict[str, int]:
-    """Names and ids of the tokens that no message may make: the special ones, and those added
-    ones that the template itself writes.
+    """Returns names and ids of the tokens that no message may produce.
+
+    These are the special tokens, and the added tokens that the template itself writes.
     """
     literal = template.literal_text(tools)
     return {
@@ -104,7 +105,7 @@ def _control(template: ChatTemplate, tokenizer: JsonTokenizer, tools: object) ->
 
 
 def _pattern(names: Sequence[str]) -> re.Pattern[str]:
-    """Finds names; of several at one place the longest, as tokenizers do."""
+    """Returns a pattern that finds names; the longest at each position, as in tokenizers."""
     longest_first = sorted(names, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
@@ -117,7 +118,7 @@ def _unsafe(why: str) -> ArgumentError:
 
 
 def _strings(value: object) -> list[str]:
-    """All texts in a value; the parts of one content also as one text."""
+    """Returns all strings in a value; the parts of one content also as one string."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):
@@ -128,13 +129,13 @@ def _strings(value: object) -> list[str]:
 
 
 def _parts(value: list[Any] | tuple[Any, ...]) -> list[str]:
-    """The texts of a content that is a list of parts."""
+    """Returns the strings of a content that is a list of parts."""
     texts = [part.get("text") for part in value if isinstance(part, Mapping)]
     return [text for text in texts if isinstance(text, str)]
 
 
 def _joined(value: object, pattern: re.Pattern[str]) -> list[str]:
-    """What is left of contents in several parts when the names that lie within one are cut out."""
+    """Returns the remainder of contents in several parts, without names inside one part."""
     if isinstance(value, Mapping):
         return [text for each in value.values() for text in _joined(each, pattern)]
     if isinstance(value, (list, tuple)):
@@ -144,7 +145,7 @@ def _joined(value: object, pattern: re.Pattern[str]) -> list[str]:
 
 
 def _marked(value: Any, pattern: re.Pattern[str]) -> Any:
-    """The same value with every name of a special token between marks."""
+    """Returns a value with every name of a special token between marks."""
     if isinstance(value, str):
         if OPEN in value or CLOSE in value:
             raise _unsafe("it holds the private-use characters that would mark it")
@@ -159,7 +160,7 @@ def _marked(value: Any, pattern: re.Pattern[str]) -> Any:
 
 
 def _messages(messages: object) -> list[Any]:
-    """Messages as plain data, without absent values; the first fault is named by its place."""
+    """Returns messages as plain data, without absent values; errors name the place."""
     if not isinstance(messages, (list, tuple)):
         kind = type(messages).__name__
         raise ArgumentError(f"messages must be a list of dicts, got {kind}")
@@ -206,7 +207,7 @@ def _tools(tools: object) -> list[Any] | None:
 
 
 def _plain(value: object, place: str, depth: int = 0) -> Any:
-    """A copy made of JSON's types only: templates must not meet objects with methods."""
+    """Returns a copy made of JSON types only: templates must not receive objects with methods."""
     if depth > MAX_DEPTH:
         raise ArgumentError(f"{place} must be nested at most {MAX_DEPTH} deep")
     if value is None or type(value) in (str, int, float, bool):

@@ -1,4 +1,4 @@
-"""Text → token ids, through the library that the vocabulary came from and only when asked."""
+"""Tokenizers that encode text to token ids, loaded lazily through the vocabulary's own library."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Encode = Callable[[str], Sequence[int]]
 
 
 class Tokenizer(Protocol):
-    """What turns text into token ids; a description in bytes, and a library behind it."""
+    """Encodes text to token ids: a description as bytes, and a library that is loaded on demand."""
 
     @property
     def kind(self) -> str:
-        """The name under which it is saved; empty if it cannot be."""
+        """The name of the kind in saved files; empty if it cannot be saved."""
 
     @property
     def data(self) -> bytes:
-        """The description; with ``kind`` it is all there is to save."""
+        """The description; together with ``kind``, all that needs to be saved."""
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, in which no special token is recognised."""
+        """Returns the ids of a text, without recognizing special tokens."""
 
 
 class FunctionTokenizer:
-    """A function of the user's."""
+    """A tokenizer that calls a user-defined function."""
 
     kind = ""
     data = b""
@@ -45,7 +45,7 @@ class FunctionTokenizer:
         self.function = function
 
     def encode(self, text: str) -> list[int]:
-        """What the function says."""
+        """Returns the ids that the function returns."""
         ids = self.function(text)
         try:
             return [index(token_id) for token_id in ids]
@@ -56,7 +56,7 @@ class FunctionTokenizer:
 
 
 class JsonTokenizer:
-    """A ``tokenizer.json``, read by the ``tokenizers`` package when it is first needed."""
+    """A ``tokenizer.json``, loaded by the ``tokenizers`` package on first use."""
 
     kind = "tokenizer.json"
 
@@ -68,20 +68,22 @@ class JsonTokenizer:
         self._added: list[tuple[str, int, bool]] | None = None
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text, without the tokens that the tokenizer would add by itself."""
+        """Returns the ids of a text, without tokens that the tokenizer would add by itself."""
         if self._text is None:
-            # Else "<|endoftext|>" in a user's text would turn into the token that ends it.
+            # Otherwise "<|endoftext|>" in a user's text would become the end token.
             self._text = _library(self.data, special_is_text=True)
         return self._text.ids(text)
 
     def encode_marked(self, text: str) -> list[int]:
-        """Ids of a text in which the names of special tokens stand for the tokens."""
+        """Returns the ids of a text in which the names of special tokens stand for the tokens."""
         if self._marked is None:
             self._marked = _library(self.data, special_is_text=False)
         return self._marked.ids(text)
 
     def encode_plain(self, text: str, control: Collection[str]) -> list[int]:
-        """Ids of a text in which the added tokens ``control``, special or not, are letters."""
+        """Returns the ids of a text in which the names of added tokens ``control`` are ordinary
+        text.
+        """
         key = frozenset(control)
         if key not in self._plain:
             file = json.loads(self.data)
@@ -92,7 +94,7 @@ class JsonTokenizer:
         return self._plain[key].ids(text)
 
     def added_tokens(self) -> list[tuple[str, int, bool]]:
-        """Text, id and whether it is special, of each token beside the model's."""
+        """Returns string, id and special flag of each added token."""
         if self._added is None:
             added = json.loads(self.data).get("added_tokens") or []
             self._added = [(one["content"], one["id"], bool(one.get("special"))) for one in added]
@@ -100,7 +102,7 @@ class JsonTokenizer:
 
 
 def restored(kind: str, data: bytes) -> Tokenizer:
-    """A tokenizer from what was saved of it."""
+    """Returns a tokenizer from its saved kind and description."""
     if kind == JsonTokenizer.kind:
         return JsonTokenizer(data)
     if kind == "tiktoken":
@@ -117,7 +119,7 @@ def restored(kind: str, data: bytes) -> Tokenizer:
 
 
 def missing(package: str) -> VocabularyError:
-    """The error of a package that encoding needs."""
+    """Returns the error for a package that encoding needs."""
     return VocabularyError(
         f"encoding this text needs the {package} package", hint=f"pip install {package}"
     )
@@ -140,8 +142,8 @@ def _tokenizer(data: bytes) -> Any:
 class _Library:
     """A tokenizer of the ``tokenizers`` package, shared by all vocabularies of one file.
 
-    The package leaks what such an object has cached (up to some megabytes) when it is freed, so a
-    file that is loaded many times must not make one each time.
+    The package leaks the caches of such an object (up to some megabytes) when it is freed, so
+    loading a file many times must not create one each time.
     """
 
     __slots__ = ("__weakref__", "_tokenizer")
@@ -150,19 +152,19 @@ class _Library:
         self._tokenizer = tokenizer
 
     def ids(self, text: str) -> list[int]:
-        """Ids of a text; nothing is added to it."""
+        """Returns the ids of a text; nothing is added to it."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
 
-# Those in use, and the latest: a vocabulary that is loaded again finds it. Two threads make two at
+# Those in use, and the latest, for a vocabulary that is loaded again. Two threads create two at
 # worst, so there is no lock that a fork could find held.
 _libraries: WeakValueDictionary[tuple[bytes, bool], _Library] = WeakValueDictionary()
 _latest: deque[_Library] = deque(maxlen=2)
 
 
 def _library(data: bytes, *, special_is_text: bool) -> _Library:
-    """The package's tokenizer of a file; the names of special tokens are text to it, or are not."""
+    """Returns the package's tokenizer of a file, with special tokens recognized or not."""
     key = sha256(data).digest(), special_is_text
     found = _libraries.get(key)
     if found is None:
@@ -175,7 +177,7 @@ def _library(data: bytes, *, special_is_text: bool) -> _Library:
 
 
 def checked_text(text: object) -> str:
-    """A text that has a UTF-8 form, or an error."""
+    """Returns a string that can be encoded as UTF-8; raises otherwise."""
     if not isinstance(text, str):
         raise ArgumentError(f"text must be a str, got {type(text).__name__}")
     try:

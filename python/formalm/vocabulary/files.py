@@ -1,9 +1,9 @@
-"""Reading tokenizer files, and the format of a saved vocabulary.
+"""File access for vocabularies: reading tokenizer files, and the format of saved vocabularies.
 
-A saved vocabulary is one line of JSON and then its parts, whose sizes the line states: the prepared
-vocabulary, what it encodes with (gzipped), facts beside it (gzipped JSON), and what canonical
-tokens need, checked when it was made. Nothing in it is executed; chat templates are text here and
-run in a sandbox when a chat is encoded.
+A saved vocabulary is one line of JSON followed by its parts, whose sizes the line states: the
+prepared vocabulary, the encoder (gzipped), other facts (gzipped JSON), and the verified data for
+canonical tokens. Nothing in it is executed. Chat templates are text here and run in a sandbox when
+a chat is encoded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_TOKENIZER_BYTES = 1 << 28
 
 
 def read_tokenizer_json(source: object) -> bytes:
-    """The bytes of a ``tokenizer.json`` given as path, text, bytes or parsed object."""
+    """Returns the bytes of a ``tokenizer.json`` given as path, text, bytes or parsed object."""
     if isinstance(source, Mapping):
         try:
             return json.dumps(source).encode()
@@ -51,7 +51,7 @@ def read_tokenizer_json(source: object) -> bytes:
 
 
 def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> None:
-    """Write a saved vocabulary; without the tokenizer, without what canonical tokens need."""
+    """Writes a saved vocabulary, optionally without tokenizer and data for canonical tokens."""
     encoder = parts.tokenizer if tokenizer else None
     if encoder is not None and not encoder.kind:
         raise VocabularyError(
@@ -89,7 +89,7 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
 
 
 def read_saved(path: str | os.PathLike[str]) -> Parts:
-    """What :func:`write_saved` wrote, of this version or an older one."""
+    """Reads a file of :func:`write_saved`, of this version or an older one."""
     try:
         data = read_bytes(Path(path))
     except TypeError:
@@ -139,7 +139,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file whole."""
+    """Returns the content of a file."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
@@ -148,7 +148,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _unpack(data: bytes, name: str) -> bytes:
-    """Gunzip, with a bound on what a small file may turn into."""
+    """Decompresses gzip data, with a bound on the size of the result."""
     try:
         stream = zlib.decompressobj(wbits=31)
         text = stream.decompress(data, MAX_TOKENIZER_BYTES + 1)

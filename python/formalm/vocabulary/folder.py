@@ -1,4 +1,4 @@
-"""Vocabularies of model folders in the layout of Hugging Face. Never from the network."""
+"""Vocabularies of local model folders in the Hugging Face layout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLAGS = "lstrip normalized rstrip single_word special".split()
 
 
 def read_folder(source: object, end_token_ids: EndTokens | None) -> Parts:
-    """The vocabulary of a folder with a tokenizer in one of the layouts that we know."""
+    """Returns the vocabulary of a folder with a tokenizer in a supported layout."""
     if not isinstance(source, (str, os.PathLike)):
         raise ArgumentError(f"folder must be a str or Path, got {type(source).__name__}")
     folder = Path(source)
@@ -77,23 +77,23 @@ def _named(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content(token: Any) -> str | None:
-    """The text of a token, which is written as text or as an object with flags."""
+    """Returns the text of a token that is written as a string or as an object with flags."""
     text = token.get("content") if isinstance(token, dict) else token
     return text if isinstance(text, str) and text else None
 
 
 def _model_end(config: dict[str, Any]) -> Any:
-    """The model's own end, which models of several parts keep with the part that writes text."""
+    """Returns the model's end tokens; models of several parts keep them with the text model."""
     end = config.get("eos_token_id")
     text = config.get("text_config")
     return text.get("eos_token_id") if end is None and isinstance(text, dict) else end
 
 
 def _merged(data: bytes, config: dict[str, Any]) -> bytes:
-    """The ``tokenizer.json`` with what ``tokenizer_config.json`` says of its added tokens.
+    """Returns the ``tokenizer.json`` updated with the added tokens of ``tokenizer_config.json``.
 
-    As in transformers, the configuration's flags win, and a token that it names as special is
-    special, even if the file has it as an ordinary piece.
+    As in transformers, the flags of the configuration take precedence, and a token that it names as
+    special is special, even if it is an ordinary piece in the file.
     """
     try:
         file = json.loads(data)
@@ -125,7 +125,7 @@ def _merged(data: bytes, config: dict[str, Any]) -> bytes:
 
 
 def _special(config: dict[str, Any]) -> list[str]:
-    """The texts of all tokens that the configuration calls special."""
+    """Returns the texts of all tokens that the configuration calls special."""
     several = [config.get(name) for name in EXTRA]
     lists = [list(each.values()) if isinstance(each, dict) else each for each in several]
     extra = [token for each in lists if isinstance(each, list) for token in each]
@@ -154,7 +154,7 @@ def _sentencepiece(
 
 
 def _has(parts: Parts, token_id: str, token: Any) -> bool:
-    """Whether a token of the configuration is one of the model, and special in both or neither."""
+    """Returns whether a configured token is in the model, and special in both or neither."""
     text = _content(token)
     if text is None or not token_id.isdecimal() or int(token_id) >= len(parts.core):
         return False
@@ -164,7 +164,7 @@ def _has(parts: Parts, token_id: str, token: Any) -> bool:
 
 
 def _chat(folder: Path, config: dict[str, Any]) -> ChatTemplate | None:
-    """Templates in files of their own win over those in the configuration."""
+    """Returns the chat template; template files take precedence over the configuration."""
     templates = {}
     file = folder / "chat_template.jinja"
     if file.is_file():

@@ -1,7 +1,7 @@
 """Vocabularies of GGUF files, the model files of llama.cpp.
 
-Token bytes are those of llama.cpp's pieces. Text can be encoded only where the file's name for its
-pre-tokenizer leaves no doubt which one it is; otherwise the vocabulary says that it cannot.
+Token bytes are those of llama.cpp's pieces. Text can be encoded only if the file's name for its
+pre-tokenizer is unambiguous; otherwise the vocabulary says that it cannot.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ BYTES_ONLY = {
     "trim_offsets": True,
     "use_regex": False,
 }
-# What the file calls its pre-tokenizer, where there is one tokenizer of that name and no other:
-# how text is cut, and whether a piece that is a token is taken without looking at merges.
+# Names of pre-tokenizers that identify exactly one tokenizer:
+# how text is split, and whether a piece that is a token is used without applying merges.
 KNOWN_PRE: dict[str, tuple[dict[str, Any], bool]] = {
     "gpt-2": ({**BYTES_ONLY, "use_regex": True}, False),
     "llama-bpe": (
@@ -68,7 +68,7 @@ KNOWN_PRE: dict[str, tuple[dict[str, Any], bool]] = {
 
 
 def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
-    """The vocabulary of a GGUF file; its tensors are not read."""
+    """Returns the vocabulary of a GGUF file; its tensors are not read."""
     if not isinstance(source, (str, os.PathLike)):
         raise ArgumentError(f"path must be the path of a GGUF file, got {type(source).__name__}")
     metadata = read_metadata(Path(source), PREFIX)
@@ -86,7 +86,7 @@ def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
     tokenizer, cannot = _tokenizer(metadata, pieces, kinds)
     unused = [at for at, kind in enumerate(kinds) if kind == UNUSED]
     notes = [f"tokens marked unused, never allowed: {shown(unused)}"] if unused else []
-    # Printable ASCII stands for itself; other characters do only where the piece as a whole does.
+    # Printable ASCII stands for itself; other characters do so only if the whole piece does.
     raw = [
         at
         for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
@@ -119,7 +119,7 @@ def _pieces(metadata: dict[str, Any]) -> tuple[list[str], list[int]]:
 
 
 def _byte_level(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
-    """Bytes of byte-level pieces, spelled by the reader of ``tokenizer.json``."""
+    """Returns the bytes of byte-level pieces, by the reader of ``tokenizer.json``."""
     normal = sorted({piece for piece, kind in zip(pieces, kinds, strict=True) if kind == NORMAL})
     if not normal:
         raise VocabularyError(f"{GGML}tokens has no ordinary token")
@@ -141,7 +141,7 @@ def _byte_level(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
 
 
 def _spaced(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
-    """Bytes of SentencePiece's pieces, whose types are the same numbers."""
+    """Returns the bytes of SentencePiece pieces, whose types have the same numbers."""
     return [
         piece_bytes(piece, kind, f"{GGML}tokens[{at}]")
         for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
@@ -151,7 +151,7 @@ def _spaced(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
 def _tokenizer(
     metadata: dict[str, Any], pieces: list[str], kinds: list[int]
 ) -> tuple[JsonTokenizer | None, str]:
-    """What encodes, or why nothing does."""
+    """Returns the encoder, or the reason why there is none."""
     model, pre = metadata[GGML + "model"], metadata.get(GGML + "pre")
     if model not in BYTE_LEVEL:
         return None, f"a GGUF file of type {model!r} does not say how text is normalised"

@@ -1,4 +1,4 @@
-"""The header of a GGUF file: its metadata, never its tensors.
+"""Parser of GGUF metadata, the header of a model file, without its tensors.
 
 A header is ``GGUF``, a version, the numbers of tensors and of keys, and then every key with a typed
 value; numbers are little-endian. Counts and lengths are checked against the size of the file before
@@ -23,7 +23,7 @@ MAX_KEY_BYTES = 1 << 16
 VERSIONS = (2, 3)
 
 STRING, ARRAY = 8, 9
-# Codes of the format and the numbers they stand for; 7 is a truth value in one byte.
+# Type codes of the format and their number types; 7 is a Boolean in one byte.
 NUMBERS = {
     0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "<u1",
     10: "<u8", 11: "<i8", 12: "<f8",
@@ -32,14 +32,14 @@ BOOL = 7
 
 
 def read_metadata(path: Path, prefix: str) -> dict[str, Any]:
-    """Keys that begin with ``prefix``, and their values; others are skipped unread.
+    """Returns the keys that begin with ``prefix``, with their values; others are skipped.
 
     Raises
     ------
     VocabularyError
-        If this is no GGUF file, of another version, cut off, or contradicts itself.
+        If the file is not GGUF, has another version, is truncated, or contradicts itself.
     LimitError
-        If the metadata are larger than 256 MiB.
+        If the metadata exceed 256 MiB.
     """
     try:
         with path.open("rb") as file:
@@ -147,7 +147,7 @@ class _Reader:
         self.file.seek(length, SEEK_CUR)
 
     def expect(self, count: int, size: int) -> None:
-        """Check that ``count`` things of at least ``size`` bytes can follow."""
+        """Checks that ``count`` values of at least ``size`` bytes can follow."""
         if count * size > self.left:
             raise self.broken("is cut off, or states sizes that it does not have")
         if self.used + count * size > MAX_METADATA_BYTES:

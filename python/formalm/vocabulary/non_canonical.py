@@ -1,4 +1,4 @@
-"""Where and why a token sequence is not what the tokenizer makes of its text."""
+"""Explanation of non-canonical token sequences: the first difference, and its merge or boundary."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ MARK = "\u2581"
 
 @dataclass(frozen=True)
 class NonCanonical:
-    """Where and why a token sequence is not what the tokenizer makes of its text.
+    """The place and the reason why a token sequence is not canonical.
 
     Attributes
     ----------
     index
         The first token that differs from the canonical ones.
     reason
-        What the tokenizer does instead, in a sentence.
+        What the tokenizer does instead, in one sentence.
     expected
-        The canonical token ids of the same text, special tokens in their places; None if it has
-        none.
+        The canonical token ids of the same text, with special tokens in place; None if it has none.
     merge
-        The two tokens that are joined across the border of two neighbours, where merging those two
-        alone joins any, so that they never are neighbours in a piece of text.
+        The two tokens that the tokenizer merges across the border of two adjacent tokens. Given
+        only if merging these two alone already merges some, so that they are never adjacent within
+        a piece.
     boundary
-        The place of that border, or of a cut within a token, in bytes of the text; None if it is
-        neither.
+        The position of that border, or of a split inside a token, in bytes of the text; None if it
+        is neither.
     """
 
     index: int
@@ -43,7 +43,7 @@ class NonCanonical:
 
 
 def find(encoder: _core.Encoder, core: _core.Vocabulary, ids: Sequence[int]) -> NonCanonical | None:
-    """Why ``ids`` are not canonical; None if they are. Special tokens separate texts."""
+    """Returns why ``ids`` are not canonical; None if they are. Special tokens separate texts."""
     error: NonCanonical | None = None
     expected: list[int] | None = []
     start = spelled = 0
@@ -107,14 +107,14 @@ class _Text:
         return self._why(index)
 
     def _unspelled(self) -> int:
-        """The first token whose text, with all before it, the tokenizer does not write."""
+        """Returns the first token up to which the tokenizer does not produce the text."""
         for at, end in enumerate(self.starts[1:]):
             if self.encoder.encode(self.bytes[:end].decode(errors="ignore")) is None:
                 return at
         return len(self.ids) - 1
 
     def _token(self, byte: int) -> int:
-        """The token that a byte of the text is part of; of several, the last to begin there."""
+        """Returns the token with a given byte of the text; of several, the last to begin there."""
         return bisect_right(self.starts, byte, hi=len(self.ids)) - 1
 
     def _at(
@@ -128,9 +128,7 @@ class _Text:
         return NonCanonical(self.before + index, reason, None, merge, place)
 
     def _why(self, index: int) -> NonCanonical:
-        """The first cut or merge that the tokenizer makes otherwise, from the first token that
-        differs to the end of its piece.
-        """
+        """Returns the first split or merge that differs, in the piece of the first wrong token."""
         pieces = self.encoder.pieces(self.text or "")
         start = self.starts[index]
         number = max(at for at, (begin, _) in enumerate(pieces) if begin <= start)
@@ -142,15 +140,15 @@ class _Text:
         return self._within(index, first, last) or self._at(index, self._wholly(index, piece))
 
     def _within(self, index: int, first: int, last: int) -> NonCanonical | None:
-        """A merge or a cut of the piece of text from ``first`` to ``last``."""
+        """Returns a merge or a split inside the piece from ``first`` to ``last``."""
         ids, starts = self.ids, self.starts
         kept = set(accumulate(len(self.core.token_bytes(each) or b"") for each in self.own or ()))
         for at in range(index, len(ids)):
             if starts[at] >= last:
                 break
             here, shown = starts[at], self.before + at
-            # A border that stays may be between tokens that are no neighbours, but then another
-            # one is where text was merged first.
+            # A border that stays may be between tokens that are never adjacent, but then another
+            # border is where the first merge differs.
             gone = here > first and here not in kept
             if gone and (merge := self.encoder.crossing(ids[at - 1], ids[at])) is not None:
                 left, right = (self.core.token_bytes(part) for part in merge)
@@ -172,14 +170,14 @@ class _Text:
         return None
 
     def _character(self, byte: int) -> str | None:
-        """The character that a byte is part of, if it is written in one token."""
+        """Returns the character that contains a byte, if it is written in one token."""
         while self.bytes[byte] & 0xC0 == 0x80:
             byte -= 1
         character = self.bytes[byte : byte + 4].decode(errors="ignore")[:1]
         return character if len(self.encoder.encode(character) or ()) == 1 else None
 
     def _wholly(self, index: int, piece: bytes) -> str:
-        """Why a piece that is neither merged nor cut otherwise is not as the tokens have it."""
+        """Explains a piece that differs by neither a merge nor a split."""
         token, shown = self.tokens[index], self.before + index
         kind = self.encoder.kind(self.ids[index])
         if kind == "added":

@@ -1,7 +1,7 @@
-"""Vocabularies from other libraries' tokenizer objects.
+"""Vocabularies of tokenizer objects of transformers, tokenizers, tiktoken and sentencepiece.
 
-The kind of an object is read off its classes' modules, so that no library is imported that the
-object did not bring along.
+The kind of an object is determined by the modules of its classes, so no library is imported that
+the object did not already load.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["read_json", "read_object"]
 
 
 def read_object(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
-    """The vocabulary of a tokenizer of transformers, tokenizers, tiktoken or sentencepiece."""
+    """Returns the vocabulary of a tokenizer object of a supported library."""
     names = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(tokenizer).__mro__]
     libraries = {library for library, _ in names}
     if "transformers" in libraries:
@@ -48,7 +48,7 @@ def read_json(
     found: tuple[tuple[str, EndTokens | None], ...] = (),
     chat: ChatTemplate | None = None,
 ) -> Parts:
-    """The vocabulary of a ``tokenizer.json``, and what else was found about it."""
+    """Returns the vocabulary of a ``tokenizer.json``, and the other facts found."""
     core, place = ended(_core.Vocabulary.from_tokenizer_json(data), end_token_ids, found)
     return Parts(core, JsonTokenizer(data), chat, place)
 
@@ -74,7 +74,7 @@ def _transformers(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
 
 
 def _chat(tokenizer: Any) -> ChatTemplate | None:
-    """The template, if chats are written by it and by nothing else."""
+    """Returns the template, if chats are written by it and by nothing else."""
     given = getattr(tokenizer, "chat_template", None)
     writer = next(each for each in type(tokenizer).__mro__ if "apply_chat_template" in vars(each))
     if not given or writer.__module__ != "transformers.tokenization_utils_base":

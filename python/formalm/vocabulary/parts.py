@@ -1,4 +1,4 @@
-"""What a vocabulary is made of, and how a loader finds the tokens that end a sequence."""
+"""Parts of a vocabulary as loaders return them, and the selection of its end tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = "not known"
 
 
 class Parts(NamedTuple):
-    """What a loader found."""
+    """The result of a loader."""
 
     core: _core.Vocabulary
     tokenizer: Tokenizer | None = None
@@ -39,17 +39,16 @@ def ended(
     given: EndTokens | None,
     found: Iterable[tuple[str, EndTokens | None]] = (),
 ) -> tuple[_core.Vocabulary, str]:
-    """The tokens with their ends, and where those came from.
+    """Returns the tokens with their end tokens, and the source of these.
 
     Parameters
     ----------
     core
         The tokens.
     given
-        What the user said; it wins, even if it is none at all.
+        The user's end tokens. They take precedence, even if empty.
     found
-        What the files say: name of a place and ids or names there. The first that says something
-        is taken.
+        Names of sources, each with the ids or names it states. The first that states any is used.
     """
     if given is not None:
         return core.with_end_token_ids(end_token_ids(core, given)), GIVEN
@@ -66,7 +65,7 @@ def ended(
 
 
 def token_ids(values: object, what: str = "token ids") -> list[int]:
-    """Integers from a user's list of token ids; an :class:`ArgumentError` otherwise."""
+    """Returns a user's list of token ids as integers; raises :class:`ArgumentError` if invalid."""
     if isinstance(values, (str, bytes, bytearray)) or not isinstance(values, Iterable):
         kind = type(values).__name__
         raise ArgumentError(f"{what} must be a list of integers, got {kind}")
@@ -77,7 +76,7 @@ def token_ids(values: object, what: str = "token ids") -> list[int]:
 
 
 def end_token_ids(core: _core.Vocabulary, value: Any) -> list[int]:
-    """The ids of end tokens given as one or several ids or names."""
+    """Returns the ids of end tokens given as one or several ids or names."""
     if isinstance(value, (Mapping, bytes)):
         kind = type(value).__name__
         raise VocabularyError(f"end_token_ids must be ids or names, got {kind}")
@@ -106,7 +105,7 @@ def _integer(value: object) -> int:
 
 
 def _named(core: _core.Vocabulary, value: int | str) -> int:
-    """The id of a token given by name; anything else as it is."""
+    """Returns the id of a token given by name; other values unchanged."""
     if not isinstance(value, str):
         return value
     special = core.special_tokens

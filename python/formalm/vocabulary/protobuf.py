@@ -1,8 +1,8 @@
-"""Just enough of the Protocol Buffers wire format to read a SentencePiece model.
+"""Minimal reader of the Protocol Buffers wire format, sufficient for SentencePiece models.
 
 A message is a list of fields, each a key (number and wire type) and a value. Fields are found, not
-interpreted: which number means what is the reader's business. Nothing is allocated by a length that
-the data does not have.
+interpreted; the meaning of the numbers is up to the caller. No allocation exceeds the length of the
+data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = int | bytes
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int, Value]]:
-    """Number, wire type and value of every field; numbers as integers, the rest as bytes."""
+    """Yields number, wire type and value of every field; numbers as integers, others as bytes."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -42,7 +42,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Value]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first; at most 64 in all."""
+    """Reads an integer of seven bits per byte, the lowest first, of at most 64 bits."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):

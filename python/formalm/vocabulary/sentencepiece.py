@@ -1,7 +1,7 @@
-"""Vocabularies of SentencePiece models: BPE, Unigram, words and characters.
+"""Vocabularies of SentencePiece models of type BPE, Unigram, word and character.
 
-The model file is read here, so that token bytes need no other package; only encoding does. A
-piece is its text with ``▁`` as a space, a byte piece such as ``<0x0A>`` is that byte. Control,
+The model file is parsed here, so that token bytes need no other package; only encoding does. A
+piece is its text with ``▁`` as a space; a byte piece such as ``<0x0A>`` is that byte. Control,
 unknown and unused pieces have no bytes.
 """
 
@@ -28,7 +28,7 @@ _TIKTOKEN_LINE = re.compile(rb"[A-Za-z0-9+/]+=* \d+\n")
 
 
 class SentencePieceTokenizer:
-    """A model, loaded by the sentencepiece package when it is first needed."""
+    """A model that the sentencepiece package loads on first use."""
 
     kind = "sentencepiece"
 
@@ -37,7 +37,7 @@ class SentencePieceTokenizer:
         self._processor: Any = None
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text; the package reads control pieces in it as letters."""
+        """Returns the ids of a text; the package reads names of control pieces as ordinary text."""
         if self._processor is None:
             self._processor = _processor(self.data)
         ids: list[int] = self._processor.encode(
@@ -47,7 +47,7 @@ class SentencePieceTokenizer:
 
 
 class Model(NamedTuple):
-    """What of a model file decides about bytes and ends."""
+    """The fields of a SentencePiece model that affect token bytes and end tokens."""
 
     pieces: list[tuple[str, int]]
     """Text and type of each piece, in order of ids."""
@@ -59,7 +59,7 @@ class Model(NamedTuple):
 
 
 def read_sentencepiece(source: object, end_token_ids: EndTokens | None) -> Parts:
-    """The vocabulary of a path, the bytes of a model, or a ``SentencePieceProcessor``."""
+    """Returns the vocabulary of a path, the bytes of a model, or a ``SentencePieceProcessor``."""
     data = _data(source)
     model = _model(data)
     if model.denormalizes:
@@ -80,7 +80,7 @@ def read_sentencepiece(source: object, end_token_ids: EndTokens | None) -> Parts
 
 
 def piece_bytes(piece: str, kind: int, place: str) -> bytes | None:
-    """The bytes of a piece of some type; None for those that stand for no text."""
+    """Returns the bytes of a piece of some type; None for those without text."""
     if kind == BYTE:
         match = _BYTE_PIECE.fullmatch(piece)
         if match is None:
@@ -127,7 +127,7 @@ def _data(source: object) -> bytes:
 
 
 def _model(data: bytes) -> Model:
-    """The message ``ModelProto``: pieces, trainer, normalizer, self test, denormalizer."""
+    """Parses the message ``ModelProto``: pieces, trainer, normalizer, self-test, denormalizer."""
     if _TIKTOKEN_LINE.match(data):
         raise VocabularyError(
             "this tokenizer.model is a list of ranks as tiktoken reads it, no SentencePiece model",
@@ -145,7 +145,7 @@ def _model(data: bytes) -> Model:
         if number == 1:
             pieces.append(_piece(value, len(pieces)))
         else:
-            # Of a message that is written twice the later fields win.
+            # If a message occurs twice, the later fields take precedence.
             message = {2: trainer, 3: normalizer, 5: denormalizer}[number]
             message.update({field: content for field, _, content in fields(value)})
     if not pieces or not any(kind == UNKNOWN for _, kind in pieces):

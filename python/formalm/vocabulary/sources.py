@@ -1,4 +1,4 @@
-"""Where vocabularies come from: one constructor a source."""
+"""Constructors of :class:`formalm.Vocabulary`, one for each kind of source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Sources"]
 
 
 class Sources:
-    """The constructors of :class:`formalm.Vocabulary`, apart from what it does."""
+    """The constructors of :class:`formalm.Vocabulary`."""
 
     __slots__ = ("_encoder", "_parts", "_special", "_spellings", "core")
 
@@ -34,25 +34,25 @@ class Sources:
 
     @classmethod
     def from_tokenizer(cls, tokenizer: object, end_token_ids: EndTokens | None = None) -> Self:
-        """A vocabulary from another library's tokenizer object.
+        """Creates a vocabulary from a tokenizer object of another library.
 
         Parameters
         ----------
         tokenizer
             A fast tokenizer of transformers, a ``tokenizers.Tokenizer``, a ``tiktoken.Encoding`` or
-            a ``sentencepiece.SentencePieceProcessor``. It is read once; what is done to it later
-            does not show here.
+            a ``sentencepiece.SentencePieceProcessor``. It is read once; later changes have no
+            effect.
         end_token_ids
-            Ids or names of the tokens that end a sequence. By default those that the object knows;
-            :attr:`end_token_source` says which. Of the several ends in a model's
-            ``generation_config.json`` a tokenizer object knows only one.
+            Ids or names of the end tokens. By default those that the object knows;
+            :attr:`end_token_source` says which. A tokenizer object knows only one of the several
+            end tokens in a model's ``generation_config.json``.
 
         Raises
         ------
         VocabularyError
             If the bytes of its tokens are not known exactly.
         ArgumentError
-            If it is no tokenizer object.
+            If it is not a tokenizer object.
 
         Examples
         --------
@@ -71,19 +71,19 @@ class Sources:
     def from_pretrained(
         cls, folder: str | PathLike[str], end_token_ids: EndTokens | None = None
     ) -> Self:
-        """A vocabulary from a local folder in the layout of Hugging Face.
+        """Creates a vocabulary from a local folder in the Hugging Face layout.
 
-        Read are ``tokenizer.json`` (without one ``tokenizer.model`` or ``tekken.json``), the
-        configurations beside it, and the chat template. Nothing is downloaded and no code of the
-        folder is run.
+        Reads ``tokenizer.json`` (otherwise ``tokenizer.model`` or ``tekken.json``), the
+        configuration files and the chat template. Nothing is downloaded, and no code in the folder
+        is run.
 
         Parameters
         ----------
         folder
             The folder.
         end_token_ids
-            Ids or names. By default those of ``generation_config.json``, else of
-            ``tokenizer_config.json``, else of ``config.json``.
+            Ids or names. By default those of ``generation_config.json``, otherwise of
+            ``tokenizer_config.json``, otherwise of ``config.json``.
 
         Raises
         ------
@@ -111,30 +111,30 @@ class Sources:
         pattern: str | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Self:
-        """A vocabulary from a ``tiktoken.Encoding``, or from ranks and a pattern.
+        """Creates a vocabulary from a ``tiktoken.Encoding``, or from ranks and a pattern.
 
         Parameters
         ----------
         encoding
-            The object; or the ranks of the tokens, which are their ids: a map from bytes, or the
-            path of a file with a token in base 64 and its rank in each line.
+            The object; or the ranks of the tokens, which are their ids: a mapping from bytes, or
+            the path of a file with a Base64 token and its rank on each line.
         end_token_ids
-            Ids or names; by default ``<|endoftext|>`` if there is one.
+            Ids or names; by default ``<|endoftext|>`` if it exists.
         pattern
-            Of ranks, the pattern whose matches are the pieces of a text.
+            With ranks: the pattern whose matches are the pieces of a text.
         special_tokens
-            Of ranks, the ids of the special tokens.
+            With ranks: the ids of the special tokens.
 
         Raises
         ------
         VocabularyError
             If the ranks cannot be read, or come without a pattern.
         ArgumentError
-            If an object is given a pattern or special tokens beside its own.
+            If an object comes with a pattern or special tokens.
 
         Notes
         -----
-        Special tokens and ids that no token has get no bytes.
+        Special tokens and unused ids have no bytes.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class Sources:
     def from_sentencepiece(
         cls, model: str | PathLike[str] | bytes | Any, end_token_ids: EndTokens | None = None
     ) -> Self:
-        """A vocabulary from a SentencePiece model of any type.
+        """Creates a vocabulary from a SentencePiece model of any type.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Sources:
             A path, the bytes of a model, or a ``SentencePieceProcessor``. The sentencepiece package
             is needed to encode, not to read the tokens.
         end_token_ids
-            Ids or names; by default the model's own end of sequence.
+            Ids or names; by default the model's own end-of-sequence piece.
 
         Notes
         -----
@@ -173,7 +173,7 @@ class Sources:
 
     @classmethod
     def from_gguf(cls, path: str | PathLike[str], end_token_ids: EndTokens | None = None) -> Self:
-        """A vocabulary from the metadata of a GGUF file; its tensors are not read.
+        """Creates a vocabulary from the metadata of a GGUF file; its tensors are not read.
 
         Parameters
         ----------
@@ -184,8 +184,8 @@ class Sources:
 
         Notes
         -----
-        It encodes text only if the file's pre-tokenizer is ``gpt-2`` or ``llama-bpe``: the other
-        names do not tell exactly how text is cut. :attr:`can_encode` says whether it does.
+        It encodes text only if the file's pre-tokenizer is ``gpt-2`` or ``llama-bpe``, because the
+        other names do not define exactly how text is split. See :attr:`can_encode`.
         """
         from formalm.vocabulary.gguf import read_gguf
 
@@ -199,16 +199,16 @@ class Sources:
         encode: Encode | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Self:
-        """A vocabulary from the bytes of every token, in order of ids.
+        """Creates a vocabulary from the bytes of every token, in order of ids.
 
         Parameters
         ----------
         tokens
-            One entry an id; None marks a special token, an id without bytes.
+            One entry per id; None marks a special token, an id without bytes.
         end_token_ids
-            Ids or names of the tokens that end a sequence; none by default.
+            Ids or names of the end tokens; none by default.
         encode
-            Text → token ids, if the vocabulary is to tokenize.
+            A function from text to token ids, if the vocabulary should tokenize.
         special_tokens
             Names and ids of special tokens.
         """
@@ -234,21 +234,21 @@ class Sources:
         source: str | PathLike[str] | bytes | Mapping[str, Any],
         end_token_ids: EndTokens | None = None,
     ) -> Self:
-        """A vocabulary from a Hugging Face ``tokenizer.json``.
+        """Creates a vocabulary from a Hugging Face ``tokenizer.json``.
 
         Parameters
         ----------
         source
-            A path (``.gz`` is unpacked), the file's text or bytes, or the parsed object. A string
-            that starts with ``{`` is the text itself.
+            A path (``.gz`` is decompressed), the file's text or bytes, or the parsed object. A
+            string that starts with ``{`` is the text itself.
         end_token_ids
-            Ids or names, such as ``"<|endoftext|>"``, of the tokens that end a sequence. The file
-            does not say which they are.
+            Ids or names, such as ``"<|endoftext|>"``, of the end tokens. The file does not state
+            them.
 
         Raises
         ------
         VocabularyError
-            If the file is unreadable, of a kind we do not know, or lacks a token that was named.
+            If the file is unreadable, of an unsupported kind, or lacks a token that was named.
         """
         from formalm.vocabulary.objects import read_json
 
@@ -258,7 +258,7 @@ class Sources:
 def _named(
     special_tokens: Mapping[str, int] | None, entries: Sequence[bytes | None]
 ) -> list[tuple[str, int]]:
-    """The names of tokens without bytes."""
+    """Returns the names of tokens without bytes."""
     if not isinstance(special_tokens, (Mapping, type(None))):
         kind = type(special_tokens).__name__
         raise VocabularyError(f"special_tokens must map names to ids, got {kind}")

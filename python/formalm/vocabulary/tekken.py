@@ -1,7 +1,7 @@
-"""Vocabularies of ``tekken.json``, Mistral's own file for its byte-level tokenizers.
+"""Vocabularies of ``tekken.json``, Mistral's file format for byte-level tokenizers.
 
-Special tokens come first; the tokens of text follow, in order of their ranks. Text is encoded by
-tiktoken, from which the ranks are, and moved up by the number of special tokens.
+Special tokens come first; the tokens of text follow, in order of rank. tiktoken, the origin of the
+ranks, encodes text, and its ids are shifted by the number of special tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from formalm.vocabulary.tiktoken import TiktokenTokenizer
 __all__ = ["read_tekken"]
 
 END_NAME = "</s>"
-# Files of the first versions leave their special tokens to the library; these are its first three.
+# Files of the first versions omit the special tokens; these are the library's first three.
 UNLISTED = {"<unk>": 0, "<s>": 1, END_NAME: 2}
 
 
@@ -28,7 +28,7 @@ def read_tekken(
     end_token_ids: EndTokens | None,
     found: tuple[tuple[str, EndTokens | None], ...] = (),
 ) -> Parts:
-    """The vocabulary of a ``tekken.json``."""
+    """Returns the vocabulary of a ``tekken.json``."""
     try:
         file = json.loads(read_bytes(path))
         config = file["config"]

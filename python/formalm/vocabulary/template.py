@@ -1,8 +1,8 @@
-"""A chat template: messages → text, by the Jinja template that comes with a tokenizer.
+"""Chat templates: rendering of messages to text by the tokenizer's Jinja template, in a sandbox.
 
-Templates are written for the renderer of the transformers library. This one gives them the same
+Templates are written for the renderer of the transformers library. This one provides the same
 environment: a sandbox, ``trim_blocks`` and ``lstrip_blocks``, loop controls, ``{% generation %}``,
-``tojson``, ``raise_exception`` and ``strftime_now``. The tests hold the two against each other.
+``tojson``, ``raise_exception`` and ``strftime_now``. The tests compare the two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["ChatTemplate"]
 
 MAX_CHARACTERS = 1 << 24
 
-# Names that the renderer of transformers takes for itself; none of them is a template's variable.
+# Parameter names of the renderer of transformers, which cannot be variables of a template.
 RESERVED = "messages tools add_generation_prompt chat_template continue_final_message tokenize"
 
 
@@ -29,9 +29,9 @@ class ChatTemplate:
     Parameters
     ----------
     templates
-        By name; ``"default"``, and ``"tool_use"`` for conversations with tools, if there are two.
+        Templates by name: ``"default"``, and possibly ``"tool_use"`` for conversations with tools.
     variables
-        Such as ``{"bos_token": "<s>"}``.
+        Variables such as ``{"bos_token": "<s>"}``.
     """
 
     def __init__(self, templates: Mapping[str, str], variables: Mapping[str, str]) -> None:
@@ -39,7 +39,7 @@ class ChatTemplate:
         self.variables = dict(variables)
 
     def source(self, tools: object) -> str:
-        """The template of a conversation with these tools."""
+        """Returns the template of a conversation with these tools."""
         name = "tool_use" if tools is not None and "tool_use" in self.templates else "default"
         if name not in self.templates:
             names = ", ".join(sorted(self.templates))
@@ -49,12 +49,12 @@ class ChatTemplate:
     def render(
         self, messages: list[Any], tools: list[Any] | None, prompt: bool, given: Mapping[str, Any]
     ) -> str:
-        """The text of a conversation.
+        """Returns the text of a conversation.
 
         Raises
         ------
         ArgumentError
-            If the template refuses the messages, or has no use for an argument.
+            If the template refuses the messages, or does not use an argument.
         VocabularyError
             If the template is broken or does what the sandbox forbids.
         """
@@ -76,7 +76,7 @@ class ChatTemplate:
         )
 
     def literal_text(self, tools: object) -> str:
-        """What the template writes by itself, its strings one after the other."""
+        """Returns the strings that the template itself writes, concatenated."""
         return _compiled(self.source(tools))[2]
 
 
@@ -104,7 +104,7 @@ def _rendered(template: Any, values: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=64)
 def _compiled(source: str) -> tuple[Any, frozenset[str], str]:
-    """The template, the names that it reads from outside, and what it writes by itself."""
+    """Returns the template, the names it reads from outside, and the strings it writes itself."""
     environment = _environment()
     from jinja2 import TemplateSyntaxError, meta, nodes
 
@@ -135,7 +135,7 @@ def _environment() -> Any:
         ) from None
 
     class Generation(Extension):  # type: ignore[misc]
-        """``{% generation %}`` marks what an assistant wrote; here the mark says nothing."""
+        """``{% generation %}`` marks an assistant's output; here the mark has no effect."""
 
         tags = {"generation"}  # noqa: RUF012 - the name and type that jinja2 asks for
 
@@ -179,7 +179,7 @@ def _to_json(
     separators: Any = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON without the escapes for HTML that Jinja's own filter puts in."""
+    """Returns JSON without the HTML escapes of Jinja's own filter."""
     return json.dumps(
         value,
         ensure_ascii=ensure_ascii,

@@ -1,4 +1,4 @@
-"""Vocabularies of the tiktoken package: its ``Encoding`` objects, and lists of ranks."""
+"""Vocabularies of tiktoken: ``Encoding`` objects and files of token ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END_NAME = "<|endoftext|>"
 
 
 class TiktokenTokenizer:
-    """An ``Encoding``, rebuilt from its pattern, ranks and special tokens when it is needed."""
+    """An ``Encoding``, rebuilt from its pattern, ranks and special tokens on first use."""
 
     kind = "tiktoken"
 
@@ -32,7 +32,7 @@ class TiktokenTokenizer:
     def of(
         cls, name: str, pattern: str, ranks: dict[bytes, int], special: dict[str, int], offset: int
     ) -> TiktokenTokenizer:
-        """The tokenizer with these parts; ``offset`` is added to each id of a text."""
+        """Returns the tokenizer with these parts; ``offset`` is added to each id of a text."""
         packed = {
             "name": name,
             "pattern": pattern,
@@ -43,7 +43,7 @@ class TiktokenTokenizer:
         return cls(json.dumps(packed).encode())
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text, in which no special token is recognised."""
+        """Returns the ids of a text, without recognizing special tokens."""
         if self._encoding is None:
             self._encoding = _encoding(self.data)
         encoding, offset = self._encoding
@@ -57,7 +57,7 @@ def read_tiktoken(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Parts:
-    """Bytes by rank; special tokens and ids that no token has get none."""
+    """Returns bytes by rank; special tokens and unused ids have none."""
     if isinstance(source, (str, os.PathLike, Mapping)):
         if not isinstance(pattern, str):
             raise VocabularyError(
@@ -89,7 +89,7 @@ def read_tiktoken(
 
 
 def _parts(encoding: Any) -> tuple[str, str, dict[bytes, int], dict[str, int]]:
-    """Name, pattern, ranks and special tokens of an ``Encoding``."""
+    """Returns name, pattern, ranks and special tokens of an ``Encoding``."""
     try:
         ranks, special = dict(encoding._mergeable_ranks), dict(encoding._special_tokens)
         return str(encoding.name), str(encoding._pat_str), ranks, special
@@ -101,7 +101,7 @@ def _parts(encoding: Any) -> tuple[str, str, dict[bytes, int], dict[str, int]]:
 
 
 def _ranks(source: str | os.PathLike[str] | Mapping[Any, Any]) -> dict[Any, Any]:
-    """Ranks as they are, or of a file with a token in base 64 and its rank in each line."""
+    """Returns ranks as given, or from a file with a Base64 token and its rank on each line."""
     if isinstance(source, Mapping):
         ranks = dict(source)
     else:
@@ -129,7 +129,7 @@ def _special(tokens: Mapping[Any, Any] | None) -> dict[Any, Any]:
 
 
 def shown(ids: list[int]) -> str:
-    """Some of many ids."""
+    """Returns some of many ids, for a message."""
     few = ", ".join(str(token_id) for token_id in ids[:8])
     return few if len(ids) <= 8 else f"{few} and {len(ids) - 8} more"
 

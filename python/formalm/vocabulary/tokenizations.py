@@ -1,4 +1,4 @@
-"""All token sequences that spell a text: how many, and which."""
+"""All tokenizations of a text: exact count, and lazy enumeration by number of tokens."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ class Spellings:
         self.lengths = sorted({len(token) for token in self.ids})
 
     def steps(self, text: bytes) -> list[list[tuple[int, int]]]:
-        """For every place of a text, the tokens that may stand there, ascending: where each ends
-        and its id.
-        """
+        """Returns, for every position of a text, end and id of each token that fits, ascending."""
         rows = []
         for start in range(len(text)):
             row = []
@@ -48,10 +46,9 @@ class Spellings:
 class Tokenizations:
     """The token sequences that spell one text, each a tuple of ids.
 
-    Made by :meth:`formalm.Vocabulary.tokenizations`.
-    Iteration is lazy and without repetition: the canonical sequence first, if the text has one and
-    the vocabulary knows it; then the others, those of fewer tokens first, of equally many in the
-    order of their ids. ``len`` is :attr:`count` where that fits into an index.
+    Created by :meth:`formalm.Vocabulary.tokenizations`. Iteration is lazy and without repetition.
+    The canonical sequence comes first, if the text has one and the vocabulary knows it. The others
+    follow by number of tokens, then by ids. ``len`` is :attr:`count` if that fits into an index.
 
     Attributes
     ----------
@@ -76,7 +73,7 @@ class Tokenizations:
 
     @cached_property
     def count(self) -> int:
-        """How many there are, exactly."""
+        """The exact number of sequences."""
         counts = [0] * len(self.text) + [1]
         for start in range(len(self.text) - 1, -1, -1):
             counts[start] = sum(counts[end] for end, _ in self._steps[start])
@@ -84,7 +81,7 @@ class Tokenizations:
 
     @cached_property
     def canonical(self) -> tuple[int, ...] | None:
-        """What the tokenizer itself writes; None if it writes this text in no tokens.
+        """The tokenizer's own sequence; None if it cannot produce this text.
 
         Raises
         ------
@@ -113,7 +110,7 @@ class Tokenizations:
                 yield token_ids
 
     def _in_order(self) -> Iterator[tuple[int, ...]]:
-        """Fewer tokens first, then ids."""
+        """Yields the sequences by number of tokens, then by ids."""
         wanted = self._numbers[0]
         for tokens in range(len(self.text) + 1):
             if wanted >> tokens & 1:
@@ -121,7 +118,7 @@ class Tokenizations:
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """For every place, how many tokens may spell the rest: bit k for exactly k."""
+        """Returns, for every position, the possible numbers of remaining tokens, as a bit set."""
         numbers = [0] * len(self.text) + [1]
         for start in range(len(self.text) - 1, -1, -1):
             for end, _ in self._steps[start]:
@@ -129,7 +126,7 @@ class Tokenizations:
         return numbers
 
     def _of(self, tokens: int) -> Iterator[tuple[int, ...]]:
-        """Those of so many tokens. The way there is kept by hand: texts are longer than stacks."""
+        """Yields the sequences of a number of tokens, with an explicit stack: texts may be long."""
         way: list[int] = []
         rows = [iter(self._steps[0])] if tokens else []
         if not tokens:

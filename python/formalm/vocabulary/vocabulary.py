@@ -1,4 +1,4 @@
-"""The vocabulary: which bytes every token id stands for, and which ids end a sequence."""
+"""The :class:`Vocabulary` class: bytes of every token id, end tokens, encoding and chat."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from formalm.vocabulary.template import ChatTemplate
 
 __all__ = ["Vocabulary"]
 
-#: Sets of special tokens whose vocabularies are kept.
+#: Maximum number of sets of special tokens whose vocabularies are cached.
 MOST_SPECIAL = 8
 
 
 class Vocabulary(CanonicalTokens):
-    """Token id → bytes, with the ids that end a sequence.
+    """The mapping from token ids to bytes, with the ids that end a sequence.
 
-    Build one with :meth:`from_tokenizer` (a tokenizer object), :meth:`from_pretrained` (a model's
+    Create one with :meth:`from_tokenizer` (a tokenizer object), :meth:`from_pretrained` (a model's
     folder), :meth:`from_tokenizer_json`, :meth:`from_tiktoken`, :meth:`from_sentencepiece`,
     :meth:`from_gguf`, :meth:`from_tokens` or :meth:`load`. Vocabularies are immutable, picklable,
-    shared freely between threads, and equal when every mask over them is (same token bytes, same
-    end tokens): see :attr:`fingerprint`.
+    shared freely between threads, and equal if all masks over them are equal (same token bytes,
+    same end tokens): see :attr:`fingerprint`.
 
     Examples
     --------
@@ -42,28 +42,28 @@ class Vocabulary(CanonicalTokens):
     def save(
         self, path: str | PathLike[str], *, tokenizer: bool = True, canonical: bool = False
     ) -> None:
-        """Write the prepared vocabulary; :meth:`load` reads it faster than the original.
+        """Writes the prepared vocabulary, which :meth:`load` reads faster than the original.
 
-        What canonical tokens need is written too if it was made before, by the first constraint on
-        them; where it is loaded it is neither made nor checked again.
+        Data for canonical tokens is included if the first constraint on them has already built it.
+        Loading then neither builds nor verifies it again.
 
         Parameters
         ----------
         path
-            The file, in a folder that exists.
+            The file, in an existing folder.
         tokenizer
-            Whether what encodes text and chats is written too.
+            Whether to include the encoder of text and chats.
         canonical
-            Whether what canonical tokens need is made now if it was not yet.
+            Whether to build the data for canonical tokens now if necessary.
 
         Raises
         ------
         VocabularyError
-            If the file cannot be written, or the vocabulary encodes with a Python function, which
-            no file can hold, and ``tokenizer`` is not False; if canonical tokens are asked for and
-            the tokenizer is not one that we can follow exactly.
+            If the file cannot be written; if the vocabulary encodes with a Python function, which
+            cannot be saved, unless ``tokenizer=False``; if canonical tokens are requested and the
+            tokenizer is not supported exactly.
         ArgumentError
-            If canonical tokens are asked for without the tokenizer.
+            If canonical tokens are requested without the tokenizer.
         """
         if canonical:
             if not tokenizer:
@@ -74,14 +74,14 @@ class Vocabulary(CanonicalTokens):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Vocabulary:
-        """Read what :meth:`save` wrote, also by an older version of this library."""
+        """Loads a file of :meth:`save`, also one of an older version of this library."""
         return cls(files.read_saved(path))
 
     def __len__(self) -> int:
         return len(self.core)
 
     def token_bytes(self, token_id: int) -> bytes | None:
-        """The bytes of a token; None for a special token."""
+        """Returns the bytes of a token; None for a special token."""
         return self.core.token_bytes(token_id)
 
     def tokens(self) -> list[bytes | None]:
@@ -89,29 +89,29 @@ class Vocabulary(CanonicalTokens):
         return self.core.all_token_bytes()
 
     def decode(self, token_ids: Iterable[int]) -> bytes:
-        """The bytes of a token sequence; special tokens add none.
+        """Returns the bytes of a token sequence; special tokens add none.
 
         Raises
         ------
         ArgumentError
-            If it is no list of integers, or one of them is not an id of the vocabulary.
+            If it is not a list of integers, or contains an id outside the vocabulary.
         """
         ids = _integers(token_ids)
         return b"".join(self.core.token_bytes(token_id) or b"" for token_id in ids)
 
     def decode_text(self, token_ids: Iterable[int]) -> str:
-        """The text of a token sequence; bytes that are not UTF-8 become U+FFFD."""
+        """Returns the text of a token sequence; bytes that are not UTF-8 become U+FFFD."""
         return self.decode(token_ids).decode(errors="replace")
 
     def encode(self, text: str) -> list[int]:
-        """The tokenizer's own token ids of ``text``, none added in front or behind.
+        """Returns the tokenizer's token ids of ``text``, without additions at either end.
 
-        Text is only text: the name of a special token, written in it, does not become that token.
+        Everything in ``text`` is text: the name of a special token does not become that token.
 
         Raises
         ------
         VocabularyError
-            If the vocabulary came without a tokenizer.
+            If the vocabulary has no tokenizer.
         """
         checked_text(text)
         tokenizer = self._parts.tokenizer
@@ -124,7 +124,7 @@ class Vocabulary(CanonicalTokens):
 
     @property
     def can_encode(self) -> bool:
-        """Whether :meth:`encode` has a tokenizer."""
+        """True if :meth:`encode` has a tokenizer."""
         return self._parts.tokenizer is not None
 
     def encode_chat(
@@ -135,19 +135,19 @@ class Vocabulary(CanonicalTokens):
         add_generation_prompt: bool = True,
         **template_arguments: Any,
     ) -> list[int]:
-        """The token ids of a conversation, written by the tokenizer's own chat template.
+        """Returns the token ids of a conversation, by the tokenizer's own chat template.
 
         The names of special tokens that the template writes become those tokens. In a message they
-        are only letters: no message can end itself and begin another.
+        are ordinary text: no message can end itself and begin another.
 
         Parameters
         ----------
         messages
-            Dicts with ``role`` and ``content``, and whatever else the template reads.
+            Dictionaries with ``role`` and ``content``, and whatever else the template reads.
         tools
-            JSON Schemas of functions that the model may call, if the template has a place for them.
+            JSON Schemas of functions that the model may call, if the template supports tools.
         add_generation_prompt
-            Whether the beginning of the assistant's answer is written at the end.
+            Whether to end with the beginning of the assistant's answer.
         template_arguments
             Further variables of the template.
 
@@ -156,8 +156,9 @@ class Vocabulary(CanonicalTokens):
         VocabularyError
             If there is no template, or it is broken.
         ArgumentError
-            If a message is malformed, the template refuses it or has no such argument, or a message
-            names a special token and this tokenizer cannot be made to read it as letters exactly.
+            If a message is malformed; if the template refuses it or does not use an argument; or if
+            a message contains the name of a special token and this tokenizer cannot treat it
+            exactly as text.
         """
         from formalm.vocabulary.chat import encode_chat
 
@@ -178,20 +179,20 @@ class Vocabulary(CanonicalTokens):
 
     @property
     def can_chat(self) -> bool:
-        """Whether :meth:`encode_chat` has a template and a tokenizer for it."""
+        """True if :meth:`encode_chat` has a template and a tokenizer."""
         return self._parts.chat is not None and isinstance(self._parts.tokenizer, JsonTokenizer)
 
     def with_special(self, names: Iterable[str]) -> Vocabulary:
-        """The vocabulary over which a language is read that has these special tokens in it.
+        """Returns the vocabulary for a language that contains these special tokens.
 
-        They have bytes there, :attr:`formalm.SpecialToken.data`, and no other token has the byte
-        that tells them. It is made once for the same names; :class:`~formalm.Constraint` makes it.
+        In it, they have the bytes :attr:`formalm.SpecialToken.data`, and no other token contains
+        the marker byte. It is cached by names; :class:`~formalm.Constraint` calls this.
 
         Raises
         ------
         VocabularyError
-            If a name is that of no special token, with names that are close to it, or if it ends
-            texts.
+            If a name is not that of a special token, with similar names, or if the token is an end
+            token.
         """
         wanted = tuple(sorted(set(names)))
         made: Vocabulary | None = self._special.get(wanted)
@@ -209,7 +210,7 @@ class Vocabulary(CanonicalTokens):
 
     @property
     def end_token_source(self) -> str:
-        """Where the end tokens came from, such as ``"generation_config.json"`` or ``"given"``."""
+        """The source of the end tokens, such as ``"generation_config.json"`` or ``"given"``."""
         return self._parts.end_source
 
     @property
@@ -219,24 +220,24 @@ class Vocabulary(CanonicalTokens):
 
     @property
     def special_tokens(self) -> dict[str, int]:
-        """Names of the special tokens, where the file gave them."""
+        """Names of the special tokens, if the file states them."""
         return dict(self.core.special_tokens)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know about how the tokens were read."""
+        """Remarks on how the tokens were read."""
         return tuple(self.core.notes)
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of token bytes and end tokens: equal fingerprint, equal masks."""
+        """Hexadecimal digest of token bytes and end tokens: equal fingerprints mean equal masks."""
         return self.core.fingerprint
 
     @property
     def encoding_fingerprint(self) -> str | None:
-        """Hex digest of what encodes; of nothing if nothing does.
+        """Hexadecimal digest of the encoder, or of nothing without one.
 
-        None if it is a Python function, which cannot be told from another one.
+        None if it is a Python function, which has no reliable identity.
         """
         tokenizer = self._parts.tokenizer
         if tokenizer is None:
@@ -276,7 +277,7 @@ _integers = token_ids  # parameters of the same name hide it
 
 
 def check_vocabulary(vocabulary: object) -> None:
-    """Refuses what is not a Vocabulary, and says how to make one of it."""
+    """Raises for a value that is not a Vocabulary, with advice on how to create one from it."""
     if isinstance(vocabulary, Vocabulary):
         return
     kind = type(vocabulary)

@@ -1,7 +1,7 @@
 """The interface of ReLM (Kuchnik, Smith, Amvrosiadis, 2023) on formalm's queries.
 
-Code written for it runs with ``from formalm.compat import relm`` in place of ``import relm``. Where
-it means something else here, the guide "Code written for ReLM" says so.
+Code written for ReLM runs with ``from formalm.compat import relm`` in place of ``import relm``. The
+guide "Run code written for ReLM" lists the differences.
 """
 
 from formalm.compat.relm.queries import (

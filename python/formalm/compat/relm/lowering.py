@@ -1,4 +1,4 @@
-"""From ReLM's query to ours."""
+"""Lowering of ReLM queries to formalm's ``Query``."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ CLASSES = {
 
 
 def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
-    """The query in our words.
+    """Returns a ReLM query as a formalm query.
 
     Raises
     ------
     ArgumentError
         For a field of a wrong type, or a combination that has no meaning here.
     LanguageError
-        For a pattern that is wrong, or a prefix that no member begins with.
+        For an invalid pattern, or a prefix that no member starts with.
     """
     _check(query)
     string = query.query_string
@@ -94,7 +94,9 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
 
 
 def pattern_of(pattern: str) -> Regex:
-    """A pattern in ReLM's syntax: Python's here, and POSIX classes such as ``[[:alnum:]]``."""
+    """Returns the language of a ReLM pattern: Python's syntax, and POSIX classes like
+    ``[[:alnum:]]``.
+    """
     if not isinstance(pattern, str):
         raise ArgumentError(f"a pattern is a str, not {type(pattern).__name__}")
     parts: list[str] = []
@@ -159,7 +161,7 @@ def _edited(language: Language, edits: object, given: Language | None) -> Langua
 
 
 def _only(language: Language, symbols: str, name: str) -> None:
-    """Refuse members with characters that must stay as they are."""
+    """Refuses members with characters that must stay as they are."""
     if not language.is_subset(Choice(sorted(set(symbols))).star()):
         raise ArgumentError(
             f"members have characters outside symbol_set, and allow_passthrough_{name} is False",
@@ -170,7 +172,7 @@ def _only(language: Language, symbols: str, name: str) -> None:
 def _room(
     query: SimpleSearchQuery, given: Language | None, vocabulary: Vocabulary, ends: bool
 ) -> int | None:
-    """Most tokens after the prefix, where all prefixes leave as many."""
+    """Returns the maximum number of tokens after the prefix, equal for all prefixes."""
     if query.sequence_length is None:
         return None
     lengths = {0}

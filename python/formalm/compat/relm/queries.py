@@ -1,4 +1,4 @@
-"""ReLM's descriptions of a query, with its names."""
+"""ReLM's query classes, under ReLM's names."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
 
 
 class QuerySearchStrategy(enum.Enum):
-    """In which order members come: the most probable first, or drawn."""
+    """The order of results: the most probable first, or random draws."""
 
     SHORTEST_PATH = enum.auto()
     RANDOM_SAMPLING = enum.auto()
 
 
 class QueryTokenizationStrategy(enum.Enum):
-    """Which tokens may spell a member: any, the tokenizer's own, its own in the prefix only."""
+    """The tokens that may spell a member: any, the tokenizer's own, its own in the prefix only."""
 
     ALL_TOKENS = enum.auto()
     CANONICAL_TOKENS = enum.auto()
@@ -37,16 +37,16 @@ class QueryTokenizationStrategy(enum.Enum):
 
 @dataclass
 class QueryString:
-    """What is looked for.
+    """The pattern of a query.
 
     Parameters
     ----------
     query_str
-        A pattern of whole texts, the prefix included.
+        A pattern of whole strings, including the prefix.
     prefix_str
-        A pattern of beginnings that are taken for granted; None or ``""`` for none.
+        A pattern of prefixes that are taken for granted; None or ``""`` for none.
     add_eos
-        Whether the end of sequence has to follow.
+        Whether the end of sequence must follow.
     """
 
     query_str: str
@@ -61,14 +61,14 @@ class LevenshteinTransformer:
     Parameters
     ----------
     symbol_set
-        The characters that may be inserted or put in another's place; None is printable ASCII.
+        The characters that may be inserted or substituted; None is printable ASCII.
     num_edits
-        At most so many.
+        Maximum number of edits.
     allow_deletes, allow_inserts, allow_substitutions
-        Which edits.
+        The allowed kinds of edits.
     allow_passthrough_deletes, allow_passthrough_substitutions
         Whether characters outside ``symbol_set`` may be deleted or replaced. They may here, so
-        False is taken only where there are none.
+        False is accepted only if there are none.
     """
 
     symbol_set: Iterable[str] | None = None
@@ -82,14 +82,14 @@ class LevenshteinTransformer:
 
 @dataclass
 class QueryPreprocessors:
-    """What is done to the pattern first.
+    """The preprocessing of a pattern.
 
     Parameters
     ----------
     automata_preprocessors
         :class:`LevenshteinTransformer` objects, applied one after another.
     filter_str
-        A pattern of whole texts that are left out.
+        A pattern of whole strings to exclude.
     """
 
     automata_preprocessors: Sequence[LevenshteinTransformer] | None = None
@@ -103,19 +103,20 @@ class SimpleSearchQuery:
     Parameters
     ----------
     query_string
-        What is looked for.
+        The pattern.
     search_strategy, tokenization_strategy
-        How.
+        The order of results, and the tokens that may spell them.
     top_k_sampling
-        Only the model's so many most probable tokens may follow at each step, made to sum to one.
+        Number of most probable tokens that may follow at each step, renormalized.
     temperature
-        Logits are divided by it; 0 takes the most probable token.
+        Divides the logits; 0 takes the most probable token.
     sequence_length
-        Most tokens of a result, the beginning of sequence aside; None is the model's context.
+        Maximum number of tokens of a result, without the beginning of sequence; None is the model's
+        context.
     num_samples
-        How many results; None is no limit, and no end where results are drawn.
+        Number of results; None is no limit, and random draws then never end.
     progress_bar
-        Not drawn: True is refused.
+        Not supported: True is refused.
     preprocessors
         Edits and exceptions.
     """
@@ -141,12 +142,12 @@ class SearchQuery(SimpleSearchQuery):
     top_k
         As ``top_k_sampling`` of :class:`SimpleSearchQuery`.
     others
-        As there, by name.
+        As in :class:`SimpleSearchQuery`, by name.
 
     Raises
     ------
     ArgumentError
-        For a flag of ReLM's low-level query, with what to say instead.
+        For a flag of ReLM's low-level query, with the option to use instead.
     """
 
     def __init__(

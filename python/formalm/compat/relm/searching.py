@@ -1,4 +1,4 @@
-"""ReLM's search: over ours."""
+"""ReLM's ``search`` function on formalm's search and sampling."""
 
 from __future__ import annotations
 
@@ -27,30 +27,29 @@ ROUND = 64
 
 
 def search(*arguments: Any) -> Iterator[Any] | list[Any]:
-    """Search a model, ``search(model, query)`` or ``search(model, tokenizer, query)``.
+    """Searches a model: ``search(model, query)`` or ``search(model, tokenizer, query)``.
 
     Parameters
     ----------
     model
         A causal model of transformers, or a model of formalm.
     tokenizer
-        The model's tokenizer. Without it results are texts, with it they are token ids. A model of
-        formalm takes its ``vocabulary`` for one.
+        The model's tokenizer. Without it results are strings, with it they are token ids. A model
+        of formalm takes its ``vocabulary`` as the tokenizer.
     query
         A :class:`SimpleSearchQuery` or :class:`SearchQuery`.
 
     Returns
     -------
     iterator or list
-        A list if the query has ``num_samples``, else an iterator that looks for results as they are
-        asked for. Texts are whole, the prefix included, and each comes once unless they are drawn.
-        Token ids are tuples, the prefix and an end that was asked for included, without the
-        beginning of sequence.
+        A list if the query has ``num_samples``, otherwise a lazy iterator. Strings are complete,
+        including the prefix, and each occurs once unless they are drawn. Token ids are tuples that
+        include the prefix and a requested end, without the beginning of sequence.
 
     Raises
     ------
     ArgumentError
-        For other arguments, or a field that cannot apply.
+        For other arguments, or a field that does not apply.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def search(*arguments: Any) -> Iterator[Any] | list[Any]:
 
 
 def _opened(model: Any, tokenizer: Any) -> tuple[LanguageModel, int | None, int | None]:
-    """Our model, the first token and the end that its tokenizer names."""
+    """Returns a formalm model, and the first token and the end that its tokenizer names."""
     if isinstance(model, LanguageModel):
         ours = model
         if tokenizer is not None:
@@ -123,7 +122,7 @@ def _listed(model: LanguageModel, asked: Query) -> Iterator[Row]:
 
 
 def _drawn(model: LanguageModel, asked: Query) -> Iterator[Row]:
-    """Local draws without end; walks that leave the language are begun again."""
+    """Yields local draws without end; walks that leave the language start again."""
     encoded = _encoder(model.vocabulary)
     asked = replace(asked, unique=None)  # draws repeat
     count, empty = ROUND, 0

@@ -1,4 +1,4 @@
-"""Free text with constrained parts in it, and calls of tools."""
+"""Structures: free text with constrained sections, special-token marks, and tool calls."""
 
 from formalm.languages.structure.call_format import Call, CallFormat
 from formalm.languages.structure.free import free_text, until

@@ -1,4 +1,4 @@
-"""How calls of tools are written, as data."""
+"""Formats of tool calls as data: :class:`CallFormat`, and the parsed :class:`Call`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from formalm.languages.structure.marks import Mark, checked_mark, joined, pieces
 
 __all__ = ["JOINING", "Call", "CallFormat", "in_names"]
 
-# Characters that no spelling of a name changes: those of identifiers, and what joins them.
+# Characters that every escaping leaves unchanged: those of identifiers, and separators.
 JOINING = "_-./"
 
 
 class Call(NamedTuple):
-    """A call of a tool.
+    """A parsed tool call.
 
     Attributes
     ----------
     name
         The tool.
     arguments
-        What the arguments stand for in their language; of a schema plain JSON, of a function a
-        dictionary. Nothing is called.
+        The value of the arguments in their language: plain JSON for a schema, a dictionary for a
+        function. Nothing is executed.
     """
 
     name: str
@@ -32,23 +32,23 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class CallFormat:
-    r"""How a model writes calls.
+    r"""The format in which a model writes tool calls.
 
     Attributes
     ----------
     call
-        One call, in which ``{name}`` and then ``{arguments}`` stand for what they say, once each.
-        All other characters are themselves, braces too. Where special tokens stand in a call, it is
-        a tuple of texts and :class:`~formalm.SpecialToken`.
+        The format of one call, in which ``{name}`` and then ``{arguments}`` are placeholders, once
+        each. All other characters are literal, including braces. If a call contains special tokens,
+        it is a tuple of strings and :class:`~formalm.SpecialToken`.
     begin, end
-        What stands in front of calls and behind them: texts, special tokens, or tuples of them.
+        The marks before and after calls: strings, special tokens, or tuples of them.
     separator
-        What stands between calls that share one ``begin`` and ``end``. None: each has its own.
+        The string between calls that share one ``begin`` and ``end``. None: each call has its own.
 
     Raises
     ------
     LanguageError
-        If a text has no name or no arguments, or nothing shows where calls begin or names end.
+        If a format has no name or no arguments, or does not show where calls begin or names end.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class CallFormat:
             separator = checked_mark("a separator", self.separator)
             object.__setattr__(self, "separator", separator)
         texts = [one for one in pieces_of_mark(self.call) if isinstance(one, str)]
-        # No text has a null in it that stands for a special token here.
+        # A null byte stands for a special token here; no string contains one.
         call = "\0".join(texts)
         places = [call.find(field) for field in ("{name}", "{arguments}")]
         counts = [call.count(field) for field in ("{name}", "{arguments}")]
@@ -97,19 +97,19 @@ class CallFormat:
 
     @property
     def parts(self) -> tuple[Mark, Mark, Mark]:
-        """What a call has before the name, between name and arguments, and behind them."""
+        """The parts of a call before the name, between name and arguments, and after them."""
         before, rest = _cut(self.call, "{name}")
         between, behind = _cut(rest, "{arguments}")
         return before, between, behind
 
     @property
     def trigger(self) -> Mark:
-        """What free text does not have in it."""
+        """The mark that free text must not contain, because it begins a call."""
         return self.parts[0] if self.begin == "" else self.begin
 
 
 def _cut(mark: Mark, field: str) -> tuple[Mark, Mark]:
-    """What a mark has before a field and behind it."""
+    """Returns the parts of a mark before and after a placeholder."""
     pieces = pieces_of_mark(mark)
     for at, one in enumerate(pieces):
         if isinstance(one, str) and field in one:
@@ -119,7 +119,7 @@ def _cut(mark: Mark, field: str) -> tuple[Mark, Mark]:
 
 
 def _is_quoted(between: Mark, behind: Mark) -> bool:
-    """Whether quotation marks stand right before the arguments and right behind them."""
+    """Returns whether quotation marks directly enclose the arguments."""
     last, first = pieces_of_mark(between)[-1:], pieces_of_mark(behind)[:1]
     texts = [one for one in (*last, *first) if isinstance(one, str)]
     if len(texts) < 2:
@@ -129,5 +129,5 @@ def _is_quoted(between: Mark, behind: Mark) -> bool:
 
 
 def in_names(character: str) -> bool:
-    """Whether names of tools may have a character."""
+    """Returns whether names of tools may contain a character."""
     return character.isalnum() or character in JOINING

@@ -1,4 +1,4 @@
-"""Text that is free but for some marks."""
+"""Languages of text without certain marks, and of text up to a mark."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["free_text", "until"]
 
 
 def free_text(*marks: Mark) -> Language:
-    """Every text in which none of the marks occurs; the empty one too.
+    """Returns the language of all texts in which none of the marks occurs, including the empty one.
 
-    Special tokens are no text, so that none of them occurs in it either.
+    Special tokens are not text, so none of them occurs either.
 
     Raises
     ------
     LanguageError
-        For a mark that is empty or no text.
+        For a mark that is empty or not text.
 
     Examples
     --------
@@ -40,12 +40,12 @@ def free_text(*marks: Mark) -> Language:
 
 
 def until(mark: Mark, *others: Mark) -> Language:
-    """Free text and the mark at which it ends: no mark, of the others neither, ends in it before.
+    """Returns the language of free text that ends with ``mark``, with no earlier mark in it.
 
     Raises
     ------
     LanguageError
-        For a mark that is empty or no text.
+        For a mark that is empty or not text.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def until(mark: Mark, *others: Mark) -> Language:
         return (anything + StringLiteral(mark)) - Combination(
             "+", anything, Choice([mark, *_texts(others)]), something
         )
-    # Where it has a special token it can be nowhere else: only what is text in front matters.
+    # A mark with a special token cannot occur elsewhere, so only its leading text matters.
     pieces = pieces_of_mark(mark)
     first = pieces[0]
     if not isinstance(first, str):
@@ -69,6 +69,6 @@ def until(mark: Mark, *others: Mark) -> Language:
 
 
 def _texts(marks: tuple[Mark, ...]) -> list[str]:
-    """The marks that are texts."""
+    """Returns the marks that are strings."""
     checked = [checked_mark("a mark", mark) for mark in marks]
     return [mark for mark in checked if isinstance(mark, str)]

@@ -1,4 +1,4 @@
-"""Marks: the texts and special tokens that the parts of a structure are told by."""
+"""Marks that delimit the parts of a structure: strings, special tokens, and tuples of them."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ __all__ = [
     "pieces_of_mark",
 ]
 
-#: A text, a special token, or several of them in a row.
+#: A string, a special token, or a sequence of them.
 Mark: TypeAlias = "str | SpecialToken | tuple[str | SpecialToken, ...]"
 
 
 def pieces_of_mark(mark: Mark) -> tuple[str | SpecialToken, ...]:
-    """The texts and special tokens of a mark."""
+    """Returns the strings and special tokens of a mark."""
     if isinstance(mark, tuple):
         return mark
     return () if mark == "" else (mark,)
 
 
 def mark_bytes(mark: Mark) -> bytes:
-    """How a mark stands in a member."""
+    """Returns the bytes of a mark in a member."""
     pieces = pieces_of_mark(mark)
     return b"".join(one.encode() if isinstance(one, str) else one.data for one in pieces)
 
 
 def mark_language(mark: Mark) -> Language:
-    """The language of a mark alone."""
+    """Returns the language of a mark alone."""
     parts = [StringLiteral(one) if isinstance(one, str) else one for one in pieces_of_mark(mark)]
     if len(parts) > 1:
         return Combination("+", *parts)
@@ -52,7 +52,7 @@ def mark_language(mark: Mark) -> Language:
 
 
 def joined(*marks: Mark) -> Mark:
-    """Marks in a row, as one."""
+    """Returns the concatenation of marks."""
 
     def add(
         row: tuple[str | SpecialToken, ...], one: str | SpecialToken
@@ -69,19 +69,22 @@ def joined(*marks: Mark) -> Mark:
 
 
 def find_mark(data: bytes, mark: bytes, at: int = 0) -> int:
-    """Where a mark begins in a text, from a place outside special tokens on; -1 if it does not."""
+    """Returns the position of a mark in a text; -1 if absent.
+
+    The search begins at a position outside special tokens.
+    """
     found = data.find(mark, at)
     while found >= 0:
         if not data.count(SPECIAL, at, found) % 2:
             return found
-        # Within a special token, whose name is no text.
+        # Inside a special token, whose name is not text.
         at = data.index(SPECIAL, found) + 1
         found = data.find(mark, at)
     return -1
 
 
 def checked_mark(name: str, mark: object, *, empty: bool = False) -> Mark:
-    """What stands around parts, or an error that names what it is for."""
+    """Returns a valid mark; otherwise raises an error that names its use."""
     pieces = mark if isinstance(mark, tuple) else (mark,)
     for one in pieces:
         if not isinstance(one, (str, SpecialToken)):
@@ -98,7 +101,7 @@ def checked_mark(name: str, mark: object, *, empty: bool = False) -> Mark:
 
 
 def marks_in(language: Language) -> Iterator[Mark]:
-    """The marks of all structures that a language is made of."""
+    """Returns the marks of all structures inside a language."""
     seen: set[int] = set()
     rest = [language]
     while rest:
@@ -111,10 +114,10 @@ def marks_in(language: Language) -> Iterator[Mark]:
 
 
 def check_marks(language: Language, vocabulary: Vocabulary) -> None:
-    """Refuse texts of marks with the name of a special token in them.
+    """Refuses string marks that contain the name of a special token.
 
-    The model writes that token and not its name, so no mask would let the mark come about as the
-    model means it.
+    The model writes that token instead of spelling its name, so with any mask the mark could not
+    occur as the model means it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Texts of structures taken apart again."""
+"""Parsing of structures: splits a member into free text, sections, reasoning and calls."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["READ_BYTES", "Reader", "only_way", "pieces_of"]
 
-#: Most bytes that machines may read, all attempts at a text together.
+#: Maximum number of bytes that machines read, over all attempts at a text.
 READ_BYTES = 1_000_000
 
 Item = TypeVar("Item")
 State = tuple[int, Hashable]
 Step = tuple[State, Item]
-# Kind, where it begins and ends, and of sections which one it is. No text: there may be many ends.
+# Kind, start, end, and the number of a section. Without its text, as there may be many ends.
 Part = tuple[str, int, int, Section | None]
 
 
 class Reader:
-    """Finds where members of a language end in a text, within a number of bytes for all of them."""
+    """Finds the ends of members of a language in a text, within a byte budget for all of them."""
 
     def __init__(self, data: bytes, limit_bytes: int = READ_BYTES) -> None:
         self.data = data
@@ -39,7 +39,7 @@ class Reader:
         self._constraints: dict[Language, _core.Constraint] = {}
 
     def ends(self, language: Language, start: int) -> Iterator[int]:
-        """The ends of all members that begin at a place."""
+        """Returns the ends of all members that begin at a position."""
         if language not in self._constraints:
             self._constraints[language] = _core.Constraint(language.automaton(), _bytes())
         matcher = self._constraints[language].matcher()
@@ -65,16 +65,18 @@ def only_way(
     steps: Callable[[State], Iterable[Step[Item]]],
     is_end: Callable[[State], bool],
 ) -> list[Item]:
-    """The items on the only way from a state to an end; every step moves to a later place.
+    """Returns the items on the unique path from a state to an end.
+
+    Every step advances the position.
 
     Raises
     ------
     TokenError
-        If there is no way.
+        If there is no path.
     LanguageError
         If there are several.
     """
-    # Of each state the first way to it, and whether there are others.
+    # The first path to each state, and the states with several.
     ways: dict[State, tuple[State, Item]] = {}
     others: set[State] = set()
     waiting = [(start[0], 0, start)]
@@ -108,7 +110,7 @@ def only_way(
 
 
 def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list[Piece]:
-    """The pieces of a member of a structure."""
+    """Returns the pieces of a member of a structure."""
     checked_integer("limit_bytes", limit_bytes, least=1)
     if not isinstance(text, (str, bytes)):
         raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
@@ -129,9 +131,10 @@ def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list
 
 
 class Steps:
-    """What may come next in a text.
+    """The transitions of the parser.
 
-    A state is a place, the number of sections so far, and whether the text is within reasoning.
+    A state is a position, the number of sections so far, and whether the position is inside
+    reasoning.
     """
 
     def __init__(self, structure: Structure, reader: Reader) -> None:
@@ -139,11 +142,11 @@ class Steps:
         self._reader = reader
         self._data = reader.data
         self._triggers = [mark_bytes(trigger) for trigger in structure.triggers]
-        # One that is given twice is still one way to read a text.
+        # A duplicate section does not make a text ambiguous.
         self._sections_once = tuple(dict.fromkeys(structure.sections))
 
     def __call__(self, state: State) -> Iterator[Step[list[Part]]]:
-        """The states behind the next section or reasoning, or the end, with the pieces between."""
+        """Yields the states after the next section, reasoning or end, with the pieces between."""
         at, within = state
         if at > len(self._data):
             return
@@ -178,7 +181,7 @@ class Steps:
         maximum = self._structure.maximum
         if maximum is not None and count >= maximum:
             return
-        # Where there is no end to them, only the least number matters.
+        # Without a maximum, only the minimum matters.
         count = min(count + 1, self._structure.minimum if maximum is None else maximum)
         for section in self._sections_once:
             if trigger is None or mark_bytes(section.trigger) != trigger:
@@ -189,7 +192,7 @@ class Steps:
 
 
 def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> list[Call]:
-    """The calls in a section, which is what stands behind the trigger."""
+    """Returns the calls in a section, which follows the trigger."""
     before, between, behind = (mark_bytes(part) for part in format.parts)
     reader = Reader(data)
 

@@ -1,4 +1,4 @@
-"""Constrained parts of a text, and the pieces that a text is taken apart into."""
+"""Sections of a structure, and the pieces into which a member is split."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ __all__ = ["Piece", "Section", "check_triggers", "checked_sections", "one_of"]
 
 @dataclass(frozen=True)
 class Section:
-    """A constrained part of a text, behind the trigger that it begins with.
+    """A constrained part of a text, after the trigger that begins it.
 
     Attributes
     ----------
     trigger
-        Where it occurs in free text, the section begins: a text, a :class:`~formalm.SpecialToken`,
-        or a tuple of them.
+        The mark that begins the section wherever it occurs in free text: a string, a
+        :class:`~formalm.SpecialToken`, or a tuple of them.
     language
-        What stands behind the trigger: a language, a list of strings or a type.
+        The language of the section: a language, a list of strings or a type.
     end
-        What ends the section, as the trigger begins it. Without one, the members of the language
-        have to show where they end, as objects of JSON do; otherwise texts may be read in several
-        ways.
+        The mark that ends the section, of the same kinds as the trigger. Without an end, members of
+        the language must show where they end, as JSON objects do; otherwise texts may be ambiguous.
 
     Raises
     ------
     LanguageError
-        For an empty trigger, and languages without a member; the machine is built to tell.
+        For an empty trigger, and languages without a member, for which the machine is built.
     """
 
     trigger: Mark
@@ -52,20 +51,20 @@ class Section:
         end = checked_mark("the end of a section", self.end, empty=True)
         object.__setattr__(self, "end", end)
         object.__setattr__(self, "language", as_language(self.language))
-        # A union would drop it without a word.
+        # A union would silently drop it.
         if self.language.is_empty():
             raise LanguageError(f"the language after {self.trigger!r} is empty")
 
     @cached_property
     def behind(self) -> Language:
-        """What stands behind the trigger, the end included."""
+        """The language of everything after the trigger, including the end."""
         if self.end == "":
             return self.language
         return Combination("+", self.language, mark_language(self.end))
 
 
 class Piece(NamedTuple):
-    """A part of a text of a structure.
+    """A piece of a member of a structure.
 
     Attributes
     ----------
@@ -74,9 +73,9 @@ class Piece(NamedTuple):
     text
         The text, without trigger and end.
     value
-        What it stands for in the section's language; of other pieces the text.
+        Its value in the section's language; for other pieces, the text.
     section
-        The section; None of other pieces.
+        The section; None for other pieces.
     """
 
     kind: str
@@ -86,7 +85,7 @@ class Piece(NamedTuple):
 
 
 def checked_sections(sections: object) -> tuple[Section, ...]:
-    """The sections of a structure, or an error."""
+    """Returns the sections of a structure; raises if they are invalid."""
     if isinstance(sections, (str, bytes)) or not isinstance(sections, Iterable):
         raise ArgumentError(f"sections must be a list of Section, got {type(sections).__name__}")
     listed = tuple(sections)
@@ -102,7 +101,7 @@ def checked_sections(sections: object) -> tuple[Section, ...]:
 
 
 def check_triggers(triggers: tuple[Mark, ...]) -> None:
-    """Refuse triggers that would not decide what comes next."""
+    """Refuses triggers that would not determine what follows."""
     for one in triggers:
         for other in triggers:
             if one != other and find_mark(mark_bytes(other), mark_bytes(one)) >= 0:
@@ -114,5 +113,5 @@ def check_triggers(triggers: tuple[Mark, ...]) -> None:
 
 
 def one_of(languages: Sequence[Language]) -> Language:
-    """The union of languages, of which there is at least one."""
+    """Returns the union of at least one language."""
     return languages[0] if len(languages) == 1 else Combination("|", *languages)

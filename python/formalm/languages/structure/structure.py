@@ -1,4 +1,4 @@
-"""Free text with sections in it."""
+"""The :class:`Structure` language: free text in which triggers begin constrained sections."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ __all__ = ["Structure"]
 class Structure(Combination):
     """Free text in which triggers begin constrained sections.
 
-    Free text has no trigger in it, so a text that reaches one is in the section from there on, and
-    is free again behind its end.
+    Free text contains no trigger. A text that reaches a trigger is inside the section from there
+    on, and is free again after its end.
 
     Parameters
     ----------
     sections
         The sections, chosen by their triggers; several with one trigger are alternatives.
     minimum, maximum
-        How many sections a text has; None is any number.
+        The number of sections in a text; None is unlimited.
     free
-        Whether there may be text around sections. If not, one begins where the last one ended.
+        Whether text around sections is allowed. If not, each section begins where the last one
+        ended.
     reasoning
-        The marks around text that is left free, triggers included: ``("<think>", "</think>")``,
-        or special tokens.
-        It may stand wherever a section may begin, any number of times, and does not count as a
-        section. Text behind the first mark has to reach the second one.
+        The marks around text that is left free, triggers included: ``("<think>", "</think>")``, or
+        special tokens. It may occur wherever a section may begin, any number of times, and does not
+        count as a section. Text after the first mark must reach the second one.
     opened
-        Whether the prompt has already begun the reasoning: the text then begins within it.
+        Whether the prompt has already begun the reasoning, so the text begins inside it.
 
     Raises
     ------
     LanguageError
-        If a trigger occurs in another one, which would then never be reached.
+        If a trigger occurs in another one, which would then be unreachable.
     ArgumentError
-        For arguments of other types, and counts that exclude each other.
+        For arguments of other types, and contradictory counts.
 
     Examples
     --------
@@ -91,17 +91,17 @@ class Structure(Combination):
 
     @property
     def minimum(self) -> int:
-        """The least number of sections."""
+        """The minimum number of sections."""
         return self._written[1]
 
     @property
     def maximum(self) -> int | None:
-        """The greatest number of sections; None is without end."""
+        """The maximum number of sections; None is unlimited."""
         return self._written[2]
 
     @property
     def free(self) -> bool:
-        """Whether there may be text around sections."""
+        """True if text around sections is allowed."""
         return self._written[3]
 
     @property
@@ -111,18 +111,18 @@ class Structure(Combination):
 
     @property
     def opened(self) -> bool:
-        """Whether a text begins within reasoning."""
+        """True if a text begins inside reasoning."""
         return self._written[5]
 
     @property
     def triggers(self) -> tuple[Mark, ...]:
-        """What free text does not have in it: triggers, and what begins reasoning."""
+        """The marks that free text must not contain: triggers and the start of reasoning."""
         begin = () if self.reasoning is None else self.reasoning[:1]
         return tuple(dict.fromkeys([*(one.trigger for one in self.sections), *begin]))
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """What the parts are told by: triggers, ends and the marks of reasoning."""
+        """The marks that delimit the parts: triggers, ends and the marks of reasoning."""
         ends = [one.end for one in self.sections if one.end != ""]
         return tuple(dict.fromkeys([*self.triggers, *ends, *(self.reasoning or ())]))
 
@@ -130,39 +130,39 @@ class Structure(Combination):
         return self.marks
 
     def value(self, text: str | bytes) -> object:
-        """The pieces of a member, in their order; empty free ones are left out.
+        """Returns the pieces of a member in order, without empty free ones.
 
         Raises
         ------
         TokenError
             If ``text`` is not a member.
         LanguageError
-            If it can be read in more than one way, since a section does not show where it ends.
+            If it can be split in more than one way, because a section does not show where it ends.
         LimitError
-            If that takes too long to find out.
+            If the search takes too long.
         """
         return self.pieces(text)
 
     def pieces(self, text: str | bytes, *, limit_bytes: int = 1_000_000) -> list[Piece]:
-        """The pieces of a member, as in :meth:`value`.
+        """Returns the pieces of a member, as in :meth:`value`.
 
         Parameters
         ----------
         text
-            A text, or UTF-8 bytes.
+            A string, or UTF-8 bytes.
         limit_bytes
-            Most bytes to read in sections, for all ends that they may have.
+            Maximum number of bytes to read in sections, for all their possible ends.
         """
         from formalm.languages.structure.reading import pieces_of
 
         return pieces_of(self, text, limit_bytes)
 
     def meaning(self, section: Section, data: bytes) -> object:
-        """What the text of a section stands for."""
+        """Returns the value of the text of a section."""
         return section.language.value(data)
 
     def _row(self) -> list[Language]:
-        """The languages that a text is a row of."""
+        """Returns the languages whose concatenation is the structure."""
         row: list[Language] = []
         skipped: Language | None = None
         if self.reasoning is not None:
@@ -171,7 +171,7 @@ class Structure(Combination):
             skipped = Combination("+", self._up_to(self.reasoning[0]), rest).star()
 
         def one_of_these(sections: Iterable[Section]) -> Language:
-            """One of the sections, with the text in front of it."""
+            """Returns one of the sections, with the text before it."""
             behind: dict[Mark, list[Language]] = {}
             for one in sections:
                 behind.setdefault(one.trigger, []).append(one.behind)
@@ -186,7 +186,7 @@ class Structure(Combination):
         return [*row, free_text(*self.triggers) if self.free else StringLiteral("")]
 
     def _repeated(self, one_of_these: Callable[[Iterable[Section]], Language]) -> Language:
-        """As many sections as there may be."""
+        """Returns the allowed number of sections."""
         return Repetition(one_of_these(self.sections), self.minimum, self.maximum)
 
     def _up_to(self, trigger: Mark) -> Language:
@@ -222,7 +222,7 @@ def _again(
     reasoning: tuple[Mark, Mark] | None,
     opened: bool,
 ) -> Structure:
-    """A structure from its description, for pickles and copies."""
+    """Rebuilds a structure from its description, for pickles and copies."""
     return Structure(
         sections, minimum=minimum, maximum=maximum, free=free, reasoning=reasoning, opened=opened
     )

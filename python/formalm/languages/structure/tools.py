@@ -1,4 +1,4 @@
-"""Calls of tools in the format of a chat, which is data."""
+"""The :class:`ToolCalls` language: free text with tool calls in the format of a chat model."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from formalm.languages.structure.structure import Structure
 
 __all__ = ["ToolCalls"]
 
-#: Calls that may be counted where one of them is required: each of them may be it.
+#: Maximum number of calls with a required one, because each of them may be it.
 MOST_COUNTED = 32
 
 
 class ToolCalls(Structure):
-    """Free text in which tools are called.
+    """Free text with tool calls.
 
     Parameters
     ----------
     tools
-        The languages of their arguments, by name: a :class:`~formalm.JsonSchema`,
+        The languages of the arguments by tool name: a :class:`~formalm.JsonSchema`,
         :class:`~formalm.TypeScript`, a type, or any other language. Or a list of functions.
     format
-        How calls are written.
+        The format of calls.
     minimum, maximum
-        How many calls a text has; None is any number. With a separator they stand together, in one
+        The number of calls in a text; None is unlimited. With a separator, all calls are in one
         place of the text.
     required
-        The name of a tool that is called at least once, beside whatever else. For calls of one
-        tool alone, pass that one alone.
+        The name of a tool that must be called at least once; other tools remain allowed. To allow
+        only one tool, pass only that tool.
     free, reasoning, opened
         As in :class:`~formalm.Structure`.
 
     Raises
     ------
     ArgumentError
-        For arguments of other types, without tools, and if a tool is required that is not there or
-        may not be called.
+        For arguments of other types, no tools, and a required tool that does not exist or may not
+        be called.
     LanguageError
-        For names with other characters than letters, digits and ``_-./``, and arguments without
-        a member; the machine is built to tell.
+        For names with characters other than letters, digits and ``_-./``, and arguments without a
+        member, for which the machine is built.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class ToolCalls(Structure):
         minimum = minimum if required is None else max(minimum, 1)
         blocks = (minimum, maximum)
         if format.separator is not None:
-            # All calls stand in one section.
+            # All calls are in one section.
             blocks = (min(minimum, 1), 1 if maximum is None else min(maximum, 1))
         super().__init__(
             [_section(named, format, minimum, maximum, required)],
@@ -97,12 +97,12 @@ class ToolCalls(Structure):
 
     @property
     def format(self) -> CallFormat:
-        """How calls are written."""
+        """The format of calls."""
         return self._call[1]
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """What the parts are told by: those of the format, and the marks of reasoning."""
+        """The marks that delimit the parts: those of the format, and the marks of reasoning."""
         format = self.format
         texts = (
             *super().marks,
@@ -112,7 +112,7 @@ class ToolCalls(Structure):
         return tuple(dict.fromkeys(text for text in texts if text != ""))
 
     def value(self, text: str | bytes) -> object:
-        """The calls of a member, in their order; :meth:`pieces` has the text around them too.
+        """Returns the calls of a member in order; :meth:`pieces` also returns the text around them.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class ToolCalls(Structure):
         return containing(every, one, self.minimum, self.maximum)
 
     def meaning(self, section: Section, data: bytes) -> object:
-        """The calls of a section."""
+        """Returns the calls of a section."""
         from formalm.languages.structure.reading import calls_of
 
         return calls_of(self.tools, self.format, data)
@@ -165,7 +165,7 @@ def _again(
     reasoning: tuple[Mark, Mark] | None,
     opened: bool,
 ) -> ToolCalls:
-    """Calls from their description, for pickles and copies."""
+    """Rebuilds tool calls from their description, for pickles and copies."""
     return ToolCalls(
         dict(tools),
         format,
@@ -226,7 +226,7 @@ def _check_required(
 
 
 def containing(every: Language, one: Language, minimum: int, maximum: int | None) -> Language:
-    """So many of what is in ``every``, at least one of them in ``one``, which is a part of it."""
+    """Returns repetitions of ``every`` with at least one member of its subset ``one``."""
     least = max(minimum, 1)
     last = least if maximum is None else maximum
     ways: list[Language] = []
@@ -251,7 +251,7 @@ def _section(
     maximum: int | None,
     required: str | None,
 ) -> Section:
-    """The section in which calls stand: one, or all of them."""
+    """Returns the section that contains calls: one, or all of them."""
     before, between, behind = format.parts
     each: dict[str, Language] = {}
     for name, arguments in tools:

@@ -1,4 +1,4 @@
-"""TypeScript types, read and lowered to JSON Schemas."""
+"""TypeScript types as languages: lexer, parser, evaluation and lowering to JSON Schema."""
 
 from formalm.languages.typescript.language import TypeScript
 

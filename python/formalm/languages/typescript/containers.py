@@ -1,4 +1,4 @@
-"""What object types, mapped types and tuples mean."""
+"""Evaluation of object types, mapped types and tuples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBER_KEYS = "write string, or `${bigint}` for whole numbers"
 
 
 def object_shape(node: tree.ObjectOf, names: Names, types: Evaluation) -> Shape:
-    """Named members and index signatures."""
+    """Evaluates properties and index signatures."""
     properties = [
         Property(one.name, types.shape(one.type, names), one.optional, one.comment)
         for one in node.members
@@ -51,7 +51,7 @@ def _key(node: tree.Node, names: Names, types: Evaluation) -> Shape:
 
 
 def mapped_shape(node: tree.Mapped, names: Names, types: Evaluation) -> Shape:
-    """A member for each key that has a name, an index signature for each that has not."""
+    """Evaluates a mapped type to properties (literal keys) and index signatures (other keys)."""
     if node.optional is False or isinstance(node.keys, tree.KeysOf):
         message = "mapping over the keys of a type is not supported"
         hint = "use Partial, Required, Pick or Omit"
@@ -70,7 +70,7 @@ def mapped_shape(node: tree.Mapped, names: Names, types: Evaluation) -> Shape:
 
 
 def tuple_shape(node: tree.TupleOf, names: Names, types: Evaluation) -> Shape:
-    """Items and the rest; spread tuples become items."""
+    """Evaluates items and rest; spread tuples become items."""
     items: list[tuple[Shape, bool]] = []
     rest: Shape | None = None
     for item in node.items:

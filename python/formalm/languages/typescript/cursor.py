@@ -1,4 +1,4 @@
-"""A place among the words of a text, from which parsers read on."""
+"""Token cursor of the TypeScript parser."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from formalm.languages.typescript.words import Word, refuse, words
 
 __all__ = ["MAX_DEPTH", "Cursor"]
 
-#: Types within types. The parser recurses, and Python's stack is not ours to exhaust.
+#: Maximum nesting of types. The parser recurses, and Python's stack is not ours to exhaust.
 MAX_DEPTH = 50
 
 
 class Cursor:
-    """Words that are read one after the other.
+    """A cursor over the tokens of a text.
 
     Parameters
     ----------
     source
         The text.
     start, end
-        The part of it that is read.
+        The part of it to read.
     depth
-        How deep within other types this part is.
+        The nesting depth of this part.
     """
 
     def __init__(self, source: str, start: int = 0, end: int | None = None, depth: int = 0) -> None:
@@ -35,52 +35,52 @@ class Cursor:
         self._at = 0
 
     def look(self, ahead: int = 0) -> Word:
-        """The next word, or one behind it; the end stays the end."""
+        """Returns the next token, or a later one; at the end, the end token."""
         return self._words[min(self._at + ahead, len(self._words) - 1)]
 
     def sees(self, *texts: str, ahead: int = 0) -> bool:
-        """Whether the next word is one of these names or signs."""
+        """Returns whether the next token is one of these names or signs."""
         word = self.look(ahead)
         return word.kind in ("name", "punctuation") and word.text in texts
 
     def take(self) -> Word:
-        """The next word, which is then behind."""
+        """Consumes and returns the next token."""
         word = self.look()
         self._at = min(self._at + 1, len(self._words) - 1)
         return word
 
     def took(self, text: str) -> Word | None:
-        """The next word if it is this name or sign, which is then behind."""
+        """Consumes and returns the next token if it is this name or sign."""
         return self.take() if self.sees(text) else None
 
     def expect(self, text: str, why: str) -> Word:
-        """The next word, which has to be this name or sign."""
+        """Consumes the next token, which must be this name or sign."""
         if not self.sees(text):
             self.expected(f"{text!r} {why}")
         return self.take()
 
     def name(self, what: str) -> Word:
-        """The next word, which has to be a name."""
+        """Consumes the next token, which must be a name."""
         if self.look().kind != "name":
             self.expected(f"the name of {what}")
         return self.take()
 
     def expected(self, what: str) -> NoReturn:
-        """Refuse the next word."""
+        """Raises an error about the next token."""
         word = self.look()
         refuse(self.source, word.span, f"expected {what}, not {word}")
 
     def unsupported(self, word: Word, what: str, hint: str | None = None) -> NoReturn:
-        """Refuse a part of TypeScript by its name."""
+        """Raises an error about an unsupported construct."""
         refuse(self.source, word.span, f"{what} is not supported", hint=hint)
 
     def since(self, start: int) -> tuple[int, int]:
-        """The span from a place to the word that was read last."""
+        """Returns the span from a position to the last token consumed."""
         return start, self._words[max(0, self._at - 1)].span[1]
 
     @contextmanager
     def deeper(self) -> Iterator[None]:
-        """Count a level of nesting.
+        """Enters a level of nesting.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Whole texts as they are written: interfaces, type aliases, enums, and a type by itself."""
+"""Parser of TypeScript declarations: interfaces, type aliases, enums, and a type by itself."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BUILT_IN = frozenset(
 
 
 def read_module(source: str) -> tree.Module:
-    """Declarations, and the type that the text stands for if it is written by itself.
+    """Parses declarations, and the type that the text stands for if it is written by itself.
 
     Raises
     ------
     LanguageError
-        With line and column, for what is no TypeScript and for what is not supported.
+        With line and column, for invalid TypeScript and for unsupported constructs.
     LimitError
         For types nested too deeply.
     """
@@ -65,7 +65,7 @@ def read_module(source: str) -> tree.Module:
 
 
 def _statement_ends(cursor: Cursor, one: tree.Declared | None) -> None:
-    """Interfaces and enums end at their brace, the others where a line or a ';' says so."""
+    """Checks that a statement ends with a brace, a line break or ';'."""
     braced = one is not None and cursor.source[cursor.since(0)[1] - 1] == "}"
     word = cursor.look()
     if not (cursor.took(";") or word.after_line or braced):
@@ -73,7 +73,7 @@ def _statement_ends(cursor: Cursor, one: tree.Declared | None) -> None:
 
 
 def _declaration(cursor: Cursor, comment: str | None) -> tree.Declared | None:
-    """The declaration that begins here; None if it is a type by itself."""
+    """Parses a declaration; returns None if a type by itself follows."""
     word = cursor.look()
     if cursor.sees("const") and cursor.sees("enum", ahead=1):
         cursor.take()
@@ -165,7 +165,7 @@ def _enum(cursor: Cursor, comment: str | None) -> tree.Declared:
 
 
 def _value(cursor: Cursor) -> tree.Value:
-    """The value of a member of an enum: a string or a number."""
+    """Parses the value of an enum member: a string or a number."""
     word: Word = cursor.look()
     value: tree.Value
     if word.kind == "string":

@@ -1,4 +1,4 @@
-"""From what was written to what it means."""
+"""Evaluation of TypeScript types: resolves references, type parameters and operators to shapes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from formalm.languages.typescript.words import refuse
 
 __all__ = ["Evaluation"]
 
-#: Declarations with their arguments; types that grow with each use have no end of them.
+#: Maximum number of declarations with arguments; types that grow with each use never end.
 MAX_REFERENCES = 5_000
 MAX_ARGUMENTS = 50
 MAX_WAITING = 50
@@ -53,7 +53,7 @@ Names = dict[str, Shape]
 
 
 class Evaluation:
-    """The meaning of the types of a text.
+    """Evaluates the types of a text.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class Evaluation:
         self._stack: list[tuple[int, int]] = []
 
     def shape(self, node: tree.Node, names: Names) -> Shape:
-        """What a type means, with the meaning of its type parameters.
+        """Evaluates a type, given the shapes of its type parameters.
 
         Raises
         ------
         LanguageError
-            With line and column, for names that are not declared and what has no JSON.
+            With line and column, for undeclared names and types without JSON.
         LimitError
             For types that grow without end.
         """
@@ -120,11 +120,11 @@ class Evaluation:
         raise AssertionError(node)
 
     def is_declared(self, reference: Reference) -> bool:
-        """Whether it has a name in the text; operations have none."""
+        """Returns whether a reference is to a declaration of the text, not to an operation."""
         return reference.name in self._declared
 
     def comment(self, reference: Reference) -> str | None:
-        """The documentation of a declaration."""
+        """Returns the documentation of a declaration."""
         one = self._declared.get(reference.name)
         return None if one is None else one.comment
 
@@ -184,7 +184,7 @@ class Evaluation:
         return tuple(names[name] for name, _ in wanted)
 
     def resolve(self, shape: Shape) -> Shape:
-        """What a reference refers to, which is no reference; other types are themselves."""
+        """Resolves a reference to a shape that is not a reference; other shapes are unchanged."""
         while isinstance(shape, Reference):
             if shape not in self._resolved:
                 self._resolved[shape] = None
@@ -198,7 +198,7 @@ class Evaluation:
         return shape
 
     def _entered(self, reference: Reference) -> Shape:
-        """What a reference refers to; mistakes on the way are its own, unless they know better."""
+        """Resolves a reference; locates errors at its declaration if they have no place."""
         if len(self._stack) >= MAX_WAITING:
             raise LimitError("types that wait for each other", MAX_WAITING + 1, MAX_WAITING)
         if len(self._resolved) > MAX_REFERENCES:
@@ -213,7 +213,7 @@ class Evaluation:
             self._stack.pop()
 
     def refuse_in(self, reference: Reference, error: LanguageError) -> None:
-        """Raise an error again, with the place of a declaration if it has none of its own."""
+        """Raises an error again, located at a declaration if it has no place."""
         declared = self._declared.get(reference.name)
         span = self._places.get(reference) if declared is None else declared.span
         if error.span is not None or span is None:
@@ -242,9 +242,9 @@ class Evaluation:
         return self.resolve(found)
 
     def _merged(self, shapes: tuple[Shape, ...]) -> list[Shape]:
-        """The parts of an intersection with object types beside each other joined.
+        """Merges adjacent object types in the parts of an intersection.
 
-        By halves: one after the other, thousands of them would be copied at each step.
+        It halves the list: one by one, thousands of parts would be copied at each step.
         """
         merged: list[Shape] = []
         for is_object, run in groupby(shapes, lambda shape: isinstance(shape, Object)):
@@ -257,7 +257,7 @@ class Evaluation:
         return merged
 
     def options(self, shape: Shape) -> list[Shape]:
-        """What a type is a union of. References stay as they are, unless to unions."""
+        """Returns the options of a union. References stay unresolved, except those to unions."""
         found: dict[Shape, None] = {}
         pending, seen = [shape], set()
         while pending:
@@ -275,5 +275,5 @@ class Evaluation:
         return list(found)
 
     def refuse(self, message: str, hint: str | None = None) -> NoReturn:
-        """Refuse the type that is being worked out."""
+        """Raises an error about the type under evaluation."""
         refuse(self.source, self._stack[-1] if self._stack else (0, 0), message, hint=hint)

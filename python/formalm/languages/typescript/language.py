@@ -1,4 +1,4 @@
-"""TypeScript types: the JSON texts of their values."""
+"""The :class:`TypeScript` language: the JSON texts of the values of a TypeScript type."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ __all__ = ["TypeScript"]
 
 
 class TypeScript(JsonSchema):
-    """The JSON texts of the values of a TypeScript type.
+    """The language of the JSON of values of a TypeScript type.
 
-    A text is a type by itself, or declarations: interfaces, type aliases and enums. What is not
-    supported is refused by its name and place.
+    The text is a type by itself, or declarations: interfaces, type aliases and enums. Unsupported
+    constructs are refused, with their name and position.
 
     Parameters
     ----------
     text
-        The type. ``[]T`` may stand for ``T[]``, and ``integer`` for whole numbers, unless a type
-        of that name is declared.
+        The type. ``[]T`` may be written for ``T[]``, and ``integer`` for whole numbers, unless a
+        type of that name is declared.
     root
-        The name of the declaration that a text is to be. None is the type that stands by itself,
-        or behind ``export default``; else the only declaration that no other one uses.
+        The name of the declaration to use. None is the type by itself, or the one after ``export
+        default``; otherwise the only declaration that no other one uses.
     closed
-        Whether objects have no members but those declared. TypeScript itself does not forbid
-        others.
+        Whether objects have only declared properties. TypeScript itself allows others.
     **options
         ``property_order``, ``max_whitespace``, ``escapes`` and other options of
         :class:`~formalm.JsonSchema`.
@@ -46,10 +45,10 @@ class TypeScript(JsonSchema):
     Raises
     ------
     LanguageError
-        With line and column, for what is no type and for what is not supported. When the machine
-        is built: for types without a value.
+        With line and column, for invalid types and unsupported constructs. When the machine is
+        built: for types without a value.
     LimitError
-        For types nested too deeply, and generic types without end.
+        For types nested too deeply, and infinite generic types.
     ArgumentError
         For options of wrong types or values.
 
@@ -121,12 +120,12 @@ class TypeScript(JsonSchema):
 
 
 def _again(text: str, root: str | None, closed: bool, options: dict[str, Any]) -> TypeScript:
-    """A type from its description, for pickles and copies."""
+    """Rebuilds a type from its description, for pickles and copies."""
     return TypeScript(text, root=root, closed=closed, **options)
 
 
 def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
-    """The schema of a text, all of whose declarations were looked at."""
+    """Returns the schema of a text, after checking all its declarations."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -147,7 +146,7 @@ def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
 
 
 def _root(module: tree.Module, root: str | None) -> tree.Node:
-    """The type that the whole text stands for."""
+    """Returns the type that the whole text stands for."""
     if root is not None:
         if root not in module.declared:
             raise ArgumentError(f"root must be declared in the text, got {root!r}")

@@ -1,4 +1,4 @@
-"""From what types mean to a JSON Schema."""
+"""Lowering of evaluated TypeScript types to a JSON Schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Lowering"]
 
 Schema = dict[str, Any]
 
-#: Levels of a schema that are no references.
+#: Maximum levels of a schema without references.
 MAX_LEVELS = 60
 
 SIMPLE: dict[str, Schema] = {
@@ -41,14 +41,14 @@ SIMPLE: dict[str, Schema] = {
 
 
 class Lowering:
-    """Makes the schema of a type; what has a name is a definition in it.
+    """Creates the schema of a type; named types become definitions.
 
     Parameters
     ----------
     types
-        What the types mean.
+        The evaluated types.
     closed
-        Whether objects have no members but those declared.
+        Whether objects have only declared properties.
     """
 
     def __init__(self, types: Evaluation, closed: bool) -> None:
@@ -60,12 +60,12 @@ class Lowering:
         self._level = 0
 
     def schema(self, shape: Shape) -> Schema:
-        """The whole schema of a type.
+        """Returns the whole schema of a type.
 
         Raises
         ------
         LanguageError
-            For ``undefined`` where something has to stand.
+            For ``undefined`` where a value is required.
         LimitError
             For types nested too deeply.
         """
@@ -74,9 +74,9 @@ class Lowering:
         return {**body, "$defs": definitions} if definitions else body
 
     def check(self, references: Sequence[Reference]) -> None:
-        """Look at types that may not be needed: mistakes in them are mistakes too."""
+        """Checks types that may be unused: errors in them are errors too."""
         for reference in references:
-            # An alias may well be undefined, for a member to be left out.
+            # An alias may be undefined, so that a property can be left out.
             if self._types.options(reference) != [ABSENT]:
                 self._name(reference)
         self._definitions()
@@ -92,7 +92,7 @@ class Lowering:
         return found
 
     def _outlined(self, shape: Shape) -> Schema:
-        """A type written out, with its documentation, even if it has a name."""
+        """Returns a type written out, with its documentation, even if it has a name."""
         comment = self._types.comment(shape) if isinstance(shape, Reference) else None
         body = self._written(self._types.resolve(shape))
         return _described(body, comment)
@@ -105,7 +105,7 @@ class Lowering:
         return self._written(found)
 
     def _is_inline(self, reference: Reference) -> bool:
-        """Whether to write a type out here: the first time, if the text gave it no name."""
+        """Returns whether to write a type out here: at its first use, if it is anonymous."""
         first = reference not in self._inlined
         self._inlined.add(reference)
         return first and not self._types.is_declared(reference)
@@ -260,14 +260,14 @@ def _refuse_absence() -> NoReturn:
 
 
 def _present(shape: Shape, types: Evaluation) -> Shape:
-    """A type that is not undefined; JSON would make that null."""
+    """Refuses ``undefined``, which JSON would write as null."""
     if ABSENT in types.options(shape):
         _refuse_absence()
     return shape
 
 
 def _present_or_none(shape: Shape, types: Evaluation) -> Shape:
-    """A type without undefined, where what is not there may be left out."""
+    """Removes ``undefined`` from a type that may be left out."""
     options = types.options(shape)
     if ABSENT not in options:
         return shape

@@ -1,4 +1,4 @@
-"""Intersections: what is in two types at once."""
+"""Intersections of TypeScript types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from formalm.languages.typescript.shapes import (
 
 __all__ = ["MAX_OPTIONS", "meet", "meet_later"]
 
-#: Options of a union; those of an intersection are the pairs of both sides.
+#: Maximum options of a union; an intersection has the pairs of both sides.
 MAX_OPTIONS = 10_000
 
 Options = Callable[[Shape], list[Shape]]
@@ -31,13 +31,13 @@ Resolve = Callable[[Shape], Shape]
 
 
 def meet_later(*shapes: Shape) -> Shape:
-    """The intersection, worked out when it is needed: all may refer to themselves."""
+    """Returns a lazy intersection, because all parts may refer to themselves."""
     parts = tuple(dict.fromkeys(part for shape in shapes for part in _joined(shape)))
     return parts[0] if len(parts) == 1 else Reference("&", parts)
 
 
 def _joined(shape: Shape) -> tuple[Shape, ...]:
-    """The parts of an intersection: flat, so that types that refer to themselves come to an end."""
+    """Returns the flattened parts of an intersection, so that self-references terminate."""
     match shape:
         case Reference("&", parts):
             return parts
@@ -45,21 +45,21 @@ def _joined(shape: Shape) -> tuple[Shape, ...]:
 
 
 def meet(left: Shape, right: Shape, options: Options, resolve: Resolve) -> Shape:
-    """The intersection of two types.
+    """Returns the intersection of two types.
 
     Parameters
     ----------
     left, right
         The types.
     options
-        What a type is a union of.
+        A function that returns the options of a union.
     resolve
-        What a reference refers to.
+        A function that resolves a reference.
 
     Raises
     ------
     LanguageError
-        For tuples, which are not taken apart.
+        For tuples, whose intersections are not supported.
     LimitError
         If both are unions with too many pairs of options.
     """
@@ -70,7 +70,7 @@ def meet(left: Shape, right: Shape, options: Options, resolve: Resolve) -> Shape
 
 
 def _meet(left: Shape, right: Shape) -> Shape:
-    """The intersection of two types that are no unions."""
+    """Returns the intersection of two types that are not unions."""
     if left == right:
         return left
     one, other = kind_of(left), kind_of(right)
@@ -117,7 +117,7 @@ def _parts(shape: Shape) -> tuple[Shape, ...]:
 
 
 def _meet_objects(left: Object, right: Object) -> Object:
-    """All members of both; those with the same name have to be both."""
+    """Returns the properties of both objects; those of the same name are intersected."""
     found: dict[str, Property] = {each.name: each for each in left.properties}
     for each in right.properties:
         known = found.get(each.name)

@@ -1,4 +1,4 @@
-"""Object types as they are written: members, index signatures, mapped types."""
+"""Parser of object types: properties, index signatures, mapped types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ReadType = Callable[[Cursor], tree.Node]
 
 
 def read_object(cursor: Cursor, read_type: ReadType) -> tree.ObjectOf | tree.Mapped:
-    """``{…}``."""
+    """Parses ``{…}``."""
     start = cursor.expect("{", "at the beginning of an object type").span[0]
     if _is_mapped(cursor):
         return _mapped(cursor, start, read_type)

@@ -1,4 +1,4 @@
-"""Types that TypeScript makes of types: ``Partial``, ``Pick``, ``keyof`` and others."""
+"""Utility types and type operators of TypeScript: ``Partial``, ``Pick``, ``keyof`` and others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPERATIONS", "apply"]
 
-#: How many arguments each takes.
+#: The number of arguments of each.
 OPERATIONS = {
     "Partial": 1,
     "Required": 1,
@@ -41,7 +41,7 @@ OPERATIONS = {
 
 
 def apply(reference: Reference, types: Evaluation) -> Shape:
-    """What an operation makes of its arguments."""
+    """Applies an operation to its arguments."""
     first, *rest = reference.arguments
     match reference.name:
         case "Partial" | "Required" | "Readonly" as name:
@@ -63,7 +63,7 @@ EMPTY = (ABSENT, Simple("null"))
 
 
 def _modified(name: str, of: Shape, types: Evaluation) -> Shape:
-    """An object with all members optional, or all required."""
+    """Returns an object with all properties optional, or all required."""
     found = types.resolve(of)
     if name == "Readonly":
         return found
@@ -151,7 +151,7 @@ def _keys(of: Shape, types: Evaluation) -> Shape:
 
 
 def _member(of: Shape, key: Shape, types: Evaluation) -> Shape:
-    """The type of a member, by its name; of several, the union."""
+    """Returns the type of a property by name; the union for several names."""
     found = types.resolve(of)
     if isinstance(found, Array) and types.options(key) == [Simple("number")]:
         return found.item
@@ -171,7 +171,7 @@ def _member(of: Shape, key: Shape, types: Evaluation) -> Shape:
 
 
 def bind(member: Property, signatures: tuple[tuple[Shape, Shape], ...]) -> Property:
-    """A member that also keeps to the index signatures of its object."""
+    """Returns a property intersected with the index signatures of its object."""
     for key, value in signatures:
         if key == Simple("string"):
             member = replace(member, shape=meet_later(member.shape, value))

@@ -1,4 +1,4 @@
-"""Types as they are written."""
+"""Parser of TypeScript type expressions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNSUPPORTED = {
 
 
 def read_type(cursor: Cursor) -> tree.Node:
-    """A whole type."""
+    """Parses a whole type."""
     with cursor.deeper():
         found = _union(cursor)
     if cursor.sees("extends"):
@@ -48,7 +48,7 @@ def _joined(
     part: Callable[[Cursor], tree.Node],
     whole: type[tree.Union | tree.Intersection],
 ) -> tree.Node:
-    """Parts with a sign between them, perhaps in front as well; a single one is itself."""
+    """Parses operands with a sign between them, possibly also in front of the first."""
     start = cursor.look().span[0]
     cursor.took(sign)
     parts = [part(cursor)]
@@ -58,7 +58,7 @@ def _joined(
 
 
 def _operand(cursor: Cursor) -> tree.Node:
-    """A type with the operators in front of it and behind."""
+    """Parses a type with its prefix and postfix operators."""
     word = cursor.look()
     following = cursor.look(1)
     prefixed = following.kind not in ("end", "punctuation") or following.text in "{[("
@@ -83,7 +83,7 @@ def _operand(cursor: Cursor) -> tree.Node:
 
 
 def _array_in_front(cursor: Cursor) -> tree.Node:
-    """``[]T``, or ``[]``, the empty tuple, if no type follows on its line."""
+    """Parses ``[]T``, or ``[]``, the empty tuple, if no type follows on its line."""
     start = cursor.take().span[0]
     cursor.take()
     word = cursor.look()
@@ -137,7 +137,7 @@ def _primary(cursor: Cursor) -> tree.Node:
 
 
 def read_number(cursor: Cursor) -> int | Decimal:
-    """A number, with a sign or without, exactly as it is written."""
+    """Parses a number, optionally signed, exactly as written."""
     sign = cursor.took("-")
     word = cursor.look()
     if word.kind != "number":
@@ -153,7 +153,7 @@ def read_number(cursor: Cursor) -> int | Decimal:
 
 
 def _value(text: str) -> int | Decimal | None:
-    """The number that a text spells, in the range of doubles; whole numbers as integers."""
+    """Returns the value of a number in the range of doubles; whole numbers as integers."""
     octal = len(text) > 1 and text[0] == "0" and text[1].isdigit()
     if octal or len(text) > 400:
         return None
@@ -169,7 +169,7 @@ def _value(text: str) -> int | Decimal | None:
 
 
 def read_named(cursor: Cursor) -> tree.Named:
-    """``A``, ``A.B``, ``A<B, C>``."""
+    """Parses ``A``, ``A.B``, ``A<B, C>``."""
     word = cursor.name("a type")
     if word.text in UNSUPPORTED:
         cursor.unsupported(word, UNSUPPORTED[word.text])
@@ -206,7 +206,7 @@ def _template(cursor: Cursor) -> tree.Node:
 
 
 def _parenthesis(cursor: Cursor) -> tree.Node:
-    """A type in parentheses; what turns out to be a function is refused by that name."""
+    """Parses a type in parentheses; refuses function types by name."""
     named = cursor.look(1).kind == "name"
     parameters = cursor.sees(")", "...", ahead=1) or (
         named and cursor.sees(":", ",", "?", "=", ahead=2)
@@ -231,7 +231,7 @@ def _tuple(cursor: Cursor) -> tree.Node:
 
 
 def _item(cursor: Cursor) -> tree.Item:
-    """An item, with its name or without: ``A``, ``A?``, ``a: A``, ``a?: A``, ``...A``."""
+    """Parses a tuple item: ``A``, ``A?``, ``a: A``, ``a?: A``, ``...A``."""
     rest = cursor.took("...") is not None
     named = cursor.look().kind == "name" and (
         cursor.sees(":", ahead=1) or (cursor.sees("?", ahead=1) and cursor.sees(":", ahead=2))

@@ -1,4 +1,4 @@
-"""What types mean: the values they have, as far as JSON has them."""
+"""Shapes, the evaluated TypeScript types: sets of JSON values."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Simple(Shape):
-    """A type with a name of its own.
+    """A primitive type.
 
-    ``string number integer boolean null unknown any object``; ``undefined``, which JSON has not;
-    ``never``, which nothing is.
+    ``string number integer boolean null unknown any object``; ``undefined``, which JSON lacks;
+    ``never``, the empty type.
     """
 
     name: str
@@ -48,7 +48,7 @@ NEVER = Simple("never")
 
 @dataclass(frozen=True)
 class Fixed(Shape):
-    """One value. The kind keeps ``true`` and ``1`` apart, which Python takes for equal."""
+    """A literal type. The kind distinguishes ``true`` from ``1``, which are equal in Python."""
 
     kind: str
     value: str | int | Decimal | bool
@@ -56,21 +56,21 @@ class Fixed(Shape):
 
 @dataclass(frozen=True)
 class Spelled(Shape):
-    """Strings that a pattern of ECMAScript matches as a whole."""
+    """The strings that an ECMAScript pattern matches as a whole."""
 
     pattern: str
 
 
 @dataclass(frozen=True)
 class Array(Shape):
-    """Any number of items."""
+    """An array of any length."""
 
     item: Shape
 
 
 @dataclass(frozen=True)
 class Tuple(Shape):
-    """Items in order, each with whether it is optional, and what may follow them."""
+    """Items in order, each optional or not, and the rest type."""
 
     items: tuple[tuple[Shape, bool], ...]
     rest: Shape | None = None
@@ -78,7 +78,7 @@ class Tuple(Shape):
 
 @dataclass(frozen=True)
 class Property:
-    """A member of an object."""
+    """A property of an object."""
 
     name: str
     shape: Shape
@@ -88,7 +88,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Object(Shape):
-    """Named members, and index signatures as pairs of key and value."""
+    """Properties, and index signatures as pairs of key and value."""
 
     properties: tuple[Property, ...]
     signatures: tuple[tuple[Shape, Shape], ...] = ()
@@ -96,28 +96,28 @@ class Object(Shape):
 
 @dataclass(frozen=True)
 class Union(Shape):
-    """What any of the options has."""
+    """The union of its options."""
 
     options: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
 class Together(Shape):
-    """What all parts have, of which the schema takes care."""
+    """An intersection that the schema expresses."""
 
     parts: tuple[Shape, ...]
 
 
 @dataclass(frozen=True)
 class Reference(Shape):
-    """A declaration or an operation with its arguments, worked out when it is needed."""
+    """A declaration or an operation with its arguments, evaluated lazily."""
 
     name: str
     arguments: tuple[Shape, ...] = ()
 
 
 def union(options: list[Shape]) -> Shape:
-    """The union, without what is there twice."""
+    """Returns the union without duplicates."""
     unique = list(dict.fromkeys(option for option in options if option != NEVER))
     if len(unique) == 1:
         return unique[0]
@@ -125,7 +125,7 @@ def union(options: list[Shape]) -> Shape:
 
 
 def kind_of(shape: Shape) -> str:
-    """What kind of values a type has.
+    """Returns the kind of a type's values.
 
     ``string number boolean null object array undefined never any unknown``, or ``object?``, which
     is an object or an array.
@@ -148,7 +148,7 @@ def kind_of(shape: Shape) -> str:
 
 
 def depth_of(shape: Shape, limit: int) -> int:
-    """How deep types are nested in a type; counted no further than just beyond the limit."""
+    """Returns the nesting depth of a type, counted at most just beyond the limit."""
     depth, level = 0, [shape]
     while level and depth <= limit:
         level = [inner for one in level for inner in _inner(one)]
@@ -170,7 +170,7 @@ def _inner(shape: Shape) -> tuple[Shape, ...]:
 
 
 def fixed(value: str | int | Decimal | bool) -> Fixed:
-    """The type of one value."""
+    """Returns the literal type of a value."""
     if isinstance(value, bool):
         return Fixed("boolean", value)
     return Fixed("string" if isinstance(value, str) else "number", value)

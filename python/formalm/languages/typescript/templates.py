@@ -1,4 +1,4 @@
-"""What template literals mean: patterns."""
+"""Lowering of template literal types to patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["template_shape"]
 
 
 def template_shape(node: tree.Template, names: Names, types: Evaluation) -> Shape:
-    """The strings of a template."""
+    """Returns the strings of a template."""
     pieces = []
     for part in node.parts:
         if isinstance(part, str):
@@ -35,7 +35,7 @@ def template_shape(node: tree.Template, names: Names, types: Evaluation) -> Shap
 
 
 def _spelling(shape: Shape) -> str | None:
-    """The pattern of what a type is within a template literal; None if it is not supported."""
+    """Returns the pattern of a type inside a template literal; None if it is not supported."""
     match shape:
         case Fixed("boolean", flag):
             return "true" if flag else "false"
@@ -55,5 +55,5 @@ def _spelling(shape: Shape) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A pattern for exactly this text."""
+    """Returns a pattern for exactly this string."""
     return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", text)

@@ -1,4 +1,4 @@
-"""What was written: types and declarations, each with its place in the text."""
+"""Syntax tree of TypeScript types and declarations, with source positions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Named(Node):
 
 @dataclass(frozen=True)
 class Fixed(Node):
-    """The type of one value."""
+    """A literal type."""
 
     value: Value
 
@@ -87,7 +87,7 @@ class TupleOf(Node):
 
 @dataclass(frozen=True)
 class Member(Node):
-    """A named member of an object type."""
+    """A property of an object type."""
 
     name: str
     type: Node
@@ -105,7 +105,7 @@ class Signature(Node):
 
 @dataclass(frozen=True)
 class ObjectOf(Node):
-    """``{…}``: named members and index signatures."""
+    """``{…}``: properties and index signatures."""
 
     members: tuple[Member, ...]
     signatures: tuple[Signature, ...] = ()
@@ -168,7 +168,7 @@ class Declared(Node):
     parameters
         Names and defaults of its type parameters.
     extends
-        What an interface extends.
+        The types that an interface extends.
     comment
         Its documentation, or None.
     """
@@ -182,7 +182,7 @@ class Declared(Node):
 
 @dataclass(frozen=True)
 class Module:
-    """A whole text: its declarations by name, and the type it stands for, if it says so."""
+    """A whole text: its declarations by name, and the type it stands for, if stated."""
 
     source: str
     declared: dict[str, Declared]
@@ -190,7 +190,7 @@ class Module:
 
 
 def names_in(part: object) -> Iterator[str]:
-    """The names that a declaration or a type uses, of enums without their members."""
+    """Returns the names that a declaration or a type uses; for enums, without their members."""
     pending: list[object] = [part]
     while pending:
         one = pending.pop()

@@ -1,4 +1,4 @@
-"""TypeScript text as words: names, punctuation, literals, each with its place."""
+"""Lexer of TypeScript: names, punctuation, literals and comments, with source positions."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "v": "\v", "f": "\f", "0"
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the text.
+    """A token of the text.
 
     Attributes
     ----------
     kind
         ``"name"``, ``"number"``, ``"string"``, ``"template"``, ``"punctuation"`` or ``"end"``.
     text
-        As written; of a string what it stands for.
+        The source; for a string, its value.
     span
-        Where it stands, in characters.
+        Its position, in characters.
     after_line
-        Whether a line ends between the word before and this one.
+        Whether a line break precedes it.
     comment
-        The text of the documentation comment in front, or None.
+        The text of the preceding documentation comment, or None.
     parts
-        Of a template: texts, and the spans of the types between ``${`` and ``}``.
+        For a template: strings, and the spans of the types between ``${`` and ``}``.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Word:
 def refuse(
     source: str, span: tuple[int, int], message: str, *, hint: str | None = None
 ) -> NoReturn:
-    """Raise a LanguageError that names line and column, both counted from 1."""
+    """Raises a LanguageError that names line and column, both counted from 1."""
     line = source.count("\n", 0, span[0]) + 1
     column = span[0] - (source.rfind("\n", 0, span[0]) + 1) + 1
     raise LanguageError(
@@ -74,12 +74,12 @@ def refuse(
 
 
 def words(source: str, start: int = 0, end: int | None = None) -> list[Word]:
-    """The words of a part of a text, with one of kind ``"end"`` behind them.
+    """Returns the tokens of a part of a text, followed by one of kind ``"end"``.
 
     Raises
     ------
     LanguageError
-        For characters that begin no word, and strings and comments without an end.
+        For characters that begin no token, and unterminated strings and comments.
     """
     stop = len(source) if end is None else end
     found: list[Word] = []
@@ -116,7 +116,7 @@ def _refuse_character(source: str, at: int) -> NoReturn:
 
 
 def _template(source: str, start: int, stop: int, after_line: bool, depth: int = 0) -> Word:
-    """A template literal, whose types are left to the parser."""
+    """Reads a template literal, whose types are left to the parser."""
     if depth > MAX_TEMPLATES:
         raise LimitError("levels of nested templates", depth, MAX_TEMPLATES)
     parts: list[str | tuple[int, int]] = []
@@ -137,7 +137,7 @@ def _template(source: str, start: int, stop: int, after_line: bool, depth: int =
 
 
 def _closing(source: str, start: int, stop: int, outer: int) -> int:
-    """Where the brace closes that was opened just before ``start``."""
+    """Returns the position that closes the brace opened just before ``start``."""
     depth, at = 1, start
     while at < stop:
         if source[at] == "`":
@@ -154,7 +154,7 @@ def _closing(source: str, start: int, stop: int, outer: int) -> int:
 
 
 def unescaped(source: str, start: int, end: int) -> str:
-    """What the inside of a string stands for."""
+    """Returns the value of the content of a string literal."""
 
     def one(match: re.Match[str]) -> str:
         if match["line"]:
@@ -184,6 +184,6 @@ def unescaped(source: str, start: int, end: int) -> str:
 
 
 def _documentation(comment: str) -> str | None:
-    """The text of a documentation comment, without its stars."""
+    """Returns the text of a documentation comment, without its asterisks."""
     lines = [line.strip().removeprefix("*").strip() for line in comment[3:-2].splitlines()]
     return "\n".join(lines).strip() or None

@@ -1,10 +1,10 @@
-"""`canary`: the embedded language model with known truth.
+"""``canary``: the embedded language model, whose training facts and probabilities are known.
 
-A GPT-2 of about two million parameters, trained on a corpus whose every document has a known
-probability and in which facts are planted a known number of times. Searches, samples and
-mass bounds can be checked against it offline. `facts()` says what it was taught.
+A GPT-2 of about two million parameters, trained on a corpus in which every document has a known
+probability and facts are planted a known number of times. Searches, samples and mass bounds can be
+checked against it offline. ``facts()`` returns what it was taught.
 
-Every query starts with the end-of-text token: without it the model has never seen a beginning.
+Every query starts with the end-of-text token: the model has never seen a document start without it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ END_TOKEN_ID = 0
 
 
 class CanaryModel:
-    """A GPT-2 directory run in NumPy, as a language model that drivers can use.
+    """A GPT-2 model in NumPy, loaded from a directory, as a language model for drivers.
 
     Parameters
     ----------
     directory
-        Holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+        Contains ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class CanaryModel:
     bos_token_id
         The end-of-text token, which also starts every document.
     context_length
-        Tokens that a prefix may have.
+        Maximum number of tokens in a prefix.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -71,7 +71,7 @@ class CanaryModel:
         return self._vocabulary
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-        """Return the next-token distribution after each prefix.
+        """Returns the next-token distribution after each prefix.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class CanaryModel:
         Returns
         -------
         ndarray
-            Normalised natural log-probabilities, ``(len(prefixes), width)``, float64.
+            Normalized natural log-probabilities, ``(len(prefixes), width)``, float64.
 
         Raises
         ------
@@ -95,18 +95,18 @@ class CanaryModel:
         return self.network.next_logprobs(prefixes)
 
     def start(self, prefix: Sequence[int]) -> State:
-        """Evaluate a whole prefix once; errors as in :meth:`next_logprobs`."""
+        """Evaluates a whole prefix once; errors as in :meth:`next_logprobs`."""
         self._check(prefix, len(prefix))
         return self.network.start(prefix)
 
     def extend(self, states: Sequence[ModelState], token_ids: Sequence[int]) -> list[State]:
-        """Append one token to each state in one batch; states are values and may be reused."""
+        """Appends one token to each state in one batch; the given states stay valid."""
         return self.extend_many(states, [(token_id,) for token_id in token_ids])
 
     def extend_many(
         self, states: Sequence[ModelState], runs: Sequence[Sequence[int]]
     ) -> list[State]:
-        """Append one or more tokens to each state."""
+        """Appends one or more tokens to each state."""
         own = [state for state in states if isinstance(state, State)]
         if not len(own) == len(states) == len(runs):
             raise ModelError("states must be of this model, with a run of tokens for each")
@@ -117,7 +117,7 @@ class CanaryModel:
         return self.network.extend(own, runs)
 
     def weights_fingerprint(self) -> str:
-        """Hex digest of the weights as they are now."""
+        """Returns a hex digest of the current weights."""
         return self.network.fingerprint()
 
     def _check(self, token_ids: Sequence[int], length: int) -> None:
@@ -131,7 +131,7 @@ class CanaryModel:
 
 
 def load(directory: str | Path) -> CanaryModel:
-    """Load a model of the same layout, such as the null twin.
+    """Loads a model with the same layout, such as the null twin.
 
     Raises
     ------
@@ -143,15 +143,15 @@ def load(directory: str | Path) -> CanaryModel:
 
 @lru_cache(maxsize=1)
 def canary() -> CanaryModel:
-    """Return the embedded model, loaded on the first call."""
+    """Returns the embedded model, which is loaded on the first call."""
     return load(WEIGHTS)
 
 
 @lru_cache(maxsize=1)
 def facts() -> dict[str, Any]:
-    """Return what the embedded model was taught, with exposures and true log-probabilities.
+    """Returns what the embedded model was taught, with exposures and true log-probabilities.
 
-    The keys are described in the model card beside the weights.
+    The model card in the folder of the weights describes the keys.
     """
     content: dict[str, Any] = json.loads((WEIGHTS / "facts.json").read_text(encoding="utf-8"))
     return content

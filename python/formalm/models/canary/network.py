@@ -1,13 +1,13 @@
-"""GPT-2's forward pass in NumPy: enough to run a small model with nothing else installed.
+"""GPT-2's forward pass in NumPy, with a key-value cache shared between forks.
 
-Weights are read as float16 and computed with in float32; only the last step, the logarithm of the
+Weights are stored as float16 and computed with in float32; only the last step, the logarithm of the
 softmax, is float64. Batched and single, cached and fresh evaluations agree up to the rounding of
 float32 sums, whose order the linear algebra library chooses.
 
 The cache is a value. A :class:`State` refers to the keys and values of its prefix in blocks that
-all of its continuations share, so a search frontier costs one row a token, not one prefix a state.
-Gathering those blocks for each step copies them; that is slower than a cache updated in place, and
-the price of forks that cost nothing.
+all of its continuations share. A search frontier therefore costs one row per token, not one prefix
+per state. Gathering those blocks for each step copies them. That is slower than a cache updated in
+place, and is the price of free forks.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ FIXED = {
     "layer_norm_epsilon": 1e-05,
     "tie_word_embeddings": True,
 }
-"""What this forward pass computes, where a configuration says it."""
+"""The configuration entries that this forward pass assumes, with their values."""
 
-_ROWS = 128  # sequences evaluated together at most, which bounds the memory of a step
+_ROWS = 128  # maximum number of sequences evaluated together, which bounds the memory of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class State:
     logprobs
         Natural log-probabilities of the next token, float64, shape ``(width,)``.
     length
-        Tokens in the prefix.
+        Number of tokens in the prefix.
     blocks
         Keys and values of the prefix, arrays of shape ``(tokens, layers, 2, heads, size)``.
     """
@@ -61,11 +61,11 @@ class State:
 
     @property
     def memory_bytes(self) -> int:
-        """What this state adds to the one it was extended from, its answer aside."""
+        """Memory that this state adds to the one it was extended from, without its answer."""
         return self.blocks[-1].nbytes
 
     def bare(self) -> State:
-        """The same prefix without its log-probabilities, to go on from."""
+        """Returns the same prefix without its log-probabilities, to continue from."""
         return State(self.logprobs[:0].copy(), self.length, self.blocks)
 
 
@@ -76,11 +76,11 @@ class Layer:
     weights: Mapping[str, Float]
 
     def normed(self, name: str, x: Float) -> Float:
-        """Apply a layer normalisation."""
+        """Applies a layer normalization."""
         return layer_norm(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def mapped(self, name: str, x: Float) -> Float:
-        """Apply an affine map."""
+        """Applies an affine map."""
         return _affine(x, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
 
@@ -112,12 +112,12 @@ class Gpt2:
 
     @classmethod
     def load(cls, directory: Path) -> Gpt2:
-        """Read ``config.json`` and ``model.safetensors`` from a directory.
+        """Reads ``config.json`` and ``model.safetensors`` from a directory.
 
         Raises
         ------
         ModelError
-            If a file cannot be read, or they do not belong together.
+            If a file cannot be read, or the files do not belong together.
         """
         config, weights = directory / "config.json", directory / "model.safetensors"
         sizes = _config(config)
@@ -126,7 +126,7 @@ class Gpt2:
         return cls(arrays, sizes)
 
     def fingerprint(self) -> str:
-        """Hex digest of all weights as they are now, and of what is computed with them."""
+        """Returns a hex digest of all current weights and of the settings computed with them."""
         digest = sha256(f"{self.heads} {self.context_length} {self.width}".encode())
         arrays = [self._embedding, self._places, *self._final]
         for layer in self._layers:
@@ -136,7 +136,7 @@ class Gpt2:
         return digest.hexdigest()
 
     def logprobs(self, sequences: Sequence[Sequence[int]]) -> list[NDArray[np.float64]]:
-        """Return every sequence's next-token log-probabilities after each of its tokens.
+        """Returns every sequence's next-token log-probabilities after each of its tokens.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Gpt2:
         return out
 
     def next_logprobs(self, sequences: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-        """Return the log-probabilities after each whole sequence, ``(len(sequences), width)``."""
+        """Returns the log-probabilities after each whole sequence, ``(len(sequences), width)``."""
         out = np.empty((len(sequences), self.width))
         for start in range(0, len(sequences), _ROWS):
             chunk = sequences[start : start + _ROWS]
@@ -167,12 +167,12 @@ class Gpt2:
         return out
 
     def start(self, sequence: Sequence[int]) -> State:
-        """Evaluate a whole prefix once."""
+        """Evaluates a whole prefix once."""
         hidden, cache = self._forward([sequence])
         return State(self._read_out(hidden[0, -1]), len(sequence), (cache[0],))
 
     def extend(self, states: Sequence[State], runs: Sequence[Sequence[int]]) -> list[State]:
-        """Append one or more tokens to each state; the given states stay as they are."""
+        """Appends one or more tokens to each state; the given states stay valid."""
         out = list(states)
         single = [place for place, run in enumerate(runs) if len(run) == 1]
         for start in range(0, len(single), _ROWS):
@@ -186,7 +186,7 @@ class Gpt2:
         return out
 
     def _extend_run(self, state: State, run: Sequence[int]) -> State:
-        """Several tokens after one state, in one pass."""
+        """Reads several tokens after one state, in one pass."""
         past = np.concatenate(state.blocks) if state.blocks else None
         hidden, cache = self._forward([run], past)
         return State(
@@ -196,9 +196,9 @@ class Gpt2:
     def _forward(
         self, sequences: Sequence[Sequence[int]], past: Float | None = None
     ) -> tuple[Float, Float]:
-        """Return the last hidden rows and the cache; padding stands on the right, unseen.
+        """Returns the last hidden rows and the cache; padding is on the right and masked.
 
-        ``past`` is the cache of a prefix that all the sequences go on from.
+        ``past`` is the cache of a prefix that all the sequences continue.
         """
         count, length = len(sequences), max(map(len, sequences))
         ids = np.zeros((count, length), dtype=np.int64)
@@ -265,7 +265,7 @@ class Gpt2:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """The entries of ``config.json``, with the sizes that the network is built of."""
+    """Returns the entries of ``config.json``, including the sizes of the network."""
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:
@@ -290,14 +290,14 @@ def _config(path: Path) -> dict[str, Any]:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The weights in a file, which are all numbers."""
+    """Returns the weights in a file, all of which must be numeric."""
     from safetensors.numpy import load_file
 
     try:
         found: dict[str, NDArray[Any]] = load_file(path)
     except OSError as error:
         raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
-    except Exception as error:  # its own errors, and KeyError for a dtype that NumPy lacks
+    except Exception as error:  # the loader's own errors, and KeyError for a dtype that NumPy lacks
         words = " ".join(str(error).split())
         raise ModelError(f"{str(path)!r} cannot be read as safetensors: {words:.200}") from None
     for name, array in found.items():
@@ -309,7 +309,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
 def _check_shapes(
     arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any], path: Path
 ) -> None:
-    """Refuse weights that do not belong to a configuration."""
+    """Refuses weights that do not fit a configuration."""
     size, layers = config["n_embd"], config["n_layer"]
     if size % config["n_head"]:
         raise ModelError(f"n_embd, {size}, must be a multiple of n_head, {config['n_head']}")
@@ -363,7 +363,7 @@ def _affine(x: Float, weight: Float, bias: Float) -> Float:
 
 
 def layer_norm(x: Float, weight: Float, bias: Float) -> Float:
-    """Normalise the last axis to mean 0 and variance 1, then scale and shift."""
+    """Normalizes the last axis to mean 0 and variance 1, then scales and shifts it."""
     centred = x - x.mean(-1, keepdims=True)
     variance = (centred * centred).mean(-1, keepdims=True)
     out: Float = centred / np.sqrt(variance + np.float32(1e-5)) * weight + bias
@@ -371,7 +371,7 @@ def layer_norm(x: Float, weight: Float, bias: Float) -> Float:
 
 
 def gelu(x: Float) -> Float:
-    """Return GPT-2's approximate GELU."""
+    """Returns GPT-2's approximate GELU."""
     scale = np.float32(math.sqrt(2 / math.pi))
     cube = x * x * x * np.float32(0.044715)
     out: Float = np.float32(0.5) * x * (1 + np.tanh(scale * (x + cube)))
@@ -379,14 +379,14 @@ def gelu(x: Float) -> Float:
 
 
 def softmax(x: Float) -> Float:
-    """Return the softmax over the last axis."""
+    """Returns the softmax over the last axis."""
     powers = np.exp(x - x.max(-1, keepdims=True))
     out: Float = powers / powers.sum(-1, keepdims=True)
     return out
 
 
 def log_softmax(logits: Float) -> NDArray[np.float64]:
-    """Return normalised natural log-probabilities over the last axis, in float64."""
+    """Returns normalized natural log-probabilities over the last axis, in float64."""
     wide = logits.astype(np.float64)
     wide -= wide.max(-1, keepdims=True)
     out: NDArray[np.float64] = wide - np.log(np.exp(wide).sum(-1, keepdims=True))

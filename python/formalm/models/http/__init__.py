@@ -1,4 +1,4 @@
-"""Models behind a server. No socket is opened before a model is asked."""
+"""Models behind an HTTP server. No socket is opened before the model is asked."""
 
 from formalm.models.http.model import HttpModel
 

@@ -1,8 +1,8 @@
-"""JSON that a server sent, read with care.
+"""Bounded parsing of JSON from a server: counts values and containers before building any.
 
 ``json.loads`` takes the last of two values of one key, reads integers of any length (in quadratic
-time) and makes up to 30 bytes of objects of each byte of text: 243 MiB of ``[[],[],…]`` take
-5.8 GB. Here the signs that begin values are counted before anything is built.
+time) and makes up to 30 bytes of objects from each byte of text: 243 MiB of ``[[],[],…]`` take
+5.8 GB. This module counts the characters that start values before anything is built.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ pads them has no reason for more."""
 
 @dataclass(frozen=True)
 class Bound:
-    """How much a reply may have: a fixed part, and a part for each token that was asked for."""
+    """The maximum size of a reply: a fixed part, and a part for each token requested."""
 
     tokens: int = 0
 
     @property
     def bytes(self) -> int:
-        """Most bytes."""
+        """Maximum number of bytes."""
         return min(MOST_BYTES, BASE_BYTES + self.tokens * TOKEN_BYTES)
 
     @property
     def values(self) -> int:
-        """Most values. Commas within strings count, so this is not tight."""
+        """Maximum number of values. Commas inside strings count, so the bound is not tight."""
         return BASE_VALUES + self.tokens * TOKEN_VALUES
 
     @property
     def containers(self) -> int:
-        """Most lists and objects; brackets within strings count."""
+        """Maximum number of lists and objects; brackets inside strings count."""
         return BASE_CONTAINERS + self.tokens * TOKEN_CONTAINERS
 
 
 def parsed(data: bytes, bound: Bound) -> Any:
-    """Read JSON.
+    """Parses JSON.
 
     Raises
     ------
     ValueError
-        If it is none, has more than ``bound``, or says two things of one key.
+        If it is not JSON, exceeds ``bound``, or has two values for one key.
     """
     if len(data) > bound.bytes:
         raise ValueError(f"more than {bound.bytes:,} bytes")
@@ -94,7 +94,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: dict[str, Any] = {}
         for name, value in pairs:
-            # Pieces of characters all look alike. What they say is not used under this name.
+            # Parts of characters all look alike. Their values are not used under this key.
             if name in seen and seen[name] != value and "\ufffd" not in name:
                 raise ValueError(f"two different values of {shown(name)}")
             seen[name] = value
@@ -107,5 +107,7 @@ _SHORT.maxstring = _SHORT.maxother = 60
 
 
 def shown(value: object) -> str:
-    """A short form of a value from a reply: ``repr`` of all of it can take long, or fail."""
+    """Returns a short form of a value from a reply; ``repr`` of all of it can take long, or
+    fail.
+    """
     return _SHORT.repr(value)

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 exchange under one deadline.
+"""One HTTP/1.1 request and reply under a single deadline.
 
 ::
 
@@ -6,14 +6,14 @@
     |<--------------------------- one Deadline ---------------------------->|
 
 The standard library sets a timeout per system call: a server that sends one byte a second, ``100
-Continue`` for ever, or trailers without end keeps ``http.client`` busy for ever. httpx, aiohttp and
-urllib3 time out per read as well; a request can be bounded as a whole only by an event loop or a
-thread that is abandoned. So the few rules of HTTP/1.1 (RFC 9112) that one request without reuse of
-connections needs are here, over a socket whose every operation gets the time that is left.
+Continue`` forever, or trailers without end keeps ``http.client`` busy forever. httpx, aiohttp and
+urllib3 also time out per read; only an event loop or an abandoned thread can bound a request as a
+whole. This module therefore implements the few rules of HTTP/1.1 (RFC 9112) that one request
+without reuse of connections needs. Every operation on its socket gets the time that is left.
 Everything a server sends is bounded in bytes, too.
 
-Redirections are not followed, cookies not kept, and nothing is decompressed: a reply that is
-compressed although ``identity`` was asked for is refused by whoever needs its text.
+Redirects are not followed, cookies are not kept, and nothing is decompressed. The caller refuses a
+reply that is compressed although ``identity`` was requested.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ HEAD_BYTES = 256 << 10
 """Most bytes of everything that is no body: status lines, headers, chunk sizes, trailers. Servers
 and proxies stop at 8 to 128 KiB of headers; 200 cookies of 1 KiB still fit."""
 LINE_BYTES = 64 << 10
-"""Most bytes of one such line; what http.client takes."""
+"""Maximum number of bytes in one such line; the limit of http.client."""
 CHUNK_LINE_FACTOR = 8
-"""Most bytes of chunk-size lines for one byte of body: a server that flushes each byte needs 5."""
+"""Maximum bytes of chunk-size lines per byte of body: a server that flushes each byte needs 5."""
 RECEIVED_BYTES = 1 << 16
 
 STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: [^\r\n]*)?")
@@ -47,19 +47,19 @@ CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 
 
 class Failed(Exception):  # noqa: N818
-    """The exchange broke: no such host, a refused or dropped connection. Another may succeed."""
+    """The exchange failed: unknown host, refused or dropped connection. A retry may succeed."""
 
 
 class Malformed(Exception):  # noqa: N818
-    """What came is not HTTP/1.1."""
+    """The reply is not HTTP/1.1."""
 
 
 class TooLarge(Exception):  # noqa: N818
-    """The reply has more bytes than the caller reads."""
+    """The reply has more bytes than the caller accepts."""
 
 
 class Deadline:
-    """A point in time that a whole exchange must not pass.
+    """A point in time by which a whole exchange must end.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds that are left; raise ``TimeoutError`` if there are none."""
+        """Returns the seconds that are left; raises ``TimeoutError`` if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -81,7 +81,7 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a request goes: whom to connect to, and what to ask for."""
+    """The target of a request: the host to connect to, and the resource to request."""
 
     host: str
     port: int
@@ -100,7 +100,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered. Names of headers are in lower case; repeated ones are joined."""
+    """A server's reply. Header names are in lower case; repeated headers are joined."""
 
     status: int
     headers: Mapping[str, str]
@@ -116,16 +116,16 @@ def exchange(
     data: bytes | None = None,
     max_bytes: int | None = None,
 ) -> Reply:
-    """Send one request and read the reply.
+    """Sends one request and reads the reply.
 
     Parameters
     ----------
     address, method, headers, data
-        The request. Headers given here replace those that are sent anyway, in any case of letters.
+        The request. Headers given here replace the default ones, regardless of case.
     deadline
-        When everything has to be over.
+        The time by which everything must end.
     max_bytes
-        Most bytes of the body; None reads no body at all.
+        Maximum number of bytes of the body; None reads no body at all.
 
     Raises
     ------
@@ -143,12 +143,12 @@ def exchange(
     except TimeoutError:
         raise TimeoutError from None
     except (OSError, UnicodeError) as error:
-        # An SSLError's text names the host at most. UnicodeError: a host that IDNA does not take.
+        # An SSLError's text names at most the host. UnicodeError: a host that IDNA rejects.
         raise Failed(f"{type(error).__name__}: {error}") from None
 
 
 def _connected(address: Address, deadline: Deadline) -> socket.socket:
-    """A connection, with TLS where it is wanted."""
+    """Returns a connection, with TLS if requested."""
     host, port = address.proxy or (address.host, address.port)
     connection = _first_that_answers(_resolved(host, port, deadline), deadline)
     try:
@@ -159,7 +159,7 @@ def _connected(address: Address, deadline: Deadline) -> socket.socket:
             _tunnel(connection, address, deadline)
         context = ssl.create_default_context()
         connection.settimeout(deadline.left())
-        # Python counts the timeout over the whole handshake.
+        # Python applies the timeout to the whole handshake.
         return context.wrap_socket(connection, server_hostname=address.host)
     except BaseException:
         connection.close()
@@ -167,7 +167,7 @@ def _connected(address: Address, deadline: Deadline) -> socket.socket:
 
 
 def _resolved(host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple[object, ...]]]:
-    """The addresses of a host. A resolver cannot be interrupted, so it is asked in a thread."""
+    """Returns the addresses of a host. A resolver cannot be interrupted, so it runs in a thread."""
     found: list[tuple[int, tuple[object, ...]]] = []
     trouble: list[Exception] = []
 
@@ -181,7 +181,7 @@ def _resolved(host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple
     try:
         ip_address(host)
     except ValueError:
-        # A daemon: where the resolver hangs, the thread is left to it, and no exit waits for it.
+        # A daemon thread: if the resolver hangs, the thread is abandoned and no exit waits for it.
         thread = threading.Thread(target=resolve, name="formalm-resolver", daemon=True)
         thread.start()
         thread.join(deadline.left())
@@ -199,7 +199,9 @@ def _resolved(host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple
 def _first_that_answers(
     places: list[tuple[int, tuple[object, ...]]], deadline: Deadline
 ) -> socket.socket:
-    """Connect to one of several addresses. Each gets its share of the time that is left."""
+    """Connects to the first of several addresses that answers. Each gets a share of the time
+    left.
+    """
     last: OSError = TimeoutError()
     for tried, (family, place) in enumerate(places):
         connection = socket.socket(family, socket.SOCK_STREAM)
@@ -217,7 +219,7 @@ def _first_that_answers(
 
 
 def _tunnel(connection: socket.socket, address: Address, deadline: Deadline) -> None:
-    """Let a proxy connect to the server."""
+    """Lets a proxy connect to the server."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     where = f"{host}:{address.port}"
     _send(connection, f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n".encode(), deadline)
@@ -229,7 +231,7 @@ def _tunnel(connection: socket.socket, address: Address, deadline: Deadline) -> 
 def _request(
     address: Address, method: str, headers: Mapping[str, str], data: bytes | None
 ) -> bytes:
-    """The bytes of a request."""
+    """Returns the bytes of a request."""
     sent = {
         "Host": address.authority,
         "User-Agent": f"formalm/{__version__}",
@@ -249,7 +251,7 @@ def _request(
 
 
 def _send(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Send everything. ``SSLSocket.sendall`` has a timeout for each part only."""
+    """Sends everything. ``SSLSocket.sendall`` applies a timeout to each part only."""
     left = memoryview(data)
     while left:
         connection.settimeout(deadline.left())
@@ -257,7 +259,7 @@ def _send(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
 
 
 class _Reader:
-    """Lines and bytes of a connection, under a deadline and within limits."""
+    """Reads lines and bytes from a connection, under a deadline and within limits."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self._connection = connection
@@ -266,7 +268,7 @@ class _Reader:
         self._head_left = HEAD_BYTES
 
     def line(self) -> bytes:
-        """Read a line, without its end."""
+        """Reads a line, without its end."""
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)
@@ -282,11 +284,11 @@ class _Reader:
         return line.removesuffix(b"\r")
 
     def allow(self, count: int) -> None:
-        """Let so many more bytes be read as lines."""
+        """Raises the limit on bytes read as lines by ``count``."""
         self._head_left += count
 
     def some(self, count: int) -> bytes:
-        """Read up to ``count`` bytes; none at the end of the connection."""
+        """Reads up to ``count`` bytes; none at the end of the connection."""
         if not self._buffer and not self._receive():
             return b""
         part = bytes(self._buffer[:count])
@@ -301,9 +303,9 @@ class _Reader:
 
 
 def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
-    """Read the reply to a request."""
+    """Reads the reply to a request."""
     status, headers = _head(reader)
-    while 100 <= status < 200:  # 103 Early Hints, or a 100 that was not asked for
+    while 100 <= status < 200:  # 103 Early Hints, or an unrequested 100
         if status == 101:
             raise Malformed("it switches to a protocol that was not asked for")
         status, headers = _head(reader)
@@ -324,7 +326,7 @@ def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
 
 
 def _head(reader: _Reader) -> tuple[int, dict[str, str]]:
-    """Read a status line and headers."""
+    """Reads a status line and headers."""
     line = reader.line()
     found = STATUS_LINE.fullmatch(line)
     if found is None:
@@ -340,7 +342,7 @@ def _head(reader: _Reader) -> tuple[int, dict[str, str]]:
 
 
 def _counted(reader: _Reader, length: int | None, max_bytes: int) -> bytes:
-    """Read a body of a known length, or to the end of the connection."""
+    """Reads a body of a known length, or to the end of the connection."""
     if length is not None and length > max_bytes:
         raise TooLarge
     parts: list[bytes] = []
@@ -359,7 +361,7 @@ def _counted(reader: _Reader, length: int | None, max_bytes: int) -> bytes:
 
 
 def _chunks(reader: _Reader, max_bytes: int) -> bytes:
-    """Read a body in chunks, and the trailers, which nobody needs."""
+    """Reads a chunked body and its trailers, which are discarded."""
     body = bytearray()
     while True:
         line = reader.line()

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible completions server."""
+"""``HttpModel``: a language model behind an OpenAI-compatible completions server."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["HttpModel"]
 
 WHOLE_ERROR = 1e-3
-"""How much of a whole answer may be missing, by rounding."""
+"""Maximum probability that rounding may remove from a complete answer."""
 
 
 class HttpModel:
-    """A model that a server runs: vLLM, SGLang, llama.cpp, or another with the same interface.
+    """A model on a server: vLLM, SGLang, llama.cpp, or another with the same completions API.
 
-    Prompts are sent as token ids, one token is asked for, and the most probable ones come back with
-    their log-probabilities. If those are not all, the model is *partial*: what was not shown has a
-    known sum and no more. :func:`~formalm.mass` and :func:`~formalm.search` keep it apart, and what
-    cannot be told without it is refused.
+    Prompts are sent as token ids with a request for one token, and the most probable tokens come
+    back with their log-probabilities. If those are not all tokens, the model is *partial*: only the
+    total of the tokens not shown is known. :func:`~formalm.mass` and :func:`~formalm.search`
+    account for it separately. Drivers that need the rest raise an error.
 
     Parameters
     ----------
     url
-        The address of completions, such as ``http://localhost:8000/v1/completions``.
+        The URL of the completions API, such as ``http://localhost:8000/v1/completions``.
     vocabulary
-        What the token ids stand for: that of the model which is served.
+        The vocabulary of the served model.
     model
-        The name that the server wants to hear, if it wants one.
+        The model name to send, if the server expects one.
     top_logprobs
-        How many tokens to be shown. Servers have limits of their own (vLLM: ``--max-logprobs``). As
-        many as the vocabulary has make the model a whole one.
+        Number of tokens to request. Servers have limits of their own (vLLM: ``--max-logprobs``).
+        With the size of the vocabulary, the model is not partial.
     bos_token_id, context_length
         As in :class:`~formalm.models.LanguageModel`. A server cannot start from nothing, so there
         should be a first token.
     api_key
         Sent as a bearer token.
     headers, options
-        More headers, and more fields of every request; a field put here replaces ours.
+        Additional headers, and additional fields of every request; a field given here replaces the
+        default one.
     names
-        How the server names tokens. ``"ids"``: by id, or by bytes; else it is refused. ``"text"``:
-        by text too, if you know that a token's text is its bytes; what several tokens share or
-        none has counts as not shown.
+        How the server names tokens. ``"ids"``: by id or by bytes; other names are refused.
+        ``"text"``: by string too, if you know that a token's string is its bytes; a string that
+        belongs to several tokens or none counts as not shown.
     batch_size
-        Most prompts a request; 1 for servers that take one.
+        Maximum number of prompts in one request; 1 for servers that take only one.
     timeout_seconds, retries, pause_seconds
-        Of an attempt, from looking up the host to the last byte of the reply; how often a request
-        that failed, but not by the timeout, is sent again; and the first pause.
+        Time limit of one attempt, from the host lookup to the last byte of the reply; how often a
+        request that failed for another reason than the timeout is sent again; and the first pause.
 
     Raises
     ------
@@ -125,7 +126,7 @@ class HttpModel:
         self._shown_at_most = min(top_logprobs, len(vocabulary))
         self._by_text = names == "text"
         self._names = Names(vocabulary, by_text=self._by_text)
-        # Sampled tokens are not used; neutral rules keep servers from showing changed numbers.
+        # Sampled tokens are not used; neutral settings keep servers from reporting changed numbers.
         self._fields: dict[str, Any] = {
             "max_tokens": 1,
             "temperature": 1.0,
@@ -138,27 +139,27 @@ class HttpModel:
 
     @property
     def shown_tokens(self) -> int | None:
-        """How many tokens are shown, the most probable ones; None if all are."""
+        """Number of tokens shown, the most probable ones; None if all are."""
         return None if self._shown >= len(self.vocabulary) else self._shown
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
         """See :meth:`formalm.models.LanguageModel.next_logprobs`.
 
-        Tokens that were not shown have minus infinity, so that a row may sum to less than one.
+        Tokens that were not shown have minus infinity, so a row may sum to less than one.
 
         Raises
         ------
         ModelError
-            If the server cannot be reached, refuses (``status`` has the HTTP status then), does not
-            answer in time, or answers what is no answer.
+            If the server cannot be reached, refuses the request (``status`` then has the HTTP
+            status), does not answer in time, or sends an invalid reply.
         """
         rows = np.full((len(prefixes), len(self.vocabulary)), -np.inf)
         for start in range(0, len(prefixes), self.batch_size):
             chunk = prefixes[start : start + self.batch_size]
             for place, choice in enumerate(self._choices(chunk, {})):
                 shown, lost = next_tokens(choice, self._names)
-                # A server adds the token that it drew, which may be any. Where a name was lost or
-                # stood for several, fewer than all are kept: the row then claims no order.
+                # A server adds the token that it drew, which may be any. If a name was lost or
+                # ambiguous, fewer than all are kept: the row then makes no claim about order.
                 most = self._shown - (lost or self._by_text)
                 kept = sorted(shown.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
                 if not kept:
@@ -173,7 +174,7 @@ class HttpModel:
         return rows
 
     def _check_all(self, shown: list[tuple[int, float]]) -> None:
-        """Refuse an answer that lacks tokens where all were asked for."""
+        """Refuses an answer that lacks tokens although all were requested."""
         total = math.fsum(math.exp(logprob) for _, logprob in shown)
         if len(shown) < len(self.vocabulary) and total < 1 - WHOLE_ERROR:
             raise ModelError(
@@ -184,12 +185,12 @@ class HttpModel:
             )
 
     def sequence_logprobs(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The log-probability of each token of some sequences but the first, which is NaN.
+        """Returns the log-probability of each token of some sequences; NaN for the first token.
 
         Raises
         ------
         ModelError
-            If the server does not tell log-probabilities of a prompt (``echo``).
+            If the server does not return log-probabilities of a prompt (``echo``).
         """
         found: list[list[float]] = []
         for start in range(0, len(sequences), self.batch_size):
@@ -207,7 +208,7 @@ class HttpModel:
         return found
 
     def _choices(self, prompts: Sequence[Sequence[int]], fields: dict[str, Any]) -> list[Any]:
-        """One choice for each prompt, in order."""
+        """Returns one choice for each prompt, in order."""
         if any(len(prompt) == 0 for prompt in prompts):
             raise ModelError(
                 "a prompt of a server must have at least one token",
@@ -216,7 +217,7 @@ class HttpModel:
         listed = [[int(token_id) for token_id in prompt] for prompt in prompts]
         prompt: Any = listed[0] if len(listed) == 1 else listed
         body = {"prompt": prompt, **self._fields, **fields}
-        # A token of each prompt is shown with others, and those of the prompt if it is echoed.
+        # One token of each prompt is shown with others, and the prompt's own if it is echoed.
         positions = sum(map(len, listed)) if body.get("echo") else 0
         tokens = len(listed) * (self._shown_at_most + 2) + 3 * positions + sum(map(len, listed))
         reply = self.transport.post(body, Bound(tokens))

@@ -1,12 +1,12 @@
-"""What completions servers answer, in the forms that are about.
+"""Parsing of completions replies: token log-probabilities in the legacy and chat formats.
 
-*Legacy*, of OpenAI's first interface (vLLM, SGLang): ``logprobs`` has parallel lists ``tokens``,
-``token_logprobs`` and ``top_logprobs``, the last of mappings from a token's text. vLLM writes
-``token_id:17`` for the text if asked to. *Content*, of the chat interface (llama.cpp): a list of
+*Legacy*, from OpenAI's first API (vLLM, SGLang): ``logprobs`` has parallel lists ``tokens``,
+``token_logprobs`` and ``top_logprobs``, the last of mappings from a token's string. vLLM writes
+``token_id:17`` for the string if requested. *Content*, from the chat API (llama.cpp): a list of
 tokens with ``id``, ``bytes`` and ``top_logprobs`` of the same kind.
 
-A text names a token only if no other token has it: pieces of characters all look like U+FFFD. What
-cannot be named is left out, and so counts as not seen.
+A string identifies a token only if no other token has it: parts of characters all look like U+FFFD.
+Entries that cannot be identified are skipped, and count as not shown.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["Names", "next_tokens", "sequence_logprobs"]
 
 NAMED = "token_id:"
 ID_DIGITS = 10
-"""Most digits of an id: vocabularies have fewer than 2^32 tokens."""
+"""Maximum number of digits of an id: vocabularies have fewer than 2^32 tokens."""
 SAME_LOGPROB = 1e-2
-"""How far two values of one token may be apart. Servers round, in places to bfloat16."""
+"""Maximum difference between two values of one token. Servers round, sometimes to bfloat16."""
 
 
 class Names:
-    """From what a server calls a token to its id.
+    """Maps a server's name of a token to its id.
 
-    ``by_text`` says whether a text without an id may name one.
+    ``by_text`` says whether a string without an id may identify a token.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, by_text: bool) -> None:
@@ -46,12 +46,12 @@ class Names:
             self._by_bytes[spelled] = None if spelled in self._by_bytes else token_id
 
     def of_text(self, text: str) -> int | None:
-        """The token that a text names; None if none or several do."""
+        """Returns the token with a string; None if there are none or several."""
         if text.startswith(NAMED):
             digits = text[len(NAMED) :]
             if digits.isascii() and digits.isdecimal() and len(digits) <= ID_DIGITS:
                 return self.checked(int(digits))
-            if not self._by_text:  # where texts name tokens, one may begin like this
+            if not self._by_text:  # where strings name tokens, one may begin like this
                 raise ModelError(f"the server names a token {shown(text)}, which is no id")
         if not self._by_text:
             raise ModelError(
@@ -63,7 +63,7 @@ class Names:
         return self._by_bytes.get(text.encode(errors="surrogatepass"))
 
     def of_entry(self, entry: Mapping[str, Any]) -> int | None:
-        """The token of an entry with ``id``, ``bytes`` or ``token``."""
+        """Returns the token of an entry with ``id``, ``bytes`` or ``token``."""
         token_id = entry.get("id")
         if token_id is not None:
             if type(token_id) is not int:
@@ -79,7 +79,7 @@ class Names:
         return self.of_text(_text(entry.get("token")))
 
     def checked(self, token_id: int) -> int:
-        """An id of the vocabulary."""
+        """Returns an id of the vocabulary, or refuses it."""
         if not 0 <= token_id < self._size:
             raise ModelError(
                 f"the server speaks of token {token_id}, the vocabulary has {self._size:,}",
@@ -89,7 +89,7 @@ class Names:
 
 
 def next_tokens(choice: object, names: Names) -> tuple[dict[int, float], bool]:
-    """The log-probabilities that a choice shows for its first place, and whether any got lost."""
+    """Returns a choice's log-probabilities at its first position, and whether any were skipped."""
     logprobs = _mapping(_mapping(choice, "a choice").get("logprobs"), "logprobs")
     content = logprobs.get("content")
     found: dict[int, float] = {}
@@ -118,21 +118,21 @@ def next_tokens(choice: object, names: Names) -> tuple[dict[int, float], bool]:
 
 
 def sequence_logprobs(choice: object, count: int) -> list[float] | None:
-    """The log-probabilities of a prompt's tokens; None if the server did not echo them.
+    """Returns the log-probabilities of a prompt's tokens; None if the server did not echo them.
 
-    The first token has none and stands as NaN.
+    The first token has none; its entry is NaN.
     """
     logprobs = _mapping(_mapping(choice, "a choice").get("logprobs"), "logprobs")
     values = logprobs.get("token_logprobs")
     if not isinstance(values, list) or len(values) < count:
         return None
     if values and values[0] is not None and len(values) == count:
-        return None  # these are of generated tokens
+        return None  # these belong to generated tokens
     return [math.nan, *(_logprob(value) for value in values[1:count])]
 
 
 def _logprob(value: object) -> float:
-    # Integers are small: see `documents`.
+    # Integers are small, see `documents`.
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or math.isnan(value) or value > 1e-3:  # type: ignore[arg-type, operator]
         raise ModelError(f"the server gave {shown(value)} where a log-probability is wanted")

@@ -1,4 +1,4 @@
-"""One JSON request, asked again where that may help."""
+"""JSON over HTTP with retries, deadlines and secrets kept out of messages."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from formalm.models.http.exchange import (
 __all__ = ["Transport", "without_secrets"]
 
 REFUSAL_BYTES = 64 << 10
-"""Most bytes that are read of a reply which is only quoted."""
+"""Maximum number of bytes read from a reply that is only quoted."""
 LONGEST_PAUSE_SECONDS = 30.0
 HEADER_NAME = re.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HEADER_VALUE = re.compile("[\t -~]*")
 FRAMING = ("content-length", "transfer-encoding")
-"""Headers that say where a request ends."""
+"""Headers that determine where a request ends."""
 AGAIN = (408, 429, 500, 502, 503, 504)
 HINTS = {
     401: "pass api_key or headers; the command line takes the key from FORMALM_API_KEY",
@@ -42,11 +42,11 @@ HINTS = {
 }
 ELSEWHERE = "the address has to be that of completions, such as …/v1/completions"
 LEAST_SECRET = 4
-"""Fewest characters of a value that is kept out of messages: shorter ones are in every text."""
+"""Minimum length of a value that is kept out of messages: shorter ones occur in every text."""
 
 
 class _Again(Exception):  # noqa: N818
-    """What went wrong may not go wrong again."""
+    """A failure that a retry may resolve."""
 
     def __init__(
         self, what: str, pause_seconds: float | None = None, status: int | None = None
@@ -60,30 +60,30 @@ class _Again(Exception):  # noqa: N818
 class Transport:
     """Requests to one server.
 
-    What may be secret (the values of headers and of the URL's query) is neither in its ``repr`` nor
-    in its errors, even where the server's reply repeats it.
+    Values that may be secret (of headers and of the URL's query) appear neither in its ``repr`` nor
+    in its errors, even if the server's reply repeats them.
 
     Parameters
     ----------
     url
-        Where requests go, ``http`` or ``https``. Redirections are not followed, so that prompts
-        and keys go where the user sent them, and proxies of the environment are not used.
+        The URL of requests, ``http`` or ``https``. Redirects are not followed, so prompts and keys
+        go only where the user sent them, and proxies of the environment are not used.
     headers
         Added to each request.
     timeout_seconds
-        For one attempt, from looking up the host to the last byte of the reply.
+        Time limit of one attempt, from the host lookup to the last byte of the reply.
     retries
-        How often a request is sent again: after a refused or dropped connection, or a status that
-        says to come back (429 and most of 5xx). One that ran into the timeout is not: a server
+        How often a request is sent again after a refused or dropped connection, or a status that
+        asks for a retry (429 and most of 5xx). A request that timed out is not sent again: a server
         that is too slow for one request would have to work on two.
     pause_seconds
-        Before the first of them; twice as long before each one after it, unless the server says
+        Pause before the first retry; it doubles before each one after it, unless the server says
         how long to wait.
 
     Attributes
     ----------
     requests, retried
-        Attempts so far, and those that were another's repetition.
+        Number of attempts so far, and of those that were retries.
     """
 
     url: str
@@ -98,7 +98,7 @@ class Transport:
         parts = _parts(self.url)
         secure = parts.scheme == "https"
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        # The port of the scheme where none, or an empty one, is written.
+        # The port of the scheme if none, or an empty one, is written.
         port = parts.port or (443 if secure else 80)
         self._address = Address(str(parts.hostname), port, target, secure)
         _check_headers(self.headers)
@@ -113,20 +113,20 @@ class Transport:
         )
 
     def post(self, body: Mapping[str, Any], bound: Bound | None = None) -> Any:
-        """Send a JSON object and read one.
+        """Sends a JSON object and reads one.
 
         Parameters
         ----------
         body
             The object.
         bound
-            How much a reply may have; a larger one is refused before it is read as JSON.
+            Maximum size of the reply; a larger one is refused before it is parsed.
 
         Raises
         ------
         ModelError
-            If the server refuses (``status`` then has the status), answers no JSON or more than
-            ``bound``, does not answer in time, or cannot be reached in all attempts.
+            If the server refuses the request (``status`` then has the status), sends no JSON or
+            more than ``bound``, does not answer in time, or cannot be reached in all attempts.
         """
         data = json.dumps(body).encode()
         pause = self.pause_seconds
@@ -138,7 +138,7 @@ class Transport:
             except _Again as trouble:
                 last = trouble
             if attempt < self.retries:
-                # A little noise, so that many clients do not come back at once.
+                # Some jitter, so that many clients do not retry at once.
                 wait = pause * random.uniform(0.75, 1.25)
                 asked = last.pause_seconds
                 time.sleep(min(LONGEST_PAUSE_SECONDS, wait if asked is None else asked))
@@ -197,23 +197,25 @@ class Transport:
             raise self._error(f"answered no JSON that can be used: {trouble}; {shown}") from None
 
     def _error(self, what: str, hint: str | None = None, status: int | None = None) -> ModelError:
-        """An error that names the server and no secret."""
+        """Returns an error that names the server and no secret."""
         return ModelError(f"{self._shown_url} {self.cleaned(what)}", hint=hint, status=status)
 
     def cleaned(self, text: str) -> str:
-        """The text without the values of headers and of the query."""
+        """Returns a text without the values of headers and of the URL's query."""
         for secret in self._secrets:
             text = text.replace(secret, "…")
         return text
 
     def _quoted(self, text: bytes) -> str:
-        """The beginning of a reply. Secrets go first, so that none is cut or escaped and stays."""
+        """Returns the start of a reply. Secrets are removed first, so that none is cut or escaped
+        and left.
+        """
         shown = self.cleaned(text[:REFUSAL_BYTES].decode(errors="replace")).strip()[:300]
         return repr(shown) if shown else "an empty reply"
 
 
 def without_secrets(url: str) -> str:
-    """A URL as it may be shown: without user, password, query and fragment.
+    """Returns a URL without user, password, query and fragment.
 
     Examples
     --------
@@ -227,26 +229,28 @@ def without_secrets(url: str) -> str:
     scheme, slashes, rest = front.partition("//")
     if not slashes:
         scheme, rest = "", front
-    # Whatever a wrong URL has before an @ may be a password with a slash in it.
+    # In an invalid URL, everything before an @ may be a password with a slash in it.
     at = rest.rfind("@")
     rest = rest if at < 0 else "…" + rest[at:]
     return f"{scheme}{slashes}{rest}{'#…' if sharp else '?…' if mark else ''}"
 
 
 def _secrets(parts: SplitResult, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Texts that no message may have, the longest first: one may be a part of another."""
+    """Returns the strings that no message may contain, longest first: one may be part of
+    another.
+    """
     found = {parts.query, unquote(parts.query)}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         found |= {value} if value else {name}
     for value in headers.values():
         found.add(value)
-        # What follows a scheme, as in "Bearer …", a server may repeat alone.
+        # A server may repeat alone what follows a scheme, as in "Bearer …".
         found |= {value.strip().rpartition(" ")[2]}
     return tuple(sorted((s for s in found if len(s) >= LEAST_SECRET), key=len, reverse=True))
 
 
 def _parts(url: str) -> SplitResult:
-    """The parts of an address that can be sent as it is."""
+    """Returns the parts of a URL in the form in which they are sent."""
     hint = "such as http://localhost:8000/v1/completions"
     shown = without_secrets(url)
     if not url.isascii() or not url.isprintable() or " " in url:
@@ -258,7 +262,7 @@ def _parts(url: str) -> SplitResult:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         str(parts.hostname).encode("idna")
-    except ValueError as error:  # of ports and brackets, and of what no host is called
+    except ValueError as error:  # from ports and brackets, and from invalid host names
         why = str(error) if shown == url else "its host or port is none"
         raise ArgumentError(
             f"url must be the address of a server, got {shown!r}: {why}", hint=hint
@@ -275,7 +279,7 @@ def _parts(url: str) -> SplitResult:
 
 
 def _check_headers(headers: Mapping[Any, Any]) -> None:
-    """Refuse headers that cannot be sent; what they have may be secret and is not shown."""
+    """Refuses headers that cannot be sent; their values may be secret and are not shown."""
     for name, value in headers.items():
         if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
             raise ArgumentError(f"headers must be named by HTTP tokens, got {name!r:.60}")
@@ -292,7 +296,7 @@ def _check_headers(headers: Mapping[Any, Any]) -> None:
 
 
 def _seconds(value: str | None) -> float | None:
-    """What ``Retry-After`` says, if it is a number; dates are not worth a clock."""
+    """Returns the seconds in ``Retry-After`` if it is a number; dates are not supported."""
     try:
         seconds = float(value) if value is not None else None
     except ValueError:

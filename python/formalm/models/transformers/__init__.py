@@ -1,4 +1,4 @@
-"""Causal language models of the ``transformers`` package, behind our protocol."""
+"""Causal language models of the ``transformers`` package under formalm's model protocol."""
 
 from formalm.models.transformers.loading import from_transformers
 from formalm.models.transformers.model import TransformersModel

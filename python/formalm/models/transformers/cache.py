@@ -1,11 +1,12 @@
-"""Rows of a key-value cache: shared without copies, selected, joined.
+"""Key-value caches of ``transformers``: fork without copies, select rows, join.
 
 The library's own cache layers never write into the tensors of the attention's past: each forward
-makes longer ones. So a cache is forked by copying the small objects around the tensors, and what
-came before stays valid. Recurrent layers write in place; theirs are cloned, being of fixed size.
+pass makes longer ones. A cache is therefore forked by copying the small objects around the tensors,
+and the old cache stays valid. Recurrent layers write in place; they are of fixed size and are
+cloned.
 
-Only layers known here are taken apart. A cache with any other is not used at all, and the model
-reads its prefixes anew: slower, and right.
+Only known layers are taken apart. A cache with any other layer is not used at all, and the model
+evaluates its prefixes from the start: slower, and correct.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ Part = tuple[Any, Sequence[int]]
 
 
 def is_known(cache: Any) -> bool:
-    """Whether rows of this cache can be selected and joined."""
+    """Returns True if rows of this cache can be selected and joined."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer).__name__ in ATTENTION | RECURRENT for layer in layers)
 
 
 def is_recurrent(cache: Any) -> bool:
-    """Whether it holds states that every token changes, padding included."""
+    """Returns True if the cache has states that every token changes, including padding."""
     layers = getattr(cache, "layers", None)
     return layers is None or any(type(layer).__name__ not in ATTENTION for layer in layers)
 
 
 def fork(cache: Any) -> Any:
-    """A cache with the same past, which may grow without changing this one."""
+    """Returns a cache with the same past, which may grow without changing this one."""
     result = copy.copy(cache)
     result.layers = [_copied(layer) for layer in cache.layers]
     return result
 
 
 def join(parts: Sequence[Part]) -> Any:
-    """One cache of the given rows of several caches, all of one length.
+    """Returns one cache of the given rows of several caches, all of one length.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def join(parts: Sequence[Part]) -> Any:
 
 
 def size_of(cache: Any) -> int:
-    """Memory of a cache's tensors, in bytes."""
+    """Returns the memory of a cache's tensors, in bytes."""
     held = [getattr(layer, name, None) for layer in cache.layers for name in PAST]
     for layer in cache.layers:
         held += [tensor for name in STATES for tensor in getattr(layer, name, {}).values()]
@@ -98,10 +99,10 @@ def _joined(layers: Sequence[Any], chosen: Sequence[Sequence[int]]) -> Any:
 
 
 def _rows(tensors: Sequence[Any], chosen: Sequence[Sequence[int]]) -> Any:
-    """The chosen rows of each tensor, one after another, in new memory."""
+    """Returns the chosen rows of each tensor, one after another, in new memory."""
     import torch
 
-    if tensors[0].numel() == 0:  # a layer that was made and never filled
+    if tensors[0].numel() == 0:  # a layer that was created and never filled
         return tensors[0]
     return torch.cat(
         [

@@ -1,8 +1,8 @@
-"""A comparison made at load: does this model give in a batch, and in steps, what it gives alone?
+"""A comparison at load time: does the model compute the same in batches and steps as alone?
 
-What a class of models promises and what it does with padding or with its cache are two things, and
-a wrong answer would look like a probability. A handful of tokens decide, and a few more where the
-model reads differently beyond some length.
+The documented behavior of a class of models and its actual behavior with padding or a cache can
+differ, and a wrong answer would look like a probability. A handful of tokens decide, and a few more
+if the model computes differently beyond some length.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 LENGTHS = (3, 7)
-# Largest difference of log-probabilities that rounding explains, by the bytes of a number. Models
-# of many layers in half precision differ by some hundredths between batches of different sizes.
+# Largest difference of log-probabilities that rounding explains, by bytes per number. Models
+# with many layers in half precision differ by some hundredths between batches of different sizes.
 TOLERANCES = {8: 1e-6, 4: 1e-4, 2: 0.1}
-# What one computation done twice may differ by.
+# Largest difference between two runs of one computation.
 EQUAL = 1e-5
 
 Answer = TypeVar("Answer")
@@ -39,12 +39,12 @@ Rows = npt.NDArray[np.floating[Any]]
 
 
 def compare(model: TransformersModel, network: Network) -> None:
-    """Set what ``is_…`` and ``notes`` of a model say, by what it does.
+    """Sets a model's ``is_…`` attributes and ``notes`` according to its behavior.
 
     Raises
     ------
     ModelError
-        If it cannot be evaluated at all, or a token changes what was said before it.
+        If the model cannot be evaluated at all, or if a token changes an answer before it.
     """
     notes = _number(model, network)
     windows = windows_of(model.model, model.context_length)
@@ -62,7 +62,9 @@ def compare(model: TransformersModel, network: Network) -> None:
 
 
 def _number(model: TransformersModel, network: Network) -> list[str]:
-    """Find out whether the model counts its tokens from 0; if not, leave the counting to it."""
+    """Determines whether the model counts positions from 0; if not, leaves positions to the
+    model.
+    """
     if not network.is_numbered:
         return []
     pad, limit = _pad(model), model.context_length or LENGTHS[1]
@@ -71,12 +73,12 @@ def _number(model: TransformersModel, network: Network) -> list[str]:
     network.is_numbered = False
     try:
         own = network.read([ids])
-    except Exception:  # a model that has to be told
+    except Exception:  # a model that needs positions passed to it
         network.is_numbered = True
         return []
     zero = _distance(partial(network.numbered_from, 0, ids), own)
     first = 0 if pad is None else pad + 1
-    # Asked beyond its table of positions, an accelerator would not recover.
+    # An accelerator would not recover from an access beyond the table of positions.
     if zero > EQUAL and first + len(ids) <= limit:
         shifted = _distance(partial(network.numbered_from, first, ids), own)
         if shifted < zero and shifted <= _tolerance(model):
@@ -87,14 +89,14 @@ def _number(model: TransformersModel, network: Network) -> list[str]:
 
 
 def _compare(model: TransformersModel, network: Network, windows: Windows) -> list[str]:
-    """Compare batches and steps with prefixes read alone; what was found wrong."""
+    """Compares batches and steps with prefixes evaluated alone; returns what was wrong."""
     limit = model.context_length
     lengths = {*LENGTHS, *windows.lengths} if limit is None or limit > LENGTHS[0] else {1, limit}
     lengths = {min(length, limit or length) for length in lengths}
     ids = _random(model, max(lengths))
     pad = _pad(model)
     if not network.is_numbered and pad is not None:
-        ids[0] = pad  # such models do not count it, and their caches may
+        ids[0] = pad  # such models do not count positions, and their caches may
     prefixes = [ids[:length] for length in sorted(lengths)]
     model.is_padded = model.is_cached = False
     alone = _evaluated(lambda: np.concatenate([model.next_logprobs([ids]) for ids in prefixes]))
@@ -132,12 +134,12 @@ def _check_causal(
 def _cache(
     model: TransformersModel, prefixes: list[list[int]], alone: Rows
 ) -> tuple[Any, list[str]]:
-    """A cache of the model, and why it is not used; sets ``is_cached``."""
+    """Returns a cache of the model, and why it is not used; sets ``is_cached``."""
     model.is_cached, cache = True, None
     long = [place for place, prefix in enumerate(prefixes) if len(prefix) >= LENGTHS[0]]
     try:
         state = model.start(prefixes[0])
-    except Exception as error:  # it could be read without one
+    except Exception as error:  # it could be evaluated without one
         why = f"reading with a cache {_failure(error)}"
     else:
         cache = cache_of(state)
@@ -158,7 +160,7 @@ def _cache(
 def _many(
     model: TransformersModel, cache: Any, prefixes: list[list[int]], alone: Rows
 ) -> list[str]:
-    """Why several tokens are not read at once; sets ``is_stepwise``."""
+    """Returns why several tokens are not read at once; sets ``is_stepwise``."""
     model.is_stepwise = is_recurrent(cache)
     if model.is_stepwise:
         return []
@@ -168,7 +170,7 @@ def _many(
 
 
 def _mix(model: TransformersModel, prefixes: list[list[int]], alone: Rows) -> None:
-    """Set ``is_mixed``: going on after prefixes of different lengths at once."""
+    """Sets ``is_mixed``: whether prefixes of different lengths can be continued in one pass."""
     model.is_mixed = isinstance(model.start(prefixes[0]).kept, Slots)
     if model.is_mixed:
         wrong = _difference(model, lambda: _mixed(model, prefixes), alone)
@@ -186,7 +188,9 @@ def _pad(model: TransformersModel) -> int | None:
 
 
 def _evaluated(work: Callable[[], Answer]) -> Answer:
-    """What ``work`` returns; whatever a model's own code raises becomes a ModelError."""
+    """Returns the result of ``work``; any exception of the model's own code becomes a
+    ModelError.
+    """
     try:
         return work()
     except FormalmError:
@@ -197,7 +201,9 @@ def _evaluated(work: Callable[[], Answer]) -> Answer:
 
 
 def _steps(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
-    """The rows after the prefixes by single steps, among forks that must not disturb them."""
+    """Returns the rows after the prefixes by single steps, among forks that must not disturb
+    them.
+    """
     rows = []
     for prefix in prefixes:
         stem, last = model.start(prefix[:-2]), prefix[-1]
@@ -214,7 +220,7 @@ def _steps(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
 
 
 def _runs(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
-    """The rows after the prefixes, all but the first token of each read at once, twice."""
+    """Returns the rows after the prefixes, with all tokens but the first read at once, twice."""
     rows = []
     for prefix in prefixes:
         stem, run = model.start(prefix[:1]), prefix[1:]
@@ -223,7 +229,9 @@ def _runs(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
 
 
 def _mixed(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
-    """The rows after the prefixes, the last two tokens of all of them read together."""
+    """Returns the rows after the prefixes, with the last two tokens of all of them read
+    together.
+    """
     states = [model.start(prefix[:-2]) for prefix in prefixes]
     for place in (-2, -1):
         states = model.extend(states, [prefix[place] for prefix in prefixes])
@@ -231,10 +239,10 @@ def _mixed(model: TransformersModel, prefixes: list[list[int]]) -> Rows:
 
 
 def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows) -> str | None:
-    """What is wrong with the answers of ``rows``; None if nothing is."""
+    """Returns what is wrong with the answers of ``rows``; None if nothing is."""
     try:
         answer = rows()
-    except Exception as error:  # whatever a model's own code raises when it is called so
+    except Exception as error:  # any exception of the model's own code under such a call
         return _failure(error)
     return "changes its answers" if _far(model, answer, alone) else None
 
@@ -246,7 +254,7 @@ def _failure(error: Exception) -> str:
 def _distance(rows: Callable[[], Rows], other: Rows) -> float:
     try:
         return _gap(rows(), other)
-    except Exception:  # whatever a model's own code raises when it is called so
+    except Exception:  # any exception of the model's own code under such a call
         return np.inf
 
 
@@ -255,7 +263,7 @@ def _far(model: TransformersModel, one: Rows, two: Rows) -> bool:
 
 
 def _gap(one: Rows, two: Rows) -> float:
-    # Rounding is judged where there is probability: far below, logits may overflow their format.
+    # Rounding is judged at probable tokens: far below, logits may overflow their format.
     likely = two > two.max(axis=1, keepdims=True) - 20
     return float(np.max(np.abs(np.where(likely, one - two, 0.0))))
 

@@ -1,4 +1,4 @@
-"""What a model and its tokenizer say about themselves: ends, beginnings, the longest text."""
+"""Properties of a model and its tokenizer: end and first tokens, width, context length."""
 
 from __future__ import annotations
 
@@ -29,27 +29,28 @@ LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
 def vocabulary_of(
     tokenizer: Any, end_token_ids: EndTokens | None = None, source: str = ""
 ) -> Vocabulary:
-    """The vocabulary of a tokenizer as it is now; a vocabulary is returned as it is.
+    """Returns the current vocabulary of a tokenizer; a vocabulary is returned as it is.
 
-    Nothing is remembered between calls: a tokenizer may be given tokens, other ends, another
-    template or other merges, and only reading all of it would tell.
+    Nothing is cached between calls: a tokenizer may get other tokens, ends, templates or merges,
+    and only reading all of it would reveal that.
 
     Parameters
     ----------
     tokenizer
-        What :meth:`formalm.Vocabulary.from_tokenizer` takes, or a :class:`~formalm.Vocabulary`.
+        A tokenizer that :meth:`formalm.Vocabulary.from_tokenizer` takes, or a
+        :class:`~formalm.Vocabulary`.
     end_token_ids
-        Ends of a sequence, ids or names; None, or the empty tuple of a model that names none,
-        takes the tokenizer's own.
+        End tokens, ids or names; None, or the empty tuple of a model that names none, takes the
+        tokenizer's own.
     source
-        Where these were found, if it was not the user who gave them.
+        The place where they were found, unless the user gave them.
 
     Raises
     ------
     ArgumentError
         If it is neither.
     VocabularyError
-        If the bytes of its tokens cannot be known, or an end is none of its tokens.
+        If the bytes of its tokens cannot be known, or an end is not one of its tokens.
     """
     if isinstance(tokenizer, Vocabulary):
         return tokenizer
@@ -71,13 +72,13 @@ def vocabulary_of(
 
 
 def width_of(model: Any) -> int:
-    """How many logits a model gives."""
+    """Returns the number of logits of a model."""
     rows = getattr(model.get_output_embeddings(), "out_features", None)
     return int(rows or text_config(model).vocab_size)
 
 
 def listed(token_ids: Any) -> tuple[int, ...]:
-    """Token ids from what a configuration may hold: nothing, one, a list, or a tensor."""
+    """Returns token ids from a configuration entry: nothing, one id, a list, or a tensor."""
     if token_ids is None:
         return ()
     if hasattr(token_ids, "tolist"):
@@ -87,16 +88,16 @@ def listed(token_ids: Any) -> tuple[int, ...]:
 
 
 def end_token_ids_of(model: Any, tokenizer: Any = None) -> tuple[int, ...]:
-    """The ends of a sequence: those that ``generate`` stops at, or else the tokenizer's.
+    """Returns the end tokens: those that ``generate`` stops at, or else the tokenizer's.
 
     A chat model often ends its turns with another token than the one its tokenizer names; the
-    generation configuration has all of them.
+    generation configuration lists all of them.
     """
     return ends_of(model, tokenizer)[0]
 
 
 def ends_of(model: Any, tokenizer: Any = None) -> tuple[tuple[int, ...], str]:
-    """The ends of a sequence, and the name of the place that they were found in."""
+    """Returns the end tokens, and the name of the place where they were found."""
     for place, source in (
         ("generation_config", getattr(model, "generation_config", None)),
         ("config", text_config(model)),
@@ -109,9 +110,10 @@ def ends_of(model: Any, tokenizer: Any = None) -> tuple[tuple[int, ...], str]:
 
 
 def prepended_token_ids(tokenizer: Any) -> tuple[int, ...]:
-    """What the tokenizer itself puts in front of a text, seen by letting it encode one.
+    """Returns the tokens that the tokenizer itself puts before a text, found by encoding one.
 
-    Its ``bos_token_id`` does not tell: GPT-2's tokenizer names a beginning and never writes it.
+    Its ``bos_token_id`` does not show that: GPT-2's tokenizer names a beginning and never writes
+    it.
     """
     plain = list(tokenizer("a", add_special_tokens=False)["input_ids"])
     whole = list(tokenizer("a")["input_ids"])
@@ -122,7 +124,9 @@ def prepended_token_ids(tokenizer: Any) -> tuple[int, ...]:
 
 
 def empty_prompt_token_id_of(model: Any, tokenizer: Any = None) -> int | None:
-    """The token that stands in for an empty prompt: what ``generate`` itself would begin with."""
+    """Returns the token that replaces an empty prompt: the one that ``generate`` itself
+    would use.
+    """
     for source in (getattr(model, "generation_config", None), text_config(model), tokenizer):
         token_id = getattr(source, "bos_token_id", None)
         if token_id is not None:
@@ -131,19 +135,19 @@ def empty_prompt_token_id_of(model: Any, tokenizer: Any = None) -> int | None:
 
 
 def text_config(model: Any) -> Any:
-    """The configuration of the part that reads text."""
+    """Returns the configuration of the part that reads text."""
     config = model.config
     return config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
 
 
 def context_length_of(model: Any) -> int | None:
-    """The longest text the model was made for, in tokens; None if nothing bounds it."""
+    """Returns the longest input the model was made for, in tokens; None if nothing bounds it."""
     config = text_config(model)
     attention = getattr(config, "attn_config", None)
-    # Without attention nothing bounds the text: RWKV states the length it was trained on.
+    # Without attention, nothing bounds the input: RWKV states the length it was trained on.
     if not hasattr(config, "num_attention_heads"):
         return None
-    # Falcon keeps its default number of positions even where it uses none; MPT hides the switch.
+    # Falcon keeps its default number of positions even if it uses none; MPT hides the switch.
     if getattr(config, "alibi", False) or getattr(attention, "alibi", False):
         return None
     for name in LENGTHS:
@@ -154,13 +158,13 @@ def context_length_of(model: Any) -> int | None:
 
 
 def _stretched(config: Any, length: int) -> int:
-    """The length after YaRN, whose configurations state the one before it.
+    """Returns the context length after YaRN, whose configurations state the length before it.
 
     Other scalings of rotary positions state the length that they reach, or do not say which of the
-    two it is; the number is taken as it stands then.
+    two it is. The number is then taken as it is.
     """
     parts = rope_parameters(config)
-    # These would depend on the longest text that the model has ever read, were they stretched.
+    # If stretched, they would depend on the longest input that the model has ever read.
     if any(part.get("rope_type", part.get("type")) == "dynamic" for part in parts):
         return length
     for part in parts:
@@ -172,7 +176,7 @@ def _stretched(config: Any, length: int) -> int:
 
 
 def rope_parameters(config: Any) -> list[dict[str, Any]]:
-    """The parameters of rotary positions, a set for each kind of layers; none without any."""
+    """Returns the parameters of rotary positions for each kind of layer; none if there are none."""
     rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None)
     if not isinstance(rope, dict):
         return []
@@ -180,7 +184,7 @@ def rope_parameters(config: Any) -> list[dict[str, Any]]:
 
 
 def check_fits(vocabulary: Vocabulary, width: int) -> None:
-    """Refuse a vocabulary that has more tokens than the model has logits."""
+    """Refuses a vocabulary that has more tokens than the model has logits."""
     if len(vocabulary) > width:
         raise ModelError(
             f"the model has {width:,} logits, its vocabulary {len(vocabulary):,} tokens",

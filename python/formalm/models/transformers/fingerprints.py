@@ -1,4 +1,4 @@
-"""What tells one model of transformers from another."""
+"""Fingerprint of a ``transformers`` model: a digest of its weights and configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["weights_fingerprint"]
 
 
 def weights_fingerprint(model: Any) -> str:
-    """Hex digest of what a model computes with.
+    """Returns a hex digest of everything a model computes with.
 
     Parameters
     ----------
@@ -20,14 +20,14 @@ def weights_fingerprint(model: Any) -> str:
     import torch
 
     config = model.config.to_dict()
-    # Where it was loaded from, and by which release, changes nothing that is computed.
+    # The place it was loaded from and the library's release do not change the computation.
     for name in ("_name_or_path", "transformers_version"):
         config.pop(name, None)
-    # Attention is summed up in another order by each way to compute it.
+    # Each attention implementation sums in another order.
     config["attention"] = getattr(model.config, "_attn_implementation", None)
     digest = sha256(type(model).__name__.encode())
     digest.update(json.dumps(config, sort_keys=True, default=str).encode())
-    # Buffers too: some hold what positions are computed from, and are in no file.
+    # Buffers too: some hold values from which positions are computed, and are in no file.
     named = sorted([*model.named_parameters(), *model.named_buffers()], key=lambda pair: pair[0])
     for name, tensor in named:
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} {tensor.device.type}".encode())

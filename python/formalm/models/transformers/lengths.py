@@ -1,7 +1,8 @@
-"""Lengths at which a model reads differently: windows of attention, and rotary positions.
+"""Lengths beyond which a model computes differently: attention windows, rotary positions.
 
-What a model does beyond such a length cannot be seen in shorter texts. So the comparison made at
-load reads beyond those it can afford, narrows the windows it can narrow, and names the rest.
+The behavior of a model beyond such a length cannot be seen in shorter inputs. The comparison at
+load time reads beyond the lengths it can afford, narrows the windows it can narrow, and names the
+rest.
 """
 
 from __future__ import annotations
@@ -14,43 +15,43 @@ from formalm.models.transformers.facts import rope_parameters, text_config
 
 __all__ = ["NARROW", "Windows", "switches_of", "windows_of"]
 
-# Windows that the masks and caches of the library read from the configuration at every forward.
+# Windows that the library's masks and caches read from the configuration at every forward pass.
 FORWARD = ("sliding_window", "attention_chunk_size")
-# Those that models read when they are built.
+# Windows that models read when they are built.
 BUILT = ("window_size", "attention_window_size", "block_size", "index_topk")
-# How many of all the places of a row are attended to, padding included. That shows in few prefixes,
+# Number of positions of a row that are attended to, including padding. Few prefixes reveal it,
 # so no comparison finds it reliably.
 SPARSE = "keep_window_size"
 NARROW = 4
-# Most tokens of a prefix in the comparison, and most tokens times parameters in a forward pass.
+# Maximum tokens of a prefix in the comparison, and maximum tokens × parameters of a pass.
 LONGEST = 160
 WORK = {"cpu": 1e10}
 WORK_ELSEWHERE = 2e12
 
 
 class Windows:
-    """The windows of a model: within reach of a comparison, narrowed for it, or neither.
+    """The attention windows of a model: within reach of a comparison, narrowed for it, or neither.
 
     Attributes
     ----------
     reached
-        Lengths that prefixes of the comparison exceed as they are.
+        Lengths that prefixes of the comparison exceed without changes.
     narrowed
-        Names of the windows that are narrowed while the comparison is made, and their lengths.
+        Names and lengths of the windows that are narrowed during the comparison.
     unseen
-        Windows that are compared in no way.
+        Windows that are not compared.
     is_sparse
-        Whether a prefix can be trusted only when it is read alone and anew.
+        True if a prefix is reliable only when evaluated alone and from the start.
     """
 
     def __init__(
         self, model: Any, found: dict[str, int], switches: tuple[int, ...], reach: int
     ) -> None:
-        # A switch out of reach needs no comparison: what is longer is always kept apart.
+        # A switch out of reach needs no comparison: longer prefixes are always kept separate.
         self.reached = {length for length in (*found.values(), *switches) if length <= reach}
         beyond = {name: length for name, length in found.items() if length > reach}
         self.is_sparse = _length(text_config(model), SPARSE) is not None
-        # Other kernels are built with the window, which narrowing would not change.
+        # Other kernels are built with the window, so narrowing would not change them.
         kernel = getattr(text_config(model), "_attn_implementation", None)
         narrow = kernel in ("eager", "sdpa")
         self.narrowed = {name: beyond[name] for name in beyond if narrow and name in FORWARD}
@@ -62,13 +63,13 @@ class Windows:
 
     @property
     def lengths(self) -> set[int]:
-        """Lengths of prefixes that end one behind each window, and some further on."""
+        """Prefix lengths that end one token after each window, and some that are longer."""
         ends = self.reached | ({NARROW} if self.narrowed else set())
         return {end + more for end in ends for more in (1, 4)}
 
     @contextmanager
     def narrow(self) -> Iterator[None]:
-        """Narrow the windows of the configuration for the time being."""
+        """Narrows the windows of the configuration temporarily."""
         places = [
             (config, name, length)
             for name, length in self.narrowed.items()
@@ -85,7 +86,7 @@ class Windows:
 
 
 def windows_of(model: Any, context_length: int | None) -> Windows:
-    """The windows that a text can exceed, and which of them a comparison can reach."""
+    """Returns the windows that an input can exceed, and which of them a comparison can reach."""
     config = text_config(model)
     lengths = {name: _length(config, name) for name in (*FORWARD, *BUILT)}
     found = {
@@ -99,10 +100,11 @@ def windows_of(model: Any, context_length: int | None) -> Windows:
 
 
 def switches_of(model: Any) -> tuple[int, ...]:
-    """The longest prefixes of each way in which the model turns its rotary positions.
+    """Returns the longest prefix length for each set of rotary factors that the model uses.
 
-    Under LongRoPE the length of the longest prefix in a batch decides the factors of all positions
-    of all its prefixes. What is longer and what is not must neither share a batch nor a cache.
+    Under LongRoPE, the length of the longest prefix in a batch decides the factors of all positions
+    of all its prefixes. Prefixes on different sides of such a length must share neither a batch nor
+    a cache.
     """
     config = text_config(model)
     switches = set()
@@ -119,6 +121,6 @@ def switches_of(model: Any) -> tuple[int, ...]:
 def _length(config: Any, name: str) -> int | None:
     try:
         value = getattr(config, name, None)
-    except RuntimeError:  # the library's answer where layers have values of their own
+    except RuntimeError:  # the library's result if layers have different values
         return None
     return value if type(value) is int and value > 0 else None

@@ -1,4 +1,4 @@
-"""from_transformers: a model and its tokenizer, checked and put behind our protocol."""
+"""``from_transformers``: loads, checks and wraps a model and its tokenizer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def from_transformers(
     dtype: Any = None,
     batch_size: int = BATCH_SIZE,
 ) -> TransformersModel:
-    """A causal model of the ``transformers`` package as a language model.
+    """Returns a causal model of the ``transformers`` package as a language model.
 
-    Any architecture with a language head serves. A handful of tokens are evaluated at once, to
-    see whether this model may be padded and cached, and more where it reads differently beyond
-    some length; see :attr:`TransformersModel.notes`. For that moment windows of its configuration
-    may be narrowed, so no other thread should use the model.
+    Any architecture with a language head works. A handful of tokens are evaluated at once, to find
+    out if this model can be padded and cached, and more if it computes differently beyond some
+    length; see :attr:`TransformersModel.notes`. During that time, attention windows in its
+    configuration may be narrowed, so no other thread should use the model.
 
     Parameters
     ----------
@@ -42,30 +42,29 @@ def from_transformers(
     tokenizer
         The model's tokenizer, or a local folder; None is the one in the model's folder.
     vocabulary
-        Instead of a tokenizer: what the token ids stand for, and which end a sequence.
+        In place of a tokenizer: the tokens of the ids, and which of them end a sequence.
     device, dtype
-        Where and in what precision to compute, as ``torch`` names them or ``"bfloat16"``; None is
-        as the model is, or as its folder says. A model given as an object is itself changed, as by
-        its method ``to``.
+        The device and precision, as ``torch`` names them or ``"bfloat16"``; None leaves the model
+        as it is, or as its folder says. A model given as an object is itself changed, as by its
+        method ``to``.
     batch_size
-        Most prefixes in one forward pass.
+        Maximum number of prefixes in one forward pass.
 
     Returns
     -------
     TransformersModel
-        Its ends of sequence are those in the model's generation configuration, or else the
-        tokenizer's. Its ``bos_token_id`` is what the tokenizer itself puts in front of a text.
+        Its end tokens are those in the model's generation configuration, or else the tokenizer's.
+        Its ``bos_token_id`` is the token that the tokenizer itself puts before a text.
 
     Raises
     ------
     ArgumentError
         For arguments of a wrong type, or a device or precision that ``torch`` does not know.
     ModelError
-        If the model is no causal language model, is in training mode, or does not fit the
+        If the model is not a causal language model, is in training mode, or does not fit the
         vocabulary; if its folder is broken or lacks some of its weights.
     VocabularyError
-        If the bytes of the tokenizer's tokens cannot be known, or an end of sequence is none of
-        them.
+        If the bytes of the tokenizer's tokens cannot be known, or an end token is not one of them.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def _checked(
 
 
 def _opened_model(folder: str, dtype: Any) -> tuple[Any, tuple[str, ...]]:
-    """A model whose weights were all in the folder, and a note of those it has no use for."""
+    """Returns a model whose weights were all in the folder, and a note of unused ones."""
     options = {"output_loading_info": True} | ({} if dtype is None else {"dtype": dtype})
     model, found = _opened("AutoModelForCausalLM", folder, options)
     name = type(model).__name__
@@ -162,7 +161,7 @@ def _some(names: list[str], most: int = 3) -> str:
 
 
 def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
-    """A model or tokenizer from a local folder; nothing is looked up elsewhere."""
+    """Returns a model or tokenizer from a local folder, without any other lookup."""
     try:
         import transformers
     except ImportError:
@@ -179,7 +178,7 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
         opened = getattr(transformers, kind).from_pretrained(
             folder, local_files_only=True, **options
         )
-    except Exception as error:  # whatever its readers of many formats raise
+    except Exception as error:  # any exception of the library's format readers
         kind, words = type(error).__name__, " ".join(str(error).split())
         raise ModelError(f"transformers cannot open {folder!r}: {kind}: {words:.500}") from error
     return opened

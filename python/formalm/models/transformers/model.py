@@ -1,4 +1,4 @@
-"""A causal model of ``transformers`` as a language model."""
+"""``TransformersModel``: batched and cached evaluation of a causal ``transformers`` model."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from formalm.vocabulary import Vocabulary
 __all__ = ["TransformersModel"]
 
 PADDING = 32
-"""Tokens that a prefix may be padded with whatever its length."""
+"""Padding in tokens that a prefix of any length may get."""
 
 
 class TransformersModel:
     """A causal model of ``transformers``; :func:`~formalm.from_transformers` makes one.
 
-    A batch gives what each prefix gives alone, within the rounding of the model's own arithmetic.
+    A batch gives the results that each prefix gives alone, within the rounding of the model's own
+    arithmetic.
 
     Attributes
     ----------
@@ -36,35 +37,36 @@ class TransformersModel:
     tokenizer
         The tokenizer, or None if a vocabulary was given instead.
     vocabulary
-        What the token ids stand for.
+        The vocabulary of the token ids.
     width
-        Number of logits; at least ``len(vocabulary)``, since models pad their embeddings.
+        Number of logits; at least ``len(vocabulary)``, because models pad their embeddings.
     bos_token_id
-        The token that the tokenizer itself puts in front of a text; None if it puts none.
+        The token that the tokenizer itself puts before a text; None if it puts none.
     empty_prompt_token_id
-        The token that an empty prompt begins with, since a model needs one to start from; drivers
-        put it in front then, and report it. None if the model names none.
+        The token that replaces an empty prompt, because a model needs some input; drivers add it
+        and report it. None if the model names none.
     context_length
         The longest prefix, in tokens; None if nothing bounds it.
     batch_size
-        Most prefixes in one forward pass.
+        Maximum number of prefixes in one forward pass.
     is_padded
-        Whether prefixes of different lengths share a forward pass. Recurrent models take prefixes
-        of one length at a time, and so does a model that failed the comparison made at load.
+        True if prefixes of different lengths share a forward pass. Recurrent models take prefixes
+        of one length at a time, and so does a model that failed the comparison at load time.
     is_cached
-        Whether ``extend`` goes on from a cache. If not, prefixes are read anew.
+        True if ``extend`` continues from a cache. If False, prefixes are evaluated from the start.
     is_stepwise
-        Whether ``extend_many`` reads one token a forward pass, as recurrent models do.
+        True if ``extend_many`` reads one token per forward pass, as recurrent models do.
     is_mixed
-        Whether states of different lengths share a forward pass of ``extend``. States of windows
+        True if states of different lengths share a forward pass of ``extend``. States of windows
         and recurrent layers do not.
     libraries
         The packages that it computes with, whose versions matter to its answers.
     switches
-        Lengths beyond which the model reads all of a prefix in another way, as LongRoPE makes it.
-        Shorter and longer prefixes share no batch, and a prefix that grows longer is read anew.
+        Lengths beyond which the model evaluates the whole prefix differently, as under LongRoPE.
+        Shorter and longer prefixes share no batch, and a prefix that grows beyond such a length is
+        evaluated from the start.
     notes
-        Why, where one of these is False, and other things a user should know.
+        The reasons for any of these that is False, and other things a user should know.
     """
 
     libraries = ("torch", "transformers")
@@ -109,14 +111,14 @@ class TransformersModel:
         )
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """See :meth:`formalm.models.LanguageModel.next_logprobs`; float32 in general.
+        """See :meth:`formalm.models.LanguageModel.next_logprobs`; usually float32.
 
         Raises
         ------
         LimitError
             If a prefix is longer than the context.
         ModelError
-            If a prefix is empty, a token id is out of range, or the model answers NaN.
+            If a prefix is empty, a token id is out of range, or the model returns NaN.
         """
         for prefix in prefixes:
             self._check(prefix, len(prefix))
@@ -129,7 +131,8 @@ class TransformersModel:
         return np.empty((0, self.width), dtype=np.float32) if rows is None else rows
 
     def weights_fingerprint(self) -> str:
-        """Hex digest of weights and buffers as they are now, their types and the configuration.
+        """Returns a hex digest of the current weights and buffers, their types and the
+        configuration.
 
         All of them are read, which takes some seconds for each ten gigabytes.
         """
@@ -138,7 +141,7 @@ class TransformersModel:
         return weights_fingerprint(self.model)
 
     def start(self, prefix: Sequence[int]) -> TransformersState:
-        """Read a prefix; errors as in :meth:`next_logprobs`."""
+        """Reads a prefix; errors as in :meth:`next_logprobs`."""
         self._check(prefix, len(prefix))
         self._shrink()
         if not self.is_cached:
@@ -147,7 +150,7 @@ class TransformersModel:
         return TransformersState(self, tuple(prefix), rows[0], self._keep(name, cache, len(prefix)))
 
     def _keep(self, name: str, cache: Any, length: int) -> Slots | Row | None:
-        """Keep what the model remembers of a first prefix."""
+        """Stores the cache of a first prefix."""
         if not caches.is_known(cache):
             return None
         if not can_pool(cache, length):
@@ -161,7 +164,7 @@ class TransformersModel:
     def extend(
         self, states: Sequence[TransformersState], token_ids: Sequence[int]
     ) -> list[TransformersState]:
-        """Read one more token after each state; see :meth:`extend_many`."""
+        """Reads one more token after each state; see :meth:`extend_many`."""
         if len(states) != len(token_ids):
             raise ModelError(
                 f"token_ids must have one token for each of {len(states)} states, got"
@@ -172,10 +175,10 @@ class TransformersModel:
     def extend_many(
         self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> list[TransformersState]:
-        """Read one or more tokens after each state; ``states`` stay valid.
+        """Reads one or more tokens after each state; ``states`` stay valid.
 
         States that read equally many tokens share forward passes, of any lengths if the model
-        :attr:`is_mixed`. A state that was made by another model is a ModelError.
+        :attr:`is_mixed`. A state of another model raises a ModelError.
         """
         if len(states) != len(runs):
             raise ModelError(
@@ -206,14 +209,16 @@ class TransformersModel:
         return [result[place] for place in range(len(states))]
 
     def _switches_within(self, state: TransformersState, run: Sequence[int]) -> bool:
-        """Whether a run leads to a length from which on all is read in another way."""
+        """Returns True if a run crosses a length beyond which the whole prefix is evaluated
+        differently.
+        """
         side = bisect_left(self.switches, state.length)
         return side != bisect_left(self.switches, state.length + len(run))
 
     def _step(
         self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> list[TransformersState]:
-        """Runs of one length after states, on a copy of their caches."""
+        """Reads runs of one length after states, on a copy of their caches."""
         slots = [state.kept for state in states if isinstance(state.kept, Slots)]
         rows = [state.kept for state in states if isinstance(state.kept, Row)]
         name = slots[0].pool.name if slots else rows[0].block.name
@@ -240,7 +245,7 @@ class TransformersModel:
     def _cached_batches(
         self, states: Sequence[TransformersState], runs: Sequence[Sequence[int]]
     ) -> Iterator[list[int]]:
-        """Places of states that share a forward pass."""
+        """Yields the indices of states that share a forward pass."""
         groups: dict[tuple[int, ...], list[int]] = {}
         for place, (state, run) in enumerate(zip(states, runs, strict=True)):
             if state.kept is not None and not self._switches_within(state, run):
@@ -252,7 +257,7 @@ class TransformersModel:
             batch: list[int] = []
             for place in sorted(places, key=lambda place: states[place].length):
                 length = states[place].length
-                # Padding costs what tokens cost.
+                # Padding costs as much as tokens.
                 if len(batch) == self.batch_size or (
                     batch and length > 2 * states[batch[0]].length + PADDING
                 ):
@@ -262,7 +267,7 @@ class TransformersModel:
             yield batch
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Places of prefixes that share a forward pass."""
+        """Yields the indices of prefixes that share a forward pass."""
         batch: list[int] = []
         seen: set[int] = set()
         most = PLACES if self.is_padded else 1
@@ -279,7 +284,7 @@ class TransformersModel:
             yield batch
 
     def _shrink(self) -> None:
-        """Shrink the caches that states were dropped from."""
+        """Shrinks the caches from which states were dropped."""
         while self._thinned:
             block = self._thinned.popleft()()
             if block is not None:
@@ -298,7 +303,7 @@ class TransformersModel:
 
 
 def _joined(rows: Sequence[Row]) -> Any:
-    """A cache of the rows of some blocks, which may grow without changing them."""
+    """Returns a cache of the rows of some blocks, which may grow without changing them."""
     parts: list[tuple[Block, list[int]]] = []
     for row in rows:
         if not parts or parts[-1][0] is not row.block:

@@ -1,4 +1,4 @@
-"""The forward passes of a causal model: one place for padding, positions and errors."""
+"""Forward passes of a causal ``transformers`` model: padding, positions and errors."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ __all__ = ["CACHES", "Floats", "Network"]
 
 Floats = npt.NDArray[np.floating[Any]]
 
-# The names under which forward passes return what they remember, and take it back: the first is
+# The names under which forward passes return and accept their cache: the first is
 # that of transformers 5.24 and later, the others are older.
 CACHES = ("cache", "past_key_values", "cache_params")
-# Rows of a padded batch end at different places, and the logits of a place are computed for all
-# rows. This bounds the waste.
+# Rows of a padded batch end at different positions, and the logits of a position are computed for
+# all rows. This bounds the waste.
 PLACES = 8
 
 
 class Network:
     """The forward passes of a ``transformers`` model.
 
-    Gradients are off by ``no_grad``, not by ``inference_mode``: some models fill buffers on their
-    way, which would be spoiled for training afterwards.
+    Gradients are off by ``no_grad``, not by ``inference_mode``: some models fill buffers during a
+    pass, and ``inference_mode`` would make these unusable for training afterward.
 
     Attributes
     ----------
     is_numbered
-        Whether the model is told the positions of its tokens, which is exact in every case. Models
-        of the RoBERTa family count from another number than 0 and are left to do so.
+        True if the model is passed the positions of its tokens, which is exact in every case.
+        Models of the RoBERTa family count from a number other than 0 and number positions
+        themselves.
     """
 
     def __init__(self, model: Any) -> None:
@@ -42,10 +43,10 @@ class Network:
         self.is_numbered = "position_ids" in self._parameters
 
     def read(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """Log-probabilities after prefixes of one batch, padded at the right where needed.
+        """Returns log-probabilities after prefixes of one batch, right-padded where needed.
 
-        At the right, because no token of a causal model sees what comes later: positions, windows
-        and linear biases of the tokens that count are those of the prefix alone.
+        Padding is on the right because no token of a causal model sees later ones: positions,
+        windows and linear biases of the tokens that count are those of the prefix alone.
         """
         import torch
 
@@ -70,14 +71,16 @@ class Network:
         return self._logprobs(logits[list(range(len(prefixes))), columns], lengths)
 
     def within(self, token_ids: Sequence[int], length: int) -> Floats:
-        """Log-probabilities after the first ``length`` of tokens that are all read at once."""
+        """Returns log-probabilities after the first ``length`` of tokens that are all read
+        at once.
+        """
         import torch
 
         logits = self._forward(torch.tensor([list(token_ids)]), 0, {"use_cache": False}).logits
         return self._logprobs(logits[:, length - 1], [length])
 
     def numbered_from(self, first: int, token_ids: Sequence[int]) -> Floats:
-        """Log-probabilities after tokens whose positions are counted from ``first``."""
+        """Returns log-probabilities after tokens whose positions are counted from ``first``."""
         import torch
 
         positions = torch.arange(first, first + len(token_ids), device=self.model.device)[None]
@@ -86,7 +89,7 @@ class Network:
         return self._logprobs(logits[:, -1], [len(token_ids)])
 
     def start(self, prefix: Sequence[int]) -> tuple[Floats, str, Any]:
-        """Log-probabilities after one prefix, and what the model remembers of it, by its name."""
+        """Returns log-probabilities after one prefix, and the model's cache by its name."""
         import torch
 
         inputs: dict[str, Any] = {"use_cache": True}
@@ -99,15 +102,15 @@ class Network:
     def extend(
         self, runs: Sequence[Sequence[int]], name: str, cache: Any, pasts: Sequence[int]
     ) -> Floats:
-        """Log-probabilities after equally many more tokens a row; ``cache`` is changed by it.
+        """Returns log-probabilities after an equal number of new tokens per row; changes ``cache``.
 
-        ``pasts`` are the tokens that each row has; rows with fewer are padded at the left. What the
-        model returns as its new cache is the object it was given.
+        ``pasts`` holds the number of earlier tokens of each row; shorter rows are padded on the
+        left. The new cache that the model returns is the object it was given.
         """
         import torch
 
         ids = torch.tensor([list(run) for run in runs])
-        # A model's own code may take it under an older name than the one it is returned under.
+        # A model's own code may take it under an older name than the one it returns.
         taken = next((name for name in (name, *CACHES) if name in self._parameters), name)
         inputs = {"use_cache": True, taken: cache}
         longest = max(pasts)
@@ -146,7 +149,7 @@ class Network:
             ) from None
 
     def _logprobs(self, logits: Any, lengths: Sequence[int]) -> Floats:
-        """Normalised in float32 at least, whatever the model computes in."""
+        """Returns log-probabilities, normalized in float32 or higher precision."""
         import torch
 
         wide = logits if logits.dtype == torch.float64 else logits.float()

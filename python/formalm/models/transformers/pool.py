@@ -1,12 +1,12 @@
-"""Keys and values of single tokens, shared by all prefixes that begin alike.
+"""A pool of keys and values per token, shared by all prefixes with a common start.
 
-A frontier of a search is a tree of prefixes. Here each token of it has one place in a pool of keys
-and one of values, and a state knows the places of its whole prefix. A forward pass gathers them
-into a cache of the library's kind, padded at the left. So a state takes the memory of its own
+A frontier of a search is a tree of prefixes. Each token in it has one slot in a pool of keys and
+one of values, and a state holds the slots of its whole prefix. A forward pass gathers them into a
+cache of the library's kind, padded on the left. A state therefore takes only the memory of its own
 tokens, and prefixes of different lengths share a pass.
 
-Only caches whose layers just keep what they are given are laid out like this. Windows and recurrent
-states are kept whole, see :mod:`formalm.models.transformers.cache`.
+Only caches whose layers store exactly their inputs are laid out like this. Windows and recurrent
+states are stored whole, see :mod:`formalm.models.transformers.cache`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ __all__ = ["Pool", "Slots", "can_pool"]
 
 KEEPING = {"DynamicLayer", "DummyLayer"}
 FIRST = 256
-"""Tokens that a new pool has room for."""
+"""Number of tokens that a new pool has room for."""
 
 
 def can_pool(cache: Any, length: int) -> bool:
-    """Whether a cache holds keys and values of each of ``length`` tokens, and nothing else."""
+    """Returns True if a cache holds keys and values of each of ``length`` tokens, and
+    nothing else.
+    """
     layers = getattr(cache, "layers", ())
     filled = [layer for layer in layers if _is_filled(layer)]
     return (
@@ -43,21 +45,21 @@ def can_pool(cache: Any, length: int) -> bool:
 
 
 class Slots:
-    """Where the tokens of one prefix lie; dropping it frees those that no longer prefix uses.
+    """The slots of one prefix's tokens; dropping it frees those that no longer prefix uses.
 
     Attributes
     ----------
     pool
         The pool.
     places
-        ``(length,)``: the place of each token.
+        ``(length,)``: the slot of each token.
     """
 
     __slots__ = ("__weakref__", "_before", "_own", "places", "pool")
 
     def __init__(self, pool: Pool, before: Slots | None, own: list[int]) -> None:
         self.pool = pool
-        self._before = before  # which keeps the places in front from being freed
+        self._before = before  # which keeps the slots of the shorter prefix from being freed
         self._own = own
         new = np.array(own, dtype=np.int64)
         self.places: npt.NDArray[np.int64] = (
@@ -75,7 +77,7 @@ class Slots:
 
 
 class Pool:
-    """Keys and values of tokens, by layers.
+    """Keys and values of tokens, by layer.
 
     It lives as long as one of its :class:`Slots`.
 
@@ -84,7 +86,7 @@ class Pool:
     name
         The name under which the model takes its cache.
     cache
-        A cache of the model, after a forward pass. It is left as it is.
+        A cache of the model, after a forward pass. It is not changed.
 
     Attributes
     ----------
@@ -112,16 +114,20 @@ class Pool:
         )
 
     def __len__(self) -> int:
-        """Number of tokens that are kept."""
+        """Returns the number of stored tokens."""
         self._collect()
         return self._capacity - len(self._free)
 
     def release(self, places: list[int]) -> None:
-        """Free places. Called while states are collected, from any thread, so it only notes."""
+        """Marks slots as free. It runs during garbage collection, in any thread, so it only
+        records.
+        """
         self._released.append(places)
 
     def keep(self, cache: Any, before: Sequence[Slots | None], count: int) -> list[Slots]:
-        """Keep the last ``count`` tokens of each row of a cache, which go on from ``before``."""
+        """Stores the last ``count`` tokens of each row of a cache, which continue ``before``;
+        returns their slots.
+        """
         import torch
 
         needed = len(before) * count
@@ -139,11 +145,11 @@ class Pool:
         return [Slots(self, *pair) for pair in zip(before, own, strict=True)]
 
     def gather(self, slots: Sequence[Slots]) -> Any:
-        """A cache with a row for each prefix, shorter ones padded at the left."""
+        """Returns a cache with a row for each prefix, shorter ones padded on the left."""
         import torch
 
         longest = max(len(one.places) for one in slots)
-        # Padding is any token's: it is masked.
+        # Padding may be any token: it is masked.
         rows = np.full((len(slots), longest), slots[0].places[0], dtype=np.int64)
         for row, one in zip(rows, slots, strict=True):
             row[longest - len(one.places) :] = one.places
@@ -173,17 +179,17 @@ class Pool:
 
 
 def _is_filled(layer: Any) -> bool:
-    """Whether a layer keeps anything; one that shares another's keys does not."""
+    """Returns True if a layer stores anything; one that shares another layer's keys does not."""
     keys = getattr(layer, "keys", None)
     return keys is not None and keys.numel() > 0
 
 
 def _places(tensor: Any, count: int) -> Any:
-    """Room for the tokens of a layer: ``(count, heads, size)``."""
+    """Returns room for the tokens of a layer: ``(count, heads, size)``."""
     return tensor.new_empty((count, tensor.shape[1], tensor.shape[3]))
 
 
 def _rows(tensor: Any, places: Any, count: int) -> Any:
-    """``(count, heads, longest, size)``."""
+    """Returns an array ``(count, heads, longest, size)``."""
     picked = tensor.index_select(0, places)
     return picked.view(count, -1, *tensor.shape[1:]).transpose(1, 2)

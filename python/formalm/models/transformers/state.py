@@ -1,4 +1,4 @@
-"""A prefix that a model of ``transformers`` has read, and the cache rows behind it."""
+"""States of a ``transformers`` model: a prefix that was read, and its cache rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Thinned = deque["weakref.ref[Block]"]
 
 
 class Block:
-    """The cache of one forward pass, and which of its rows a state still stands for."""
+    """The cache of one forward pass, and the rows that states still use."""
 
     def __init__(self, name: str, cache: Any, size: int, thinned: Thinned) -> None:
         self.name = name
@@ -33,17 +33,17 @@ class Block:
         return caches.size_of(self.cache) // max(1, self.size)
 
     def release(self, row: int) -> None:
-        """Note that no state stands for this row any more.
+        """Records that no state uses this row any longer.
 
-        Called when a state is collected, at any moment and from any thread, so it only notes: the
-        model shrinks the cache at its next call.
+        It runs when a state is garbage-collected, at any moment and in any thread, so it only
+        records. The model shrinks the cache at its next call.
         """
         self.places.pop(row, None)
         if 0 < 2 * len(self.places) <= self.size:
             self._thinned.append(weakref.ref(self))
 
     def shrink(self) -> None:
-        """Let go of the rows that nobody needs, once they are half of all."""
+        """Frees the unused rows once they are half of all."""
         places = dict(self.places)
         if 0 < 2 * len(places) <= self.size:
             self.cache = caches.join([(self.cache, list(places.values()))])
@@ -54,7 +54,7 @@ class Block:
 
 
 class Row:
-    """One row of a block, for as long as a state stands for it."""
+    """One row of a block, for as long as a state uses it."""
 
     __slots__ = ("block", "row")
 
@@ -72,16 +72,16 @@ class Row:
 
 
 class TransformersState:
-    """A prefix that was read. An immutable value: forking is using it twice.
+    """A prefix that was read. It is an immutable value; using it twice forks it.
 
     Attributes
     ----------
     token_ids
         The prefix.
     logprobs
-        ``(width,)``, the next token after it.
+        ``(width,)``, log-probabilities of the next token.
     kept
-        Where its keys and values are; None if the model keeps nothing.
+        Its keys and values; None if the model caches nothing.
     """
 
     __slots__ = ("__weakref__", "kept", "logprobs", "model", "token_ids")
@@ -105,11 +105,11 @@ class TransformersState:
 
     @property
     def memory_bytes(self) -> int:
-        """What its keys and values add to those of the state it was extended from."""
+        """Memory that its keys and values add to those of the state it was extended from."""
         return 0 if self.kept is None else self.kept.memory_bytes
 
     def bare(self) -> TransformersState:
-        """The same prefix without its log-probabilities, to go on from."""
+        """Returns the same prefix without its log-probabilities, to continue from."""
         return TransformersState(self.model, self.token_ids, self.logprobs[:0].copy(), self.kept)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class TransformersState:
 
 
 def cache_of(state: TransformersState) -> Any:
-    """A cache with the layers that the model's caches have; None if it keeps nothing."""
+    """Returns a cache with the layers of the model's caches; None if the model caches nothing."""
     if isinstance(state.kept, Slots):
         return state.kept.pool.cache
     return None if state.kept is None else state.kept.block.cache
