@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.relm.claims import CLAIMS, Row
 from experiments.relm.edits import figure_9
-from formalm.cli.options import chosen_model
+from formalm.cli.shared_options import chosen_model
 from formalm.reports import write_report
 from formalm.suites import Suite, run_suite
 from formalm.suites.fact_rows import read_lines

@@ -9,9 +9,9 @@ import pytest
 typer_testing = pytest.importorskip("typer.testing")
 
 from formalm import Limits, Query, Regex, TableModel, Vocabulary  # noqa: E402
-from formalm.cli import outcome  # noqa: E402
+from formalm.cli import exit_status  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
-from formalm.cli.options import chosen_model  # noqa: E402
+from formalm.cli.shared_options import chosen_model  # noqa: E402
 from formalm.models.canary import WEIGHTS  # noqa: E402
 
 TOKENS = [b"a", b"b", b"ab", b" ", "é".encode()[:1], None]
@@ -23,7 +23,7 @@ MODEL = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1], conte
 
 @pytest.fixture(autouse=True)
 def _small_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: MODEL)
+    monkeypatch.setattr("formalm.cli.shared_options.chosen_model", lambda name: MODEL)
 
 
 def run(*arguments: str):
@@ -78,14 +78,14 @@ def test_generate_with_beams() -> None:
 
 def test_an_error_during_output_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TableModel(VOCABULARY, {(): [1, 0, 0, 0, 0, 0]}, context_length=50)
-    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: model)
+    monkeypatch.setattr("formalm.cli.shared_options.chosen_model", lambda name: model)
     (told,) = objects(run("generate", "-r", "[ab]{3}", "--json").stdout)
     assert told["error"]["kind"] == "ModelError"
 
 
 def test_a_text_cut_short_has_its_exit_code() -> None:
     done = run("generate", "-r", "a+b", "--max-tokens", "2", "--temperature", "0")
-    assert done.exit_code == outcome.NOTHING
+    assert done.exit_code == exit_status.NOTHING
     assert "cut short" in done.output
 
 
@@ -99,7 +99,7 @@ def test_search() -> None:
 
 
 def test_search_that_finds_nothing() -> None:
-    assert run("search", "-r", "b", "--top-k", "1").exit_code == outcome.NOTHING
+    assert run("search", "-r", "b", "--top-k", "1").exit_code == exit_status.NOTHING
 
 
 def test_search_interrupted_leaves_the_hits_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_search_interrupted_leaves_the_hits_so_far(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Search, "advance", interrupted)
     done = run("search", "-r", "[ab]*", "--json")
-    assert done.exit_code == outcome.INTERRUPTED
+    assert done.exit_code == exit_status.INTERRUPTED
     assert len(objects(done.stdout)) == 3
     assert objects(done.stdout)[-1]["status"] == "interrupted"
 
@@ -131,7 +131,7 @@ def test_mask() -> None:
 
 def test_mask_after_a_prefix_that_is_not_viable() -> None:
     done = run("mask", "aab", "-r", "ab+")
-    assert done.exit_code == outcome.NOTHING
+    assert done.exit_code == exit_status.NOTHING
     assert "^" in done.output
 
 
@@ -155,7 +155,7 @@ def test_doctor() -> None:
 )
 def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
-    assert done.exit_code == outcome.ERROR
+    assert done.exit_code == exit_status.ERROR
     assert "error:" in done.output
     assert "Traceback" not in done.output
     (described,) = objects(run(*arguments, "--json").stdout)
@@ -170,8 +170,8 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
         ("search", "-r", "a", "--seconds", "nan"),
         ("search", "-r", "a", "--event", "never"),
         ("search", "-r", "a", "--tolerance", "2"),
-        ("search", "-r", "a", "--beam", "0", "--unique", "tokens"),
-        ("search", "-r", "a", "--beam", "2"),
+        ("search", "-r", "a", "--beams", "0", "--unique", "tokens"),
+        ("search", "-r", "a", "--beams", "2"),
         ("search", "-r", "a", "--save", "/no such folder/x"),
         ("search", "-r", "a", "--jsonl", "/no such folder/x"),
         ("search", "-r", "a", "--resume", "/no such folder/x"),
@@ -216,7 +216,7 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
 )
 def test_wrong_values_of_options(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
-    assert done.exit_code == outcome.USAGE
+    assert done.exit_code == exit_status.USAGE
     assert done.stderr.startswith("error: ")
     assert len(done.stderr.splitlines()) == 1
     (described,) = objects(run(*arguments, "--json").stdout)
@@ -261,19 +261,19 @@ class Interrupting:
 
 
 def test_generate_interrupted_leaves_the_texts_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: Interrupting())
+    monkeypatch.setattr("formalm.cli.shared_options.chosen_model", lambda name: Interrupting())
     arguments = ("generate", "-r", "b|aaaa", "-n", "8", "--seed", "1")
     done = run(*arguments, "--json")
-    assert done.exit_code == outcome.INTERRUPTED
+    assert done.exit_code == exit_status.INTERRUPTED
     texts = objects(done.stdout)
     assert {text["reason"] for text in texts} == {"finished", "interrupted"}
     assert all(text["complete"] == (text["reason"] == "finished") for text in texts)
     plain = run(*arguments)
-    assert plain.exit_code == outcome.INTERRUPTED
+    assert plain.exit_code == exit_status.INTERRUPTED
     assert plain.stdout.splitlines() == [text["text"] for text in texts]
     assert "cut short: interrupted" in plain.stderr
     one = run("generate", "-r", "aaaa", "--seed", "1")
-    assert (one.exit_code, one.stdout) == (outcome.INTERRUPTED, "aa\n")
+    assert (one.exit_code, one.stdout) == (exit_status.INTERRUPTED, "aa\n")
 
 
 def test_automaton() -> None:
@@ -302,7 +302,7 @@ def test_automaton_compared() -> None:
     assert run("automaton", "-r", "aa*", "--equivalent-to", "a+").stdout == "equivalent\n"
     assert run("automaton", "-r", "aa", "--subset-of", "a+").stdout == "a subset\n"
     done = run("automaton", "-r", "a+", "--subset-of", "a|aa", "--json")
-    assert done.exit_code == outcome.NOTHING
+    assert done.exit_code == exit_status.NOTHING
     (found,) = objects(done.stdout)
     assert (found["holds"], found["witness"], found["witness_is_member"]) == (False, "aaa", True)
 
@@ -328,7 +328,7 @@ def test_tokenize() -> None:
     assert (judged["spells"], judged["is_own_encoding"]) == (True, False)
     (judged,) = objects(run("tokenize", "--ids", "0,1", "--json").stdout)
     assert (judged["text"], judged["is_own_encoding"]) == ("ab", True)
-    assert run("tokenize", "b", "--ids", "0").exit_code == outcome.NOTHING
+    assert run("tokenize", "b", "--ids", "0").exit_code == exit_status.NOTHING
     assert "special" in run("tokenize", "--ids", "5").stdout
     assert "not UTF-8" in run("tokenize", "--ids", "4").stdout
 
@@ -341,7 +341,7 @@ def test_tokenize_canonical() -> None:
     (judged,) = objects(run("tokenize", "--ids", own, *where, "--json").stdout)
     assert (judged["error"], judged["canonical"]) == (None, told["canonical"])
     letters = run("tokenize", "--ids", "84,72,69", *where)
-    assert letters.exit_code == outcome.NOTHING
+    assert letters.exit_code == exit_status.NOTHING
     shown, why, canonical, count = letters.stdout.splitlines()
     assert shown.startswith("84,72,69")
     assert why.startswith("not canonical from token 1 on: merging joins b'h' and b'e'")
@@ -351,7 +351,7 @@ def test_tokenize_canonical() -> None:
     assert judged["error"]["index"] == 1
     assert judged["error"]["expected"] == judged["canonical"]
     other = run("tokenize", "a", "--ids", own, *where)
-    assert other.exit_code == outcome.NOTHING
+    assert other.exit_code == exit_status.NOTHING
     assert "not 'a'" in other.stdout
     (special,) = objects(run("tokenize", "--ids", "0", *where, "--json").stdout)
     assert (special["canonical"], special["count"]) == ([0], None)
@@ -366,7 +366,7 @@ def test_mass() -> None:
     assert found["status"] == "reached"
     assert "reached" in run("mass", "-r", "a*", "--event", "complete").stdout
     refused = run("mass", "-r", "a*")
-    assert refused.exit_code == outcome.USAGE
+    assert refused.exit_code == exit_status.USAGE
     assert "event" in refused.output
 
 
@@ -388,7 +388,7 @@ def test_limits_of_a_query_file_hold_unless_overridden(tmp_path: Path) -> None:
     assert hits[0]["logprob"] < 0
     *hits, _ = objects(run("search", "-q", str(path), "--event", "token_prefix", "--json").stdout)
     assert hits[0]["logprob"] == 0
-    assert run("mass", "-q", str(path), "-r", "a").exit_code == outcome.USAGE
+    assert run("mass", "-q", str(path), "-r", "a").exit_code == exit_status.USAGE
 
 
 def test_sample() -> None:
@@ -405,7 +405,7 @@ def test_sample() -> None:
         run("sample", "-r", "a|b", "-n", "9", "--target", "uniform", "--json").stdout
     )
     assert {(one["text"], one["log_weight"]) for one in drawn} <= {("a", 0.0), ("b", 0.0)}
-    assert run("sample", "-r", "a*", "--target", "uniform").exit_code == outcome.USAGE
+    assert run("sample", "-r", "a*", "--target", "uniform").exit_code == exit_status.USAGE
 
 
 def test_score() -> None:
@@ -427,6 +427,85 @@ def test_plan_and_query_files(tmp_path: Path) -> None:
         assert found["low"] == pytest.approx(0.1 * (0.2 + 0.18))
     assert "members: 2" in run("plan", "-r", "ab|b").stdout
     assert f'"count": 1{"0" * 5000},' in run("plan", "-r", "[0-9]{5000}", "--json").stdout
-    assert run("plan").exit_code == outcome.USAGE
-    assert run("plan", "-q", str(tmp_path / "none.toml")).exit_code == outcome.USAGE
-    assert run("plan", "-r", "a", "--state-limit", "0").exit_code == outcome.USAGE
+    assert run("plan").exit_code == exit_status.USAGE
+    assert run("plan", "-q", str(tmp_path / "none.toml")).exit_code == exit_status.USAGE
+    assert run("plan", "-r", "a", "--state-limit", "0").exit_code == exit_status.USAGE
+
+
+def test_an_option_with_fixed_values_has_those_of_the_library() -> None:
+    from typing import get_args
+
+    from formalm import sampling
+    from formalm.cli import sample, search
+    from formalm.drivers import samples
+
+    assert set(get_args(sample.Target)) == set(get_args(samples.Target))
+    assert sampling.sample is not None
+    assert set(get_args(search.Unique)) == {"strings", "tokens"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "-r", "a", "--event", "never"], "--event must be one of "),
+        (["search", "-r", "a", "--hits", "x"], "/-n must be "),
+        (["search", "-r", "a", "--no-such"], "no such option: --no-such"),
+        (["mass", "-r", "a"], "--event is required; complete: the output is a member and ends;"),
+        (["search"], "a query or a language is required; give --query, --regex"),
+        (["generate", "-l", "a", "--dialect", "ecma"], "--dialect requires --regex"),
+    ],
+    ids=["choice", "number", "unknown option", "event", "no language", "dialect"],
+)
+def test_a_usage_error_names_the_option_and_what_it_must_be(
+    arguments: list[str], message: str
+) -> None:
+    done = run(*arguments)
+    assert done.exit_code == exit_status.USAGE
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    (described,) = objects(run(*arguments, "--json").stdout)
+    assert described["error"]["kind"] == "ArgumentError"
+
+
+def test_a_number_agrees_with_its_noun() -> None:
+    assert "exhausted: 1 hit, " in run("search", "-r", "a").stderr
+    assert "exhausted: 2 hits, " in run("search", "-r", "a|b").stderr
+    assert "1 forward)" in run("mass", "-r", "a", "--event", "token_prefix").stdout
+    assert "done: 1 draw, " in run("sample", "-r", "a", "--event", "complete").stderr
+
+
+def test_mass_gives_its_cost_once_as_json() -> None:
+    (found,) = objects(run("mass", "-r", "a", "--event", "complete", "--json").stdout)
+    assert "cost" not in found
+    assert found["forwards"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "header"),
+    [
+        (["search", "-r", "a"], ["rank", "logprob", "text"]),
+        (["sample", "-r", "a", "--event", "complete"], ["logprob", "log", "weight", "text"]),
+        (["score", "a"], ["logprob", "all", "tokenizations", "text"]),
+        (["tokenize", "a"], ["id", "token"]),
+        (["mask", "-r", "a"], ["id", "token"]),
+    ],
+    ids=lambda each: each[0],
+)
+def test_a_header_on_standard_error_names_the_columns(
+    arguments: list[str], header: list[str]
+) -> None:
+    done = run(*arguments)
+    assert done.stderr.splitlines()[0].split() == header
+    assert "logprob" not in done.stdout
+    assert "logprob" not in " ".join(run(*arguments, "--json").stderr.split())
+
+
+def test_a_dash_reads_standard_input() -> None:
+    def piped(*arguments: str):
+        return typer_testing.CliRunner().invoke(app, list(arguments), input="ab\n")
+
+    assert [each["id"] for each in objects(piped("tokenize", "-", "--json").stdout)] == [0, 1]
+    (shown,) = objects(piped("mask", "-", "-r", "abb", "--json").stdout)
+    assert shown["after"] == "ab"
+    (made,) = objects(piped("generate", "-", "-r", "b", "--json").stdout)
+    assert made["prompt_token_ids"] == [0, 1]

@@ -15,7 +15,7 @@ import nanoarrow  # noqa: E402
 from nanoarrow.ipc import InputStream  # noqa: E402
 
 from formalm import Choice, Query, Regex, TableModel, Vocabulary, score  # noqa: E402
-from formalm.cli import outcome  # noqa: E402
+from formalm.cli import exit_status  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
 from formalm.models.canary import WEIGHTS, canary  # noqa: E402
 from formalm.probability import distortion  # noqa: E402
@@ -33,7 +33,7 @@ MODEL = TableModel.random(VOCABULARY, seed=3, order=2)
 
 @pytest.fixture
 def small_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formalm.cli.options.chosen_model", lambda name: MODEL)
+    monkeypatch.setattr("formalm.cli.shared_options.chosen_model", lambda name: MODEL)
 
 
 def run(*arguments: str):
@@ -78,7 +78,7 @@ def test_a_search_resumes_from_a_file(tmp_path: Path) -> None:
     assert [hit["text"] for hit in (*first, *rest)] == [hit["text"] for hit in whole]
     assert [hit["rank"] for hit in rest] == [4, 5, 6, 7]
     other = run("search", "-r", "[ab]{1,5}", "--resume", path)
-    assert other.exit_code == outcome.USAGE
+    assert other.exit_code == exit_status.USAGE
     assert "another query" in other.stderr
 
 
@@ -93,20 +93,20 @@ def test_scores_of_a_query_file(tmp_path: Path) -> None:
     for one, known in zip(told, expected, strict=True):
         assert one["logprob"] == (None if known.logprob == -math.inf else known.logprob)
         assert one["possible"] == known.possible
-    assert run("score", "-q", str(path), "a").exit_code == outcome.USAGE
-    assert run("score").exit_code == outcome.USAGE
+    assert run("score", "-q", str(path), "a").exit_code == exit_status.USAGE
+    assert run("score").exit_code == exit_status.USAGE
     path.write_text(Query(Choice(["ab"]), given="a").to_toml(), encoding="utf-8")
     refused = run("score", "-q", str(path))
-    assert (refused.exit_code, "given" in refused.stderr) == (outcome.USAGE, True)
+    assert (refused.exit_code, "given" in refused.stderr) == (exit_status.USAGE, True)
     path.write_text(Query(Regex("a*")).to_toml(), encoding="utf-8")
     endless = run("score", "-q", str(path))
-    assert (endless.exit_code, "members to score" in endless.stderr) == (outcome.ERROR, True)
+    assert (endless.exit_code, "members to score" in endless.stderr) == (exit_status.ERROR, True)
 
 
 @pytest.mark.usefixtures("small_model")
 def test_beams() -> None:
     asked = ("search", "-r", "[ab]{3}", "--unique", "tokens", "--json")
-    *hits, facts = objects(run(*asked, "--beam", "1").stdout)
+    *hits, facts = objects(run(*asked, "--beams", "1").stdout)
     assert facts["truncated_by"] == "beam"
     *every, facts = objects(run(*asked, "-n", "99").stdout)
     assert facts["truncated_by"] is None
@@ -161,9 +161,9 @@ def test_a_server_can_be_used_as_a_model(monkeypatch: pytest.MonkeyPatch) -> Non
         (found,) = objects(run(*few, "--top-logprobs", "40").stdout)
         assert 0 <= found["low"] <= found["high"] <= 1
         assert served.bodies[-1]["logprobs"] == 40
-        assert run(*few, "--top-logprobs", "0").exit_code == outcome.USAGE
+        assert run(*few, "--top-logprobs", "0").exit_code == exit_status.USAGE
     missing = run("score", "a", "--model", "http://localhost:1/", "--tokenizer", "/no such file")
-    assert missing.exit_code == outcome.ERROR
+    assert missing.exit_code == exit_status.ERROR
     assert len(missing.stderr.splitlines()) == 1
 
 

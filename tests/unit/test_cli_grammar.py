@@ -22,12 +22,13 @@ def test_the_grammar_command_summarizes_a_grammar(tmp_path: Path) -> None:
     shown = run(str(file))
     assert shown.exit_code == 0
     assert shown.stdout.splitlines() == [
-        "lark, lexemes: longest",
-        "the empty text is a member",
+        "notation lark, lexing longest",
+        "the empty string is a member",
+        "first byte, and a shortest member that begins with it:",
         "'('      '()'",
         "'x'      'x'",
-        "members of 0 to 8 bytes: 1, 1, 1, 1, 1, 1, 1, 1, 1",
-        "trees: each member has exactly one",
+        "members by length, 0 to 8 bytes: 1, 1, 1, 1, 1, 1, 1, 1, 1",
+        "ambiguity: none, each member has exactly one parse tree",
         "note: line 2: the rule spare is not needed by the start rule",
     ]
     told = json.loads(run(str(file), "--json", "--lexing", "any").stdout)
@@ -64,14 +65,17 @@ def test_the_file_extension_selects_the_syntax(tmp_path: Path) -> None:
     file = tmp_path / "digits.gbnf"
     file.write_text('root ::= [0-1] | "é" tail\ntail ::= "" | "a"\n', encoding="utf-8")
     assert run(str(file)).stdout.splitlines() == [
-        "gbnf, lexemes: any",
+        "notation gbnf, lexing any",
+        "first byte, and a shortest member that begins with it:",
         "'0'      '0'",
         "'1'      '1'",
         "byte c3  'é'",
-        "members of 0 to 8 bytes: 0, 2, 1, 1, 0, 0, 0, 0, 0",
-        "trees: each sequence of lexemes has exactly one",
+        "members by length, 0 to 8 bytes: 0, 2, 1, 1, 0, 0, 0, 0, 0",
+        "ambiguity: none, each sequence of lexemes has exactly one parse tree",
     ]
-    assert run(str(file), "--start", "tail").stdout.splitlines()[1] == "the empty text is a member"
+    assert (
+        run(str(file), "--start", "tail").stdout.splitlines()[1] == "the empty string is a member"
+    )
     assert run(str(file), "--syntax", "lark").exit_code == 1
 
 
@@ -109,7 +113,7 @@ def test_ambiguity_and_rules_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "sum.lark"
     file.write_text('start: start "+" start | [item]\nitem: "1" | "2"\n', encoding="utf-8")
     shown = run(str(file), "--rules").stdout
-    assert "trees: some members have several" in shown
+    assert "ambiguity: some members have several parse trees" in shown
     assert "start may end here, or something goes on; " in shown
     assert 'rule start: begins with "+", "1", "2"; may be empty' in shown
     assert 'rule item: begins with "1", "2"' in shown
@@ -143,11 +147,11 @@ def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
     file = tmp_path / "nested.lark"
     file.write_text('start: ("(" start ")")*\n', encoding="utf-8")
     assert run(str(file), "--max-bytes", "4", command="count").stdout.splitlines() == [
-        "   0  1",
-        "   1  0",
-        "   2  1",
-        "   3  0",
-        "   4  2",
+        "    0  1",
+        "    1  0",
+        "    2  1",
+        "    3  0",
+        "    4  2",
     ]
     told = run(str(file), "--max-bytes", "6", "--json", command="count").stdout
     assert json.loads(told) == {"counts": [1, 0, 1, 0, 2, 0, 5]}
@@ -156,7 +160,7 @@ def test_members_are_counted_and_drawn(tmp_path: Path) -> None:
     endless = tmp_path / "endless.lark"
     endless.write_text('start: start | "a"\n', encoding="utf-8")
     lines = run(str(endless), "--max-bytes", "1", "--trees", command="count").stdout.splitlines()
-    assert lines == ["   0  0", "   1  without end"]
+    assert lines == ["    0  0", "    1  infinitely many"]
     refused = run(str(file), "--trees", "--state-limit", "3", command="count")
     assert refused.exit_code == 2
     for bound in ((), ("--max-bytes", "10")):

@@ -257,7 +257,7 @@ def test_unexpected_errors_take_one_line_and_have_their_own_exit_code(
     folder: Path, name: str
 ) -> None:
     broken = (
-        "import formalm.cli.options as o, formalm.suites as s, formalm.languages as l\n"
+        "import formalm.cli.shared_options as o, formalm.suites as s, formalm.languages as l\n"
         f"def fails(*_, **__):\n    {BREAKS[name]}\n"
         "o.chosen_model = s.builtin_names = l.Regex.__init__ = fails\n"
         "import formalm.cli.grammar as g, formalm.cli.schema as c\n"
@@ -357,6 +357,8 @@ def test_completion_of_the_shell_can_be_installed_and_lists_choices(tmp_path: Pa
         ("formalm search --dia", "--dialect"),
         ("formalm grammar check --syntax g", "gbnf"),
         ("formalm suite report --format j", "junit"),
+        ("formalm sample --target wi", "without_replacement"),
+        ("formalm generate --dialect ec", "ecma"),
     ):
         asked = {
             "_FORMALM_COMPLETE": "complete_bash",
@@ -392,14 +394,14 @@ def test_help_names_values_in_words_and_groups_options() -> None:
             for word in ("<bool>", "<str>", "<int>", "<float>", "<list[str]>", "<Path>"):
                 assert word not in text, (name, word)
     (text,) = helps(["search"])
-    for panel in ("Language", "Query", "Model", "Limits", "Records", "What is printed"):
+    for panel in ("Language", "Query", "Model", "Limits", "Files", "Output"):
         assert f"─ {panel} " in text
     for choices in (
-        "[python|python-3.11|python-3.14|ecma|",
-        "[token_prefix|complete]",
+        "One of python, python-3.11, python-3.14, ecma or rust.",
+        "[complete|token_prefix]",
         "[strings|tokens]",
     ):
-        assert choices in text
+        assert choices in " ".join(text.replace("│", " ").split())
 
 
 def on_a_terminal(arguments: list[str], columns: int = 80) -> bytes:
@@ -471,6 +473,30 @@ def test_progress_never_shares_a_line_with_a_result() -> None:
         assert not ("forwards" in state and state[:6].strip().isdigit()), state
     assert any("forwards in" in state for state in states[:-2])
     assert not any("forwards" in line for line in lines[:-2])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_suite_shows_one_bar_on_a_terminal_and_a_line_an_item_in_a_log(tmp_path: Path) -> None:
+    text = SUITE.partition("[queries.told]")[0].replace("é∀", "words").replace('"é"', '"woman"')
+    text = text.replace("{word}", "{word} was trained in {field}.")
+    text = text.replace("[templates]", 'field = ["art", "science"]\n\n[templates]')
+    text += (
+        '[queries.told]\nask = "table"\nevent = "complete"\neach = ["word"]\n\n[metrics.apart]\n'
+        'kind = "total_variation"\nquery = "told"\nbetween = "word"\nof = "field"\n'
+    )
+    (tmp_path / "two.toml").write_text(text, encoding="utf-8")
+    command = ["suite", "run", str(tmp_path / "two.toml")]
+    written = on_a_terminal([*command, str(tmp_path / "shown")])
+    lines, states = shown_on_screen(written)
+    assert any(state.startswith("[####################] 2/2") for state in states)
+    assert [line for line in lines if line] == ["pass: two.words, 2/2 items"]
+    done = subprocess.run(
+        [sys.executable, "-m", "formalm", *command, str(tmp_path / "logged")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.split()[0] for line in done.stderr.splitlines()] == ["1/2", "2/2"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")

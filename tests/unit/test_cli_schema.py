@@ -36,17 +36,18 @@ def test_the_schema_command_summarizes_a_schema(tmp_path: Path) -> None:
     shown = run("check", written(tmp_path, SCHEMA))
     assert shown.exit_code == 0, shown.output
     lines = shown.stdout.splitlines()
-    assert lines[:4] == [
+    assert lines[:5] == [
         "http://json-schema.org/draft-07/schema#",
         "exact",
+        "first byte, and a shortest instance that begins with it:",
         '\'"\'      ""',
         "'['      []",
     ]
     assert 'note: #/anyOf/0/format: the format "color" is not enforced' in lines
-    assert [line for line in lines if line.startswith("never: ")] == [
-        "never: #/anyOf/1 has no instance",
-        "never: #/anyOf/2/items has no instance",
-        "never: #/definitions/never has no instance",
+    assert [line for line in lines if line.startswith("unsatisfiable: ")] == [
+        "unsatisfiable: #/anyOf/1 has no instance",
+        "unsatisfiable: #/anyOf/2/items has no instance",
+        "unsatisfiable: #/definitions/never has no instance",
     ]
     told = json.loads(run("check", written(tmp_path, SCHEMA), "--json").stdout)
     assert told["exact"] is True
@@ -62,7 +63,7 @@ def test_a_schema_that_is_refused_is_no_success(tmp_path: Path) -> None:
     assert JsonSchema(dead, approximate=True).notes[0].effect != "exact"
     shown = run("check", file)
     assert shown.exit_code == 3
-    assert "not exact: refused unless approximate=True" in shown.stdout.splitlines()
+    assert "not exact: refused without approximate=True" in shown.stdout.splitlines()
     told = run("check", file, "--json")
     assert told.exit_code == 3
     assert json.loads(told.stdout)["exact"] is False
@@ -111,4 +112,4 @@ def test_mistakes_are_messages(tmp_path: Path) -> None:
     assert run("sample", str(tmp_path / "absent.ts")).exit_code == 2
     file = written(tmp_path, {})
     assert run("sample", file, "-n", "-1").exit_code == 2
-    assert run("sample", file, "--order", "best").exit_code == 2
+    assert run("sample", file, "--property-order", "best").exit_code == 2

@@ -181,7 +181,7 @@ def test_an_interval_of_a_part_is_valid_at_any_time() -> None:
 
 @pytest.mark.parametrize("driver", ["score", "distortion"])
 def test_the_command_reports_an_interruption(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from formalm.cli.models import ModelOptions
+    from formalm.cli.model_options import ModelOptions
 
     monkeypatch.setattr(ModelOptions, "load", lambda self: interrupted(12))
     asked = TEXTS if driver == "score" else ["--regex", "[ab]{2}b", "--event", "complete"]

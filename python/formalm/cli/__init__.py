@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its status."""
     _open_streams()
     code = _run()
     try:
@@ -25,25 +25,31 @@ def main() -> None:
     try:
         sys.stderr.flush()
     except OSError:
-        _abandon(2)  # there is no place to say so
+        _abandon(2)  # nowhere left to report it
     raise SystemExit(code)
 
 
 def _run() -> int:
-    """The exit code of the command that was given."""
+    """Run the command in ``sys.argv`` and return its exit code."""
     try:
         from formalm.cli.app import app
-        from formalm.cli.outcome import CLOSED_PIPE, INTERNAL, INTERRUPTED, tell_internal
+        from formalm.cli.exit_status import (
+            CLOSED_PIPE,
+            INTERNAL,
+            INTERRUPTED,
+            is_usage_error,
+            tell_internal,
+        )
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130
-    except Exception as error:  # an installation that lacks a part
+    except Exception as error:  # an incomplete installation
         sys.stderr.write(f"error: formalm cannot be loaded: {type(error).__name__}: {error}\n")
         return 2 if _is_suite() else 70
     try:
         return app(prog_name="formalm", standalone_mode=False) or 0
     except SystemExit as stop:
-        # Typer and rich end so where help meets a closed pipe; no command of ours does.
+        # Typer and rich exit with 1 if the help meets a closed pipe; our commands never do.
         if stop.code != 1 or "_FORMALM_COMPLETE" in os.environ:
             raise
         _abandon(1)
@@ -59,32 +65,31 @@ def _run() -> int:
         _complain(f"error: {error}")
         return _code_of_errors()
     except Exception as error:
-        if type(error).__name__ == "Abort":  # Typer's word for an interruption
+        if type(error).__name__ == "Abort":  # Typer's exception for Ctrl-C
             _complain("interrupted")
             return INTERRUPTED
-        if hasattr(error, "exit_code") and hasattr(error, "format_message"):
-            return _tell_usage(error)
+        if is_usage_error(error):
+            return _report_usage(error)
         tell_internal(error)
         return 2 if _is_suite() else INTERNAL
 
 
-def _tell_usage(error: object) -> int:
-    """Say in one line what Typer found wrong with the arguments, or show the help it asks for."""
-    message = error.format_message()  # type: ignore[attr-defined]
-    context = getattr(error, "ctx", None)
+def _report_usage(error: object) -> int:
+    """Report wrong arguments; a group without a command prints its help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
-        # The help is the message; rich has printed it already where there is none.
+        # The message is the help. It is empty if rich has printed the help already.
+        message = error.format_message()  # type: ignore[attr-defined]
         if message:
             _complain(message)
     else:
-        where = "formalm" if context is None else context.command_path
-        words = " ".join(message.split()).rstrip(".")
-        _complain(f"error: {words}; see {where} --help")
+        from formalm.cli.exit_status import report_usage_error
+
+        report_usage_error(error, "--json" in sys.argv)
     return int(error.exit_code)  # type: ignore[attr-defined]
 
 
 def _is_suite() -> bool:
-    """Whether the command is one of ``formalm suite``, where 1 means that a demand failed."""
+    """Return whether the command is a ``formalm suite`` one, whose code 1 is a failed assertion."""
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     return words[:1] == ["suite"]
 
@@ -94,11 +99,10 @@ def _code_of_errors() -> int:
 
 
 def _open_streams() -> None:
-    """Let standard streams be open, and written without errors of encoding.
+    """Make sure that the standard streams are open and never fail to encode.
 
-    Where the shell closed one, the next file that is opened would take its number, and what is
-    meant for the terminal would go into it. A closed standard output is opened so that writing
-    fails.
+    If the shell closed one, the next file opened would take its descriptor and receive the output
+    meant for the terminal. A closed standard output is opened such that writing to it fails.
     """
     for number in (0, 1, 2):
         try:
@@ -118,12 +122,12 @@ def _open_streams() -> None:
 
 
 def _abandon(number: int) -> None:
-    from formalm.cli.outcome import abandon_output
+    from formalm.cli.exit_status import abandon_output
 
     abandon_output(number)
 
 
 def _complain(text: str) -> None:
-    from formalm.cli.output import remark
+    from formalm.cli.terminal_output import remark
 
     remark(text)

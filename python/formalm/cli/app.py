@@ -1,4 +1,4 @@
-"""The commands, put together. What a command needs is imported when it runs."""
+"""The Typer application. Commands import their drivers when they run, so that help is fast."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import typer
 from formalm.cli.automaton import automaton
 from formalm.cli.distortion import distortion
 from formalm.cli.doctor import doctor
+from formalm.cli.exit_status import want_traceback
 from formalm.cli.generate import generate
 from formalm.cli.grammar import grammar
 from formalm.cli.mask import mask
 from formalm.cli.mass import mass
-from formalm.cli.options import CommandGroup, Traceback, register
-from formalm.cli.outcome import want_traceback
-from formalm.cli.output import say
 from formalm.cli.plan import plan
 from formalm.cli.sample import sample
 from formalm.cli.schema import schema
 from formalm.cli.score import score
 from formalm.cli.search import search
+from formalm.cli.shared_options import CommandGroup, Traceback, register
 from formalm.cli.suite import suite
+from formalm.cli.terminal_output import say
 from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]
 
-# One line a paragraph: the lines are kept as they are.
+# One line per paragraph: Typer keeps line breaks.
 HELP = (
-    "Formal languages for language models.\n\n"
-    "Exit codes: 0 done, 1 an error of the input or of writing, 2 wrong usage or a wrong value of"
-    " an option, 3 nothing found or decided, a text cut short or a relation that does not hold,"
-    " 70 an internal error, 130 interrupted (what was found until then is printed), 141 nobody"
-    " reads the output. Those of `formalm suite` are in its own help."
+    "Formal languages for language models: constrained generation and exact model queries.\n\n"
+    "Exit codes: 0 success, 1 an input or output error, 2 a usage error, 3 a negative or incomplete"
+    " result (nothing found, undecided, cut short, a relation that does not hold), 70 an internal"
+    " error, 130 interrupted (results so far are printed), 141 closed pipe. `formalm suite` has"
+    " exit codes of its own."
 )
 
 app = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -60,12 +60,12 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
     traceback: Traceback = False,
 ) -> None:
-    """Read the options in front of the command."""
+    """Read the options before the command."""
     want_traceback(traceback)
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
-from formalm.cli.outcome import NOTHING, print_json, reported
-from formalm.cli.output import say, write_data
+from formalm.cli.exit_status import NOTHING, print_json, reported
+from formalm.cli.shared_options import Json, LanguageOptions, VocabularyOptions
+from formalm.cli.terminal_output import say, write_data
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
@@ -22,45 +22,72 @@ if TYPE_CHECKING:
 __all__ = ["automaton", "shown_tokens"]
 
 SHOWN = 5
+"""Members listed in the summary. Chosen, not measured."""
 LENGTHS = 8
+"""Maximum length counted in the summary. Chosen, not measured."""
+BOUNDS = "Details of the question"
 
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """What to ask of the automaton; without any of them, a summary."""
+    """One question about the automaton; without any, a summary is printed."""
 
-    panel: ClassVar[str] = "Question"
+    panel: ClassVar[str] = "Question (one of these; without any, a summary)"
 
-    count: Annotated[bool, typer.Option("--count", help="How many members there are.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Count the members.")] = False
     members: Annotated[
-        int | None, typer.Option("--list", min=0, help="The first N members.", metavar="N")
+        int | None,
+        typer.Option("--list", min=0, help="List the first N members.", metavar="N"),
     ] = None
     sample: Annotated[
-        int | None, typer.Option(min=0, help="N members, uniformly drawn.", metavar="N")
+        int | None, typer.Option(min=0, help="Draw N members uniformly.", metavar="N")
     ] = None
-    dot: Annotated[bool, typer.Option("--dot", help="Graphviz source.")] = False
-    svg: Annotated[bool, typer.Option("--svg", help="A picture.")] = False
+    dot: Annotated[bool, typer.Option("--dot", help="Print Graphviz source.")] = False
+    svg: Annotated[bool, typer.Option("--svg", help="Draw the automaton as SVG.")] = False
     equivalent_to: Annotated[
-        str | None, typer.Option(help="Whether a pattern has the same members.", metavar="PATTERN")
+        str | None,
+        typer.Option(help="Check whether a regex has the same members.", metavar="REGEX"),
     ] = None
     subset_of: Annotated[
-        str | None, typer.Option(help="Whether a pattern has all members.", metavar="PATTERN")
+        str | None,
+        typer.Option(help="Check whether a regex has all the members.", metavar="REGEX"),
     ] = None
     length: Annotated[
-        int | None, typer.Option(min=0, help="Only members of this length.", metavar="N")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Only members of exactly N characters, or tokens.",
+            metavar="N",
+            rich_help_panel=BOUNDS,
+        ),
     ] = None
     max_length: Annotated[
-        int | None, typer.Option(min=0, help="Only members of at most it.", metavar="N")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Only members of at most N characters, or tokens.",
+            metavar="N",
+            rich_help_panel=BOUNDS,
+        ),
     ] = None
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Equal seeds, equal samples.", metavar="N")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Seed for --sample; the same seed repeats the draws.",
+            metavar="N",
+            rich_help_panel=BOUNDS,
+        ),
     ] = None
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write --dot or --svg to this file.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write --dot or --svg to this file.", rich_help_panel=BOUNDS
+        ),
     ] = None
 
     def asked(self) -> str:
-        """The one question there is; options that do not belong to it are refused."""
+        """Return the question; raise ArgumentError for options that do not belong to it."""
         questions = {
             "count": self.count,
             "list": self.members is not None,
@@ -72,7 +99,7 @@ class QuestionOptions:
         }
         asked = [name for name, wanted in questions.items() if wanted]
         if len(asked) > 1:
-            raise ArgumentError(f"--{asked[0]} and --{asked[1]} exclude each other")
+            raise ArgumentError(f"--{asked[0]} and --{asked[1]} are mutually exclusive")
         question = asked[0] if asked else "summary"
         for name, given, where in (
             ("length", self.length, ("count", "list", "sample")),
@@ -82,12 +109,12 @@ class QuestionOptions:
         ):
             if given is not None and question not in where:
                 names = " or ".join(f"--{each}" for each in where)
-                raise ArgumentError(f"--{name} is for {names}")
+                raise ArgumentError(f"--{name} requires {names}")
         return question
 
     @property
     def pattern(self) -> str:
-        """The pattern to compare with."""
+        """The regular expression to compare with."""
         return self.equivalent_to or self.subset_of or ""
 
 
@@ -96,19 +123,19 @@ def automaton(
     question: QuestionOptions,
     vocabulary: VocabularyOptions,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Over tokens: members are token sequences.")
+        bool, typer.Option("--tokens", help="Build the automaton over tokens instead of bytes.")
     ] = False,
     state_limit: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Most states before equal ones are joined (100,000); for comparisons, most pairs "
-            "of states (1,000,000).",
+            help="Maximum states before minimization. Default: 100,000; for comparisons 1,000,000"
+            " pairs of states.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a language out: states, members, counts, samples, pictures, comparisons."""
+    """Inspect a language as an automaton: size, members, counts, samples, drawings, comparisons."""
     with reported(json):
         from formalm.languages import Regex
 
@@ -116,9 +143,11 @@ def automaton(
         wanted = language.required()
         if asked in ("equivalent-to", "subset-of"):
             if tokens or vocabulary.given:
-                raise ArgumentError(f"--{asked} compares texts, so no tokens take part")
-            dialect: Any = language.dialect
-            other = Regex(question.pattern, dialect=dialect)
+                raise ArgumentError(
+                    f"--{asked} compares languages of text, without --tokens, --model or"
+                    " --tokenizer"
+                )
+            other = Regex(question.pattern, dialect=language.dialect)
             _compare(wanted, other, asked, state_limit or 1_000_000, json)
             return
         automaton = _written_out(wanted, vocabulary, tokens, state_limit or 100_000)
@@ -136,7 +165,7 @@ def _written_out(
 ) -> Automaton | TokenAutomaton:
     if not tokens:
         if vocabulary.given:
-            raise ArgumentError("--model and --tokenizer are for --tokens")
+            raise ArgumentError("--model and --tokenizer require --tokens")
         return language.to_automaton(state_limit=state_limit)
     from formalm.constraint import Constraint
 
@@ -145,7 +174,7 @@ def _written_out(
 
 @dataclass(frozen=True)
 class _View:
-    """An automaton over bytes or over tokens, asked in the same words."""
+    """An automaton over bytes or over tokens, behind one interface."""
 
     automaton: Any
     tokens: bool
@@ -158,16 +187,16 @@ class _View:
         return list(islice(self.automaton.enumerate(**bounds), count))
 
     def named(self, member: Any) -> object:
-        """A member as JSON has it."""
+        """Return a member for JSON."""
         return member.hex() if isinstance(member, bytes) else member
 
     def line(self, member: Any) -> str:
-        """A member on a line."""
+        """Return a member for a line of text."""
         return shown_tokens(member, self.automaton.vocabulary) if self.tokens else repr(member)
 
 
 def shown_tokens(token_ids: Any, vocabulary: Any) -> str:
-    """Token ids, and the bytes of each."""
+    """Return token ids, followed by the bytes of each."""
     ids = ",".join(str(token_id) for token_id in token_ids)
     tokens = [vocabulary.token_bytes(token_id) for token_id in token_ids]
     spelled = " ".join("(special)" if token is None else repr(token)[1:] for token in tokens)
@@ -187,9 +216,13 @@ def _compare(language: Language, other: Language, asked: str, state_limit: int, 
     elif holds:
         say("equivalent" if relation == "equivalence" else "a subset")
     else:
-        where = "a member, not of the pattern" if within else "of the pattern, not a member"
+        where = (
+            "is in the language, but does not match the regex"
+            if within
+            else "matches the regex, but is not in the language"
+        )
         what = "not equivalent" if relation == "equivalence" else "not a subset"
-        say(f"{what}: {witness!r} is {where}")
+        say(f"{what}: {witness!r} {where}")
     if not holds:
         raise typer.Exit(NOTHING)
 
@@ -198,7 +231,7 @@ def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
     try:
         picture: str = automaton.to_svg() if kind == "svg" else automaton.to_dot()
     except LimitError as error:
-        hint = "--dot writes graphs of any size"
+        hint = "--dot has no limit of size"
         raise LimitError(error.what, error.needed, error.allowed, hint) from None
     if output is None:
         if json:
@@ -218,7 +251,7 @@ def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> N
     bounds = view.bounds(question)
     unbounded = all(bound is None for bound in bounds.values())
     if asked != "list" and unbounded and not view.automaton.is_finite:
-        hint = "bound them with --length or --max-length"
+        hint = "give --length or --max-length"
         raise ArgumentError("the language has infinitely many members", hint=hint)
     if asked == "count":
         count = view.automaton.count(**bounds)
@@ -246,7 +279,7 @@ def _summarise(view: _View, json: bool) -> None:
     from formalm.errors import LanguageError
 
     automaton = view.automaton
-    # Members that are not UTF-8 have no characters: their lengths are in bytes, and it is said.
+    # Members that are not UTF-8 have no characters, so their lengths are in bytes.
     unit = "tokens" if view.tokens else "characters"
     extra: dict[str, Any] = {}
     try:
@@ -271,10 +304,10 @@ def _summarise(view: _View, json: bool) -> None:
         )
         return
     lines = {
-        "states": f"{automaton.state_count:,}, {len(automaton.accepting):,} accepting",
+        "states": f"{automaton.state_count:,} ({len(automaton.accepting):,} accepting)",
         "edges": f"{automaton.edge_count:,}",
         "members": "infinitely many" if count is None else f"{count:,}",
-        "by length": f"{' '.join(map(str, counts))} of 0 to {LENGTHS} {unit}",
+        "by length": f"{', '.join(f'{one:,}' for one in counts)} (of 0 to {LENGTHS} {unit})",
         "shortest": view.line(first[0]) if first else "none",
     }
     for name, text in lines.items():

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import say
-from formalm.cli.queries import LimitOptions, QueryOptions
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import LimitOptions, QueryOptions, require_event
+from formalm.cli.shared_options import Json, Prompt, Seed
+from formalm.cli.terminal_output import ProgressLine, say
+from formalm.query import TokenEvent
 
 __all__ = ["distortion"]
 
@@ -19,34 +20,44 @@ def distortion(
     query: QueryOptions,
     model: ModelOptions,
     work: LimitOptions,
-    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
+    prompt: Prompt = None,
     event: Annotated[
-        str | None,
-        one_of("complete", "token_prefix", help="What happens in the output; it has to be said."),
+        TokenEvent | None,
+        typer.Option(
+            help="The event, required here or in the query file. complete: the output is a member"
+            " and ends; token_prefix: it begins with tokens that spell a member."
+        ),
     ] = None,
     exact: Annotated[
         bool | None,
-        typer.Option("--exact/--estimate", help="Compute it, or estimate it; whatever fits."),
+        typer.Option(
+            "--exact/--estimate",
+            help="Compute the exact distances, or estimate them. Default: exact if feasible.",
+        ),
     ] = None,
-    draws: Annotated[int, typer.Option(help="Draws of each mask, for estimates.")] = 2000,
-    confidence: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
-    seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
+    draws: Annotated[int, typer.Option(help="Draws from each mask, for estimates.")] = 2000,
+    confidence: Annotated[float, typer.Option(help="Confidence of each interval.")] = 0.95,
+    seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Measure how far masks move a model from its own distribution over a language."""
+    """Measure how far masking moves a model from its own distribution over a language."""
     with reported(json):
         from formalm import drivers
 
-        found = drivers.distortion(
-            model.load(),
-            query.asked(work, event=event),
-            prompt=prompt,
-            exact=exact,
-            draws=draws,
-            confidence=confidence,
-            seed=seed,
-            batch_size=work.batch_size,
-        )
+        asked = require_event(query.asked(work, event=event), "complete", "token_prefix")
+        source = model.load()
+        with ProgressLine() as progress:
+            found = drivers.distortion(
+                source,
+                asked,
+                prompt=prompt,
+                exact=exact,
+                draws=draws,
+                confidence=confidence,
+                seed=seed,
+                batch_size=work.batch_size,
+                progress=progress.show_cost,
+            )
         if json:
             print_json(_described(found))
         else:
@@ -82,5 +93,5 @@ def _described(found: Any) -> dict[str, object]:
 
 
 def _number(value: float) -> float | str:
-    """JSON has no infinity."""
+    """Return a number, or "inf", as JSON has no infinity."""
     return "inf" if value == float("inf") else value

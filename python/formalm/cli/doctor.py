@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import typer
 
-from formalm.cli.options import Json
-from formalm.cli.outcome import ERROR, print_json, reported
-from formalm.cli.output import say
+from formalm.cli.exit_status import ERROR, print_json, reported
+from formalm.cli.shared_options import Json
+from formalm.cli.terminal_output import say
 
 __all__ = ["doctor"]
 
 
 def doctor(json: Json = False) -> None:
-    """Check the installation."""
+    """Check the installation: versions, masks, tokenizer, embedded model."""
     with reported(json):
         checks = [_run(name, check) for name, check in _CHECKS.items()]
         for name, good, text in checks:
@@ -30,7 +30,7 @@ def doctor(json: Json = False) -> None:
 def _run(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
     try:
         return name, True, check()
-    except Exception as error:  # whatever is wrong, the other checks go on
+    except Exception as error:  # a failed check must not stop the others
         return name, False, f"{type(error).__name__}: {error}"
 
 
@@ -57,9 +57,9 @@ def _masks() -> str:
     matcher = Constraint(language, vocabulary).matcher()
     for token_id in (3, 2, 3):
         if not (matcher.mask() == naive_mask(language, vocabulary, matcher.text)).all():
-            raise ValueError(f"the mask after {matcher.text!r} is not as defined")
+            raise ValueError(f"the mask after {matcher.text!r} differs from its definition")
         matcher.advance(token_id)
-    return "equal to their definition"
+    return "equal to the reference implementation"
 
 
 def _encoding() -> str:
@@ -74,7 +74,7 @@ def _canary() -> str:
     from formalm.models.canary import canary
 
     text = generate(canary(), "", Regex("[0-9]{3}-[0-9]{4}"), seed=1)
-    return f"{len(canary().vocabulary):,} tokens; wrote {text.text}"
+    return f"{len(canary().vocabulary):,} tokens; generated {text.text}"
 
 
 def _torch() -> str:

@@ -8,54 +8,110 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from formalm.automata.encoding import shown_bytes
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, LanguageOptions, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import is_terminal, remark, say, write_data
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.shared_options import Json, LanguageOptions
+from formalm.cli.terminal_output import is_terminal, read_argument, remark, say, write_data
+from formalm.constraint import Tokenization
 
 if TYPE_CHECKING:
     from formalm.drivers import Generation
 
 __all__ = ["generate"]
 
+CUT_SHORT = {
+    "length": "--max-tokens reached",
+    "context": "the context length of the model is reached",
+    "dead_end": "no allowed token continues the text",
+}
+"""Explanations of the reasons that a generation is not complete; others speak for themselves."""
+DECODING, LENGTH, TOKENS = "Decoding", "Length", "Tokens"
+
 
 def generate(
     language: LanguageOptions,
     model: ModelOptions,
-    prompt: Annotated[str, typer.Argument(help="What stands in front of the text.")] = "",
-    n: Annotated[int, typer.Option("-n", help="Number of texts.")] = 1,
+    prompt: Annotated[str, typer.Argument(help="The prompt; - reads standard input.")] = "",
+    n: Annotated[
+        int, typer.Option("--count", "-n", help="Number of generations.", metavar="N")
+    ] = 1,
     beams: Annotated[
-        int | None, typer.Option(help="Search with this many beams instead of drawing.")
+        int | None,
+        typer.Option(
+            help="Beam search with N beams instead of sampling.", rich_help_panel=DECODING
+        ),
     ] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a text.")] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="End before this; repeat it.")] = None,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Only the k most probable tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Only the most probable mass.")] = None,
-    min_p: Annotated[float | None, typer.Option(help="Least share of the best token.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Equal seeds, equal texts.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Maximum tokens of a generation.", rich_help_panel=LENGTH)
+    ] = None,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help="Stop before this string. Repeatable.", rich_help_panel=LENGTH),
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Sampling temperature; 0 is greedy.", rich_help_panel=DECODING)
+    ] = 1.0,
+    top_k: Annotated[
+        int | None,
+        typer.Option(help="Sample from the N most probable tokens.", rich_help_panel=DECODING),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            help="Sample from the smallest set of tokens with this probability.",
+            rich_help_panel=DECODING,
+        ),
+    ] = None,
+    min_p: Annotated[
+        float | None,
+        typer.Option(
+            help="Drop tokens below this share of the most probable token's probability.",
+            rich_help_panel=DECODING,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed; the same seed repeats the generations.", rich_help_panel=DECODING),
+    ] = None,
     finish: Annotated[
-        bool, typer.Option("--finish", help="Be a member when max-tokens are used up.")
+        bool,
+        typer.Option(
+            "--finish",
+            help="Always end inside the language, within --max-tokens.",
+            rich_help_panel=LENGTH,
+        ),
     ] = False,
     tokenization: Annotated[
-        str, one_of("all", "canonical", help="Any tokens, or only the tokenizer's own.")
+        Tokenization,
+        typer.Option(
+            help="Allow all token sequences, or only the tokenizer's own (canonical).",
+            rich_help_panel=TOKENS,
+        ),
     ] = "all",
     heal: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Give back at least so many tokens of the prompt, and as many more as needed.",
+            help="Token healing: regenerate at least N last tokens of the prompt, and more if"
+            " needed.",
+            rich_help_panel=TOKENS,
         ),
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Measure what canonical tokens change.")
+        bool,
+        typer.Option(
+            "--measure",
+            help="Measure how much canonical tokens change the distribution.",
+            rich_help_panel=TOKENS,
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Let a model write inside a language."""
+    """Generate text inside a language; without one, any text."""
     with reported(json):
         from formalm import drivers
 
+        prompt = read_argument(prompt)
         settings: dict[str, Any] = {
             "max_tokens": max_tokens,
             "stop": stop or None,
@@ -92,19 +148,19 @@ def _print(texts: list[Generation], json: bool) -> None:
 
 
 def _shown(pieces: Any) -> Generation:
-    """Print the pieces as they come; an interruption leaves those that came."""
+    """Print pieces as they are generated; Ctrl-C keeps those printed so far."""
     written = b""
     try:
         for piece in pieces:
             if is_terminal():
                 say(piece, end="")
                 continue
-            # A piece is text, in which bytes that are no UTF-8 are lost.
+            # A piece is a string, which loses bytes that are not UTF-8.
             data = shown_bytes(pieces.data)
             write_data(data[len(written) :], after="")
             written = data
     except KeyboardInterrupt:
-        pass  # its reason says so
+        pass  # the generation has the reason "interrupted"
     finally:
         say()
     result: Generation = pieces.generation
@@ -115,7 +171,9 @@ def _warn(texts: list[Generation], json: bool) -> None:
     cut = [text for text in texts if not text.complete]
     if cut:
         if not json:
-            remark(f"{len(cut)} of {len(texts)} cut short: {cut[0].reason}", color="yellow")
+            why = CUT_SHORT.get(cut[0].reason, cut[0].reason)
+            many = "" if len(texts) == 1 else f"{len(cut):,} of {len(texts):,} generations "
+            remark(f"{many}cut short: {why}", color="yellow")
         interrupted = any(text.reason == "interrupted" for text in cut)
         raise typer.Exit(INTERRUPTED if interrupted else NOTHING)
 
@@ -143,5 +201,5 @@ def _described(text: Generation) -> dict[str, object]:
 
 
 def _known(value: float) -> float | None:
-    """A number, or None where the model was not asked."""
+    """Return a number, or None for NaN: the model was not evaluated."""
     return None if isnan(value) else value

@@ -1,4 +1,4 @@
-"""What ``formalm grammar check`` tells, for people and for other programs."""
+"""The report of ``formalm grammar check``, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from formalm.automata.encoding import SPECIAL, shown_text
+from formalm.cli.terminal_output import counted
 from formalm.errors import LanguageError, LimitError
 from formalm.languages.summary import Overview, overview
 
@@ -14,14 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["as_data", "as_text"]
 
-TOLD = 8
+SHOWN_CONFLICTS = 8
+"""Maximum LR conflicts in the text report. Chosen, not measured."""
 
-#: Members of so many bytes are counted: the first that take no more than so many states.
+#: Maximum lengths tried for counting, in bytes, and the limit of states for each. Chosen, not
+#: measured.
 COUNTED, STATES = (8, 4, 2, 1, 0), 2_000
 
 
 def as_data(read: Grammar) -> dict[str, object]:
-    """Everything found, for other programs."""
+    """Return the report as data."""
     found, ambiguity = overview(read), read.ambiguity()
     return {
         "syntax": read.syntax,
@@ -57,8 +60,8 @@ def as_data(read: Grammar) -> dict[str, object]:
 
 
 def as_text(read: Grammar, rules: bool) -> str:
-    """Everything found, for people."""
-    lines = [f"{read.syntax}, lexemes: {read.lexing}", *_beginnings(overview(read))]
+    """Return the report as text."""
+    lines = [f"notation {read.syntax}, lexing {read.lexing}", *_beginnings(overview(read))]
     lines += _counted(read)
     lines += _trees(read.ambiguity())
     if rules:
@@ -70,16 +73,18 @@ def as_text(read: Grammar, rules: bool) -> str:
 
 
 def _beginnings(found: Overview) -> list[str]:
-    lines = ["the empty text is a member"] if found.empty else []
+    lines = ["the empty string is a member"] if found.empty else []
+    if found.first_bytes:
+        lines.append("first byte, and a shortest member that begins with it:")
     for byte, example in zip(found.first_bytes, found.examples, strict=True):
-        shown = "(no member found within the limits)" if example is None else repr(_text(example))
+        shown = "(none found within the limits)" if example is None else repr(_text(example))
         begins = f"{chr(byte)!r:8}" if byte < 128 else f"byte {byte:02x} "
         lines.append(f"{'special ' if byte == SPECIAL[0] else begins} {shown}")
     return lines
 
 
 def _counts(read: Grammar) -> list[int] | None:
-    """Numbers of members by their bytes, as far as that is quick; None where it is not."""
+    """Return the number of members by length in bytes, or None if counting takes too long."""
     for most in COUNTED:
         try:
             written = read.to_automaton(max_bytes=most, state_limit=STATES)
@@ -94,32 +99,36 @@ def _counts(read: Grammar) -> list[int] | None:
 def _counted(read: Grammar) -> list[str]:
     counts = _counts(read)
     if counts is None:
-        return ["members: not counted"]
+        return ["members: not counted (too many states)"]
     numbers = ", ".join(f"{one:,}" for one in counts)
-    return [f"members of 0 to {len(counts) - 1} bytes: {numbers}"]
+    return [f"members by length, 0 to {counted(len(counts) - 1, 'byte')}: {numbers}"]
 
 
 def _trees(found: Ambiguity) -> list[str]:
     what, several = ("sequence", "sequences") if found.free else ("member", "members")
     of = " of lexemes" if found.free else ""
     if found.is_excluded:
-        lines = [f"trees: each {what}{of} has exactly one"]
+        lines = [f"ambiguity: none, each {what}{of} has exactly one parse tree"]
     elif found.is_certain:
-        lines = [f"trees: some {several}{of} have several"]
+        lines = [f"ambiguity: some {several}{of} have several parse trees"]
     else:
-        lines = [f"trees: not known whether each {what}{of} has one"]
+        lines = [f"ambiguity: unknown whether each {what}{of} has one parse tree"]
     if found.doubled:
-        lines.append(f"  derived in two ways: something of {', '.join(found.doubled)}")
-    lines += [f"  {one}" for one in found.conflicts[:TOLD]]
-    if len(found.conflicts) > TOLD:
-        lines.append(f"  and {len(found.conflicts) - TOLD} more places")
+        lines.append(f"  rules with two derivations of one string: {', '.join(found.doubled)}")
+    lines += [f"  {one}" for one in found.conflicts[:SHOWN_CONFLICTS]]
+    if len(found.conflicts) > SHOWN_CONFLICTS:
+        lines.append(f"  … {len(found.conflicts) - SHOWN_CONFLICTS:,} more")
     return lines
 
 
 def _rules(read: Grammar) -> list[str]:
     lines = []
     for one in read.rules:
-        begins = "too many to tell" if one.begins is None else ", ".join(one.begins) or "nothing"
+        begins = (
+            "too many terminals to list"
+            if one.begins is None
+            else ", ".join(one.begins) or "nothing"
+        )
         empty = "; may be empty" if one.may_be_empty else ""
         lines.append(f"rule {one.name}: begins with {begins}{empty}")
     return lines
@@ -134,7 +143,7 @@ def _plain(value: object) -> object:
 
 
 def line(read: Grammar, note: Note) -> int | None:
-    """The line that a note is about, from 1."""
+    """Return the line of a note, from 1."""
     return None if note.span is None else _line(read, note.span[0])
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.automata.encoding import shown_text
-from formalm.cli.options import Json, LanguageOptions, VocabularyOptions
-from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
-from formalm.cli.output import remark, say
+from formalm.cli.exit_status import NOTHING, checked_bytes, print_json, reported
+from formalm.cli.shared_options import Json, LanguageOptions, VocabularyOptions
+from formalm.cli.terminal_output import counted, read_argument, remark, say
 from formalm.errors import ArgumentError, FormalmError, LanguageError, TokenError
 
 if TYPE_CHECKING:
@@ -23,19 +23,23 @@ __all__ = ["mask"]
 def mask(
     language: LanguageOptions,
     vocabulary: VocabularyOptions,
-    after: Annotated[str, typer.Argument(help="The text so far.")] = "",
+    after: Annotated[str, typer.Argument(help="The text so far; - reads standard input.")] = "",
     token: Annotated[
-        list[str] | None, typer.Option("--token", "-t", help="Explain this token; repeat it.")
+        list[str] | None,
+        typer.Option("--token", "-t", help="Explain whether this token is allowed. Repeatable."),
     ] = None,
     token_id: Annotated[
-        list[int] | None, typer.Option(help="Explain the token of this id; repeat it.")
+        list[int] | None,
+        typer.Option(help="Explain whether the token with this id is allowed. Repeatable."),
     ] = None,
-    show: Annotated[int, typer.Option(min=0, help="Most allowed tokens to print.")] = 20,
+    show: Annotated[int, typer.Option(min=0, help="Maximum allowed tokens to print.")] = 20,
     json: Json = False,
 ) -> None:
-    """Show which tokens may follow a text, and why others may not."""
+    """Show the tokens that may follow a text, and explain why others may not."""
     with reported(json):
         from formalm.constraint import Constraint
+
+        after = read_argument(after)
 
         wanted, tokens = language.required(), vocabulary.load()
         matcher = Constraint(wanted, tokens).matcher()
@@ -46,7 +50,7 @@ def mask(
         ids = [*(token_id or []), *(_find(tokens, text) for text in token or [])]
         for each in ids:
             if not 0 <= each < len(tokens):
-                raise ArgumentError(f"--token-id {each} is outside the {len(tokens):,} tokens")
+                raise ArgumentError(f"--token-id must be below {len(tokens):,}, got {each}")
         explanations = [matcher.explain(each) for each in ids]
         _print(matcher, tokens, explanations, show, json)
 
@@ -59,16 +63,17 @@ def _find(vocabulary: Vocabulary, text: str) -> int:
     if text in vocabulary.special_tokens:
         return vocabulary.special_tokens[text]
     raise ArgumentError(
-        f"the vocabulary has no token {text!r}", hint="give --token-id, or other text"
+        f"--token must be a token of the vocabulary, got {text!r}",
+        hint="name the token with --token-id, or see formalm tokenize",
     )
 
 
 def _refuse(language: Language, after: str, json: bool) -> None:
-    """Say where a text leaves the language."""
+    """Report the position at which a text leaves the language, and exit with NOTHING."""
     data = after.encode()
     good = len(data[: language.automaton().viable_length(data)].decode(errors="ignore"))
     error: FormalmError = LanguageError(
-        "no member begins with this text", source=after, span=(good, len(after))
+        "no member of the language begins with this text", source=after, span=(good, len(after))
     )
     if json:
         print_json({"after": after, "viable": False, "viable_characters": good, "allowed": 0})
@@ -106,12 +111,15 @@ def _print(
         )
         return
     state = "in the language" if matcher.is_accepting else "not yet in the language"
-    say(f"{matcher.text!r} is {state}; {len(allowed):,} of {len(vocabulary):,} tokens may follow")
+    count = f"{len(allowed):,} of {counted(len(vocabulary), 'token')}"
+    say(f"{shown_text(matcher.text)!r} is {state}; {count} may follow")
     if matcher.forced_bytes():
-        say(f"forced: {matcher.forced_bytes()!r}")
+        say(f"forced: {shown_text(matcher.forced_bytes())!r}")
+    if tokens:
+        remark(f"{'id':>8}  token")
     for token_id, data in tokens:
         say(f"{token_id:8d}  {'(end)' if data is None else repr(data)}")
     if len(allowed) > len(tokens):
-        say(f"     and {len(allowed) - len(tokens):,} more")
+        say(f"{'…':>8}  {len(allowed) - len(tokens):,} more")
     for explanation in explanations:
         say(explanation.text)

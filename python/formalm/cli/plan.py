@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from formalm.cli.options import Json, VocabularyOptions
-from formalm.cli.outcome import print_json, reported
-from formalm.cli.output import say
-from formalm.cli.queries import QueryOptions
+from formalm.cli.exit_status import print_json, reported
+from formalm.cli.query_options import QueryOptions
+from formalm.cli.shared_options import Json, VocabularyOptions
+from formalm.cli.terminal_output import say
 
 __all__ = ["plan"]
 
@@ -17,11 +17,11 @@ __all__ = ["plan"]
 def plan(
     query: QueryOptions,
     vocabulary: VocabularyOptions,
-    state_limit: Annotated[int, typer.Option(help="Most states to count.")] = 100_000,
-    edge_limit: Annotated[int, typer.Option(help="Most edges over tokens.")] = 5_000_000,
+    state_limit: Annotated[int, typer.Option(help="Maximum states of the automaton.")] = 100_000,
+    edge_limit: Annotated[int, typer.Option(help="Maximum edges over tokens.")] = 5_000_000,
     json: Json = False,
 ) -> None:
-    """Explain a query without a model: members, states, encodings, cost."""
+    """Explain a query before running it: members, automaton size, tokenizations, cost."""
     with reported(json):
         from formalm.query import plan as explained
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from formalm.automata.encoding import shown_bytes
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import remark, write_data
-from formalm.cli.queries import LimitOptions, QueryOptions
-from formalm.cli.records import RecordOptions
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import EventOption, LimitOptions, QueryOptions, require_event
+from formalm.cli.record_options import RecordOptions
+from formalm.cli.shared_options import Json, Prompt, Seed
+from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
 
 if TYPE_CHECKING:
     from formalm.drivers import Samples
-    from formalm.drivers.sample_result import Target
 
 __all__ = ["sample"]
+
+Target = Literal["posterior", "local", "without_replacement", "uniform"]
 
 
 def sample(
@@ -28,39 +29,42 @@ def sample(
     model: ModelOptions,
     work: LimitOptions,
     out: RecordOptions,
-    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
-    count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
+    prompt: Prompt = None,
+    count: Annotated[int, typer.Option("--count", "-n", help="Number of draws.", metavar="N")] = 1,
     target: Annotated[
-        str,
-        one_of(
-            *("posterior", "local", "without_replacement", "uniform"),
-            help="The distribution to draw from.",
+        Target,
+        typer.Option(
+            help="Distribution to draw from: posterior (the model's, given the event), local"
+            " (token by token under masks, with weights), without_replacement, or uniform."
         ),
     ] = "posterior",
-    event: Annotated[
-        str | None,
-        one_of(
-            *("complete", "token_prefix", "prefix", "contains", "never"),
-            help="What happens in the output; it has to be said.",
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
+    event: EventOption = None,
+    seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Draw members of a language, or outputs in which an event happens."""
+    """Draw members of a language, or outputs in which an event happens.
+
+    Each draw has its log-probability and its log weight (natural logarithms), and its text.
+    """
     with reported(json):
         from formalm import drivers
 
         out.check()
-        drawn = drivers.sample(
-            model.load(),
-            query.asked(work, event=event),
-            n=count,
-            target=cast("Target", target),
-            prompt=prompt,
-            seed=seed,
-            batch_size=work.batch_size,
-        )
+        asked = query.asked(work, event=event)
+        if target != "uniform":
+            require_event(asked)
+        source = model.load()
+        with ProgressLine() as progress:
+            drawn = drivers.sample(
+                source,
+                asked,
+                n=count,
+                target=target,
+                prompt=prompt,
+                seed=seed,
+                batch_size=work.batch_size,
+                progress=progress.show_cost,
+            )
         out.write(drawn)
         _show(drawn, json)
 
@@ -81,7 +85,7 @@ def _show(drawn: Samples, json: bool) -> None:
                 "text": one.text,
                 "given": one.given,
                 "token_ids": list(one.token_ids),
-                # JSON has no infinity: null is a probability, or a weight, of 0.
+                # JSON has no infinity: null stands for a probability, or a weight, of 0.
                 "logprob": one.logprob if one.logprob > -math.inf else None,
                 "log_weight": one.log_weight if inside else None,
             }
@@ -98,7 +102,8 @@ def _show(drawn: Samples, json: bool) -> None:
         print_json(facts)
     else:
         by = "" if drawn.truncated_by is None else f" by {drawn.truncated_by}"
-        remark(f"{drawn.status}{by}: {drawn.forwards:,} forwards, seed {drawn.seed}")
+        forwards = counted(drawn.forwards, "forward")
+        remark(f"{drawn.status}{by}: {counted(len(drawn), 'draw')}, {forwards}, seed {drawn.seed}")
     if drawn.status == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not len(drawn):

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from formalm.cli.exit_status import NOTHING, print_json, reported
 from formalm.cli.language_files import read_schema
-from formalm.cli.options import CommandGroup, Json, one_of, register
-from formalm.cli.outcome import NOTHING, print_json, reported
-from formalm.cli.output import say, write_data
+from formalm.cli.shared_options import CommandGroup, Json, Seed, register
+from formalm.cli.terminal_output import say, write_data
+from formalm.languages.schema_options import PropertyOrder
 
 if TYPE_CHECKING:
     from formalm.languages import JsonSchema
@@ -18,30 +19,40 @@ if TYPE_CHECKING:
 
 __all__ = ["schema"]
 
-schema = typer.Typer(cls=CommandGroup, help="Look at JSON Schemas.", no_args_is_help=True)
+schema = typer.Typer(
+    cls=CommandGroup, help="Inspect JSON Schemas: check, sample.", no_args_is_help=True
+)
 
-#: The draft of schemas that name none.
+#: The draft of schemas without ``$schema``.
 NEWEST = "https://json-schema.org/draft/2020-12/schema"
 
-File = Annotated[Path, typer.Argument(help="A JSON Schema; a TypeScript type if it ends in .ts.")]
-Order = Annotated[str, one_of("schema", "any", help="Order of members.")]
+File = Annotated[
+    Path,
+    typer.Argument(help="A JSON Schema file, or a TypeScript type (.ts).", show_default=False),
+]
+Order = Annotated[
+    PropertyOrder,
+    typer.Option("--property-order", help="Order of properties: that of the schema, or any."),
+]
 Resources = Annotated[
     list[str] | None,
-    typer.Option("--resource", help="URI=FILE: a schema that this one refers to; may be repeated."),
+    typer.Option(
+        "--resource", help="A schema that this one refers to. Repeatable.", metavar="URI=FILE"
+    ),
 ]
 
 
 @schema.callback()
 def group() -> None:
-    """Look at JSON Schemas."""
+    """Inspect JSON Schemas: check, sample."""
 
 
 def check(
     file: File, order: Order = "schema", resource: Resources = None, json: Json = False
 ) -> None:
-    """Tell what of a schema is exact, what can never be, how instances begin, and some of them.
+    """Check a schema: exactness, unsatisfiable parts, first bytes, examples.
 
-    Exit code 3: the schema is not exact, and refused unless approximate.
+    Exit code 3: the schema cannot be enforced exactly; JsonSchema needs approximate=True.
     """
     with reported(json):
         from formalm.languages.schema_check import check_schema
@@ -57,19 +68,22 @@ def check(
 
 def sample(
     file: File,
-    count: Annotated[int, typer.Option("-n", "--count", help="How many.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
+    count: Annotated[
+        int, typer.Option("--count", "-n", help="Number of instances.", metavar="N")
+    ] = 1,
+    seed: Seed = None,
     random_bytes: Annotated[
-        int, typer.Option(help="From so many bytes on, the shortest way to an end is taken.")
+        int, typer.Option(help="After N bytes, complete each instance as briefly as possible.")
     ] = 200,
     approximate: Annotated[
-        bool, typer.Option("--approximate", help="Take a schema that is not enforced exactly.")
+        bool,
+        typer.Option("--approximate", help="Accept a schema that is not enforced exactly."),
     ] = False,
     order: Order = "schema",
     resource: Resources = None,
     json: Json = False,
 ) -> None:
-    """Draw instances without a model, one a line; --json prints each as a string."""
+    """Draw instances without a model, one per line; with --json, each as a JSON string."""
     with reported(json):
         language = read(file, order, resource or [], approximate=approximate)
         for text in language.sample(count, seed=seed, random_bytes=random_bytes):
@@ -84,15 +98,17 @@ for command in (check, sample):
     register(schema, command)
 
 
-def read(file: Path, order: str, resources: list[str], *, approximate: bool) -> JsonSchema:
-    """The schema in a file, without whitespace."""
+def read(
+    file: Path, order: PropertyOrder, resources: list[str], *, approximate: bool
+) -> JsonSchema:
+    """Read a schema whose instances have no whitespace."""
     return read_schema(
         file, resources, property_order=order, max_whitespace=0, approximate=approximate
     )
 
 
 def as_data(found: SchemaCheck) -> dict[str, object]:
-    """Everything found, for other programs."""
+    """Return the report as data."""
     return {
         "draft": found.draft or NEWEST,
         "exact": found.is_exact,
@@ -106,19 +122,21 @@ def as_data(found: SchemaCheck) -> dict[str, object]:
 
 
 def as_text(found: SchemaCheck) -> str:
-    """Everything found, for people."""
+    """Return the report as text."""
     from formalm.languages.report import counted
 
-    lines = [found.draft or "draft 2020-12, since no $schema names another"]
-    lines.append("exact" if found.is_exact else "not exact: refused unless approximate=True")
+    lines = [found.draft or "draft 2020-12 (the schema has no $schema)"]
+    lines.append("exact" if found.is_exact else "not exact: refused without approximate=True")
+    if found.overview.first_bytes:
+        lines.append("first byte, and a shortest instance that begins with it:")
     for byte, example in zip(found.overview.first_bytes, found.overview.examples, strict=True):
-        shown = "(no instance found within the limits)" if example is None else example
+        shown = "(none found within the limits)" if example is None else example
         lines.append(f"{chr(byte)!r:8} {shown!s}")
     for note in found.notes:
         effect = "note" if note.effect == "exact" else f"not exact ({note.effect})"
         lines.append(f"{effect}: {note.place}: {note.message}")
     lines += counted(found.paths)
-    lines += [f"never: {place} has no instance" for place in found.unsatisfiable]
+    lines += [f"unsatisfiable: {place} has no instance" for place in found.unsatisfiable]
     if not found.complete:
-        lines.append("there are too many parts: not all were asked whether they have an instance")
+        lines.append("not all parts were checked for instances: there are too many")
     return "\n".join(lines)

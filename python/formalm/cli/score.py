@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, print_json, reported
-from formalm.cli.output import remark, write_data
-from formalm.cli.queries import read_query
-from formalm.cli.records import RecordOptions
+from formalm.cli.exit_status import INTERRUPTED, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import TokenEventOption, read_query
+from formalm.cli.record_options import RecordOptions
+from formalm.cli.shared_options import Json, Prompt
+from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
+from formalm.constraint import Tokenization
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -23,47 +24,59 @@ if TYPE_CHECKING:
 __all__ = ["score"]
 
 FORWARDS = 10_000
+"""Default limit of ``--forwards``, in prefixes per string. Chosen, not measured."""
 UNUSED = (
     *("given", "prefix_cost", "prefix_weights", "boundary", "unique", "keep", "max_tokens"),
     "decoded",
 )
-"""Fields of a query that the score of a text has no use for."""
+"""Fields of a query that do not apply to the score of a string."""
 
 
 def score(
     model: ModelOptions,
     out: RecordOptions,
     texts: Annotated[
-        list[str] | None, typer.Argument(help="Texts; or --query, whose members are taken.")
+        list[str] | None, typer.Argument(help="Strings to score, unless --query is given.")
     ] = None,
     query: Annotated[
         str | None,
-        typer.Option("--query", "-q", help="A query with finitely many members, TOML or JSON."),
-    ] = None,
-    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
-    event: Annotated[
-        str | None,
-        one_of(
-            *("token_prefix", "complete"),
-            help="complete: an end follows; token_prefix if not given.",
+        typer.Option(
+            "--query",
+            "-q",
+            help="Score the members of a finite language: a query file, TOML or JSON.",
+            metavar="FILE",
         ),
     ] = None,
+    prompt: Prompt = None,
+    event: TokenEventOption = None,
     tokenization: Annotated[
-        str | None, one_of("all", "canonical", help="Which tokens count; all if not given.")
+        Tokenization | None,
+        typer.Option(
+            help="Token sequences that count: all (default), or the tokenizer's own (canonical)."
+        ),
     ] = None,
     forwards: Annotated[
-        int | None, typer.Option(help=f"Most prefixes evaluated, for each text; {FORWARDS}.")
+        int | None,
+        typer.Option(
+            help=f"Maximum prefixes that the model evaluates for each string. Default:"
+            f" {FORWARDS:,}, or the query file's."
+        ),
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Probability that may stay undecided.")] = 1e-9,
-    batch_size: Annotated[int, typer.Option(help="Most prefixes a call of the model.")] = 16,
+    tolerance: Annotated[
+        float, typer.Option(help="Maximum probability that may stay undecided.")
+    ] = 1e-9,
+    batch_size: Annotated[int, typer.Option(help="Maximum prefixes per call of the model.")] = 16,
     json: Json = False,
 ) -> None:
-    """Tell how probable texts are: the tokenizer's encoding, and all tokenizations."""
+    """Score strings: the tokenizer's own encoding, and all tokenizations together.
+
+    Scores are log-probabilities (natural logarithm); that of all tokenizations is an interval.
+    """
     with reported(json):
         from formalm import drivers
 
         if (query is None) == (not texts):
-            raise ArgumentError("which texts?", hint="give texts, or --query with a language")
+            raise ArgumentError("either TEXTS or --query is required, and not both")
         asked: dict[str, Any] = {"limits": drivers.Limits(forwards=FORWARDS)}
         if query is not None:
             texts, asked = _asked(read_query(query))
@@ -72,34 +85,37 @@ def score(
         own = {"event": event, "tokenization": tokenization}
         asked |= {name: value for name, value in own.items() if value is not None}
         out.check()
-        scores = drivers.score(
-            model.load(),
-            texts or [],
-            prompt=prompt,
-            tolerance=tolerance,
-            batch_size=batch_size,
-            **asked,
-        )
+        source = model.load()
+        with ProgressLine() as progress:
+            scores = drivers.score(
+                source,
+                texts or [],
+                prompt=prompt,
+                tolerance=tolerance,
+                batch_size=batch_size,
+                progress=progress.show_cost,
+                **asked,
+            )
         known = [one for one in scores if not math.isnan(one.logprob)]
         out.write(known)
         if known and not json:
-            remark(f"{'logprob':>10}  {'of all tokenizations':>23}  text")
+            remark(f"{'logprob':>10}  {'all tokenizations':^23}  text")
         for one in known:
             _show(one, json)
         if any(one.status == "interrupted" for one in scores):
-            left = len(scores) - len(known)
-            remark(f"interrupted: {left:,} of {len(scores):,} texts have no score")
+            left, total = len(scores) - len(known), counted(len(scores), "string")
+            remark(f"interrupted: {left:,} of {total} not scored")
             raise typer.Exit(INTERRUPTED)
 
 
 def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
-    """The members of a query, and what it says of their scores."""
+    """Return the members of a query, and its options that apply to scores."""
     from formalm.query import Query
     from formalm.query.prefixes import members
 
     for name in UNUSED:
         if getattr(query, name) != Query.__dataclass_fields__[name].default:
-            raise ArgumentError(f"the score of a text has no use for the query's {name}")
+            raise ArgumentError(f"the query must not have {name!r}, which does not apply to scores")
     names = ("decoding", "renormalize", "tokenization", "bos", "limits")
     asked = {name: getattr(query, name) for name in names}
     texts = members(query.asked, what="members to score")
@@ -116,7 +132,7 @@ def _show(one: Score, json: bool) -> None:
         {
             "text": one.text,
             "token_ids": list(one.token_ids),
-            # JSON has no infinity: null is a probability of 0.
+            # JSON has no infinity: null stands for a probability of 0.
             "logprob": one.logprob if one.logprob > -math.inf else None,
             "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
             "tokenizations": one.tokenizations,

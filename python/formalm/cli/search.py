@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from formalm.automata.encoding import shown_bytes
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import INTERRUPTED, NOTHING, print_json, reported
-from formalm.cli.output import Progress, remark, write_data
-from formalm.cli.queries import LimitOptions, QueryOptions
-from formalm.cli.records import RecordOptions, writable
+from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.query_options import LimitOptions, QueryOptions, TokenEventOption
+from formalm.cli.record_options import RecordOptions, writable
+from formalm.cli.shared_options import Json, Prompt
+from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
 
 if TYPE_CHECKING:
     from formalm.drivers import Hit, Search
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["search"]
 
 HITS = 10
+"""Default number of hits. Chosen, not measured."""
+Unique = Literal["strings", "tokens"]
 
 
 def search(
@@ -28,38 +30,51 @@ def search(
     model: ModelOptions,
     work: LimitOptions,
     out: RecordOptions,
-    prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
+    prompt: Prompt = None,
     hits: Annotated[
         int | None,
-        typer.Option("-n", "--hits", help=f"Most hits; {HITS} unless a query file says."),
-    ] = None,
-    top_k: Annotated[int | None, typer.Option(help="Follow only the k best tokens.")] = None,
-    unique: Annotated[
-        str | None,
-        one_of("strings", "tokens", help="What is listed once; strings if not given."),
-    ] = None,
-    event: Annotated[
-        str | None,
-        one_of(
-            *("token_prefix", "complete"),
-            help="complete: an end follows; token_prefix if not given.",
+        typer.Option(
+            "--hits", "-n", help=f"Maximum hits. Default: {HITS}, or the query file's.", metavar="N"
         ),
     ] = None,
-    beam: Annotated[
+    top_k: Annotated[
+        int | None, typer.Option(help="Follow only the N most probable tokens at each step.")
+    ] = None,
+    unique: Annotated[
+        Unique | None,
+        typer.Option(
+            help="List each string once, with its tokenizations added up (default), or each token"
+            " sequence."
+        ),
+    ] = None,
+    event: TokenEventOption = None,
+    beams: Annotated[
         int | None,
-        typer.Option(help="Keep so many token sequences of each length; with unique=tokens."),
+        typer.Option(
+            help="Beam search: keep N token sequences of each length. Requires --unique tokens."
+        ),
     ] = None,
     save: Annotated[
-        str | None, typer.Option(help="Write where the search stands to this file in the end.")
+        str | None,
+        typer.Option(help="At the end, write a checkpoint to this file.", metavar="FILE"),
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option(help="Go on from such a file; limits count from the beginning."),
+        typer.Option(
+            help="Continue from a checkpoint. Limits include the work done before it.",
+            metavar="FILE",
+        ),
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Missing share of a merged hit.")] = 1e-6,
+    tolerance: Annotated[
+        float,
+        typer.Option(help="Maximum share of a hit's probability that may stay undecided."),
+    ] = 1e-6,
     json: Json = False,
 ) -> None:
-    """List the members of a language, the most probable first."""
+    """List the members of a language in order of probability.
+
+    Each hit has its rank, its log-probability (natural logarithm) and its text.
+    """
     with reported(json):
         from formalm import drivers
 
@@ -67,8 +82,8 @@ def search(
         limits = asked.limits
         if hits is not None or query.query is None:
             limits = replace(limits, hits=HITS if hits is None else hits)
-        if beam is not None:
-            limits = replace(limits, beam=beam)
+        if beams is not None:
+            limits = replace(limits, beam=beams)
         out.check()
         if save is not None:
             writable(save)
@@ -94,31 +109,32 @@ def search(
 
 
 def _show(found: Search, json: bool, shown: list[Hit] | None) -> bool:
-    """Print hits as they come, counters on standard error meanwhile; whether it was interrupted."""
-    progress = Progress()
-    progress.show("searching")
-    try:
-        while found.status == "running":
-            hit = found.advance()
-            if hit is not None:
-                progress.clear()
-                _print_hit(hit, json)
-                if shown is not None:
-                    shown.append(hit)
-            progress.show(_counters(found))
-    except KeyboardInterrupt:
-        return True
-    finally:
-        progress.clear()
+    """Print hits as they are found, above a progress line; return whether Ctrl-C ended it."""
+    with ProgressLine() as progress:
+        progress.show("searching")
+        try:
+            while found.status == "running":
+                hit = found.advance()
+                if hit is not None:
+                    progress.clear()
+                    _print_hit(hit, json)
+                    if shown is not None:
+                        shown.append(hit)
+                progress.show(_counters(found))
+        except KeyboardInterrupt:
+            return True
     return False
 
 
 def _counters(found: Search) -> str:
-    return f"{found.hits:,} hits, {found.forwards:,} forwards in {found.calls:,} calls"
+    hits, forwards = counted(found.hits, "hit"), counted(found.forwards, "forward")
+    return f"{hits}, {forwards} in {counted(found.calls, 'call')}"
 
 
 def _print_hit(hit: Hit, json: bool) -> None:
     if not json:
+        if hit.rank == 1:
+            remark(f"{'rank':>5}  {'logprob':>10}  text")
         write_data(shown_bytes(hit.data), before=f"{hit.rank:5d}  {hit.logprob:10.4f}  ")
         return
     print_json(

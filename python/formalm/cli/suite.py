@@ -1,16 +1,18 @@
-"""``formalm suite``: check suites, run them, go on with runs, say what holds, report."""
+"""``formalm suite``: list, validate and run suites, resume runs, print verdicts and reports."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.cli.models import ModelOptions
-from formalm.cli.options import CommandGroup, Json, register
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.exit_status import print_json, reported
+from formalm.cli.model_options import ModelOptions
+from formalm.cli.shared_options import CommandGroup, Json, register
 from formalm.cli.suite_reports import compare, report
+from formalm.cli.terminal_output import ProgressLine, counted, remark, say
 from formalm.errors import ArgumentError, SuiteError
 
 if TYPE_CHECKING:
@@ -19,71 +21,108 @@ if TYPE_CHECKING:
 __all__ = ["suite"]
 
 VERDICTS = {"pass": 0, "fail": 1, "inconclusive": 3}
+"""Exit code of each verdict."""
 ERROR = 2
+FILE_CONTENTS, SHARE = "Contents of the suite", "Part of the suite"
 
-# One line a paragraph: the lines are kept as they are.
+# One line per paragraph: Typer keeps line breaks.
 HELP = (
-    "Suites of questions, as files.\n\n"
-    "Exit codes: 0 what was demanded holds, 1 it does not, 2 an error, 3 inconclusive (the bounds"
-    " leave it open, or items have no answer yet), 130 interrupted (what was answered is kept)."
+    "Evaluate models with suites of questions.\n\n"
+    "Exit codes: 0 all assertions hold, 1 an assertion fails, 2 an error, 3 inconclusive (the"
+    " bounds do not decide, or items are unanswered), 130 interrupted (answers so far are kept)."
 )
 
 suite = typer.Typer(cls=CommandGroup, help=HELP, no_args_is_help=True)
 Directory = Annotated[Path, typer.Argument(help="The directory of the run.", show_default=False)]
 File = Annotated[
-    str, typer.Argument(help="A suite: a file, or the name of a built-in one.", show_default=False)
+    str,
+    typer.Argument(
+        help="A suite file, or the name of a built-in suite (see formalm suite ls).",
+        show_default=False,
+    ),
 ]
 Identity = Annotated[
-    str | None, typer.Option(help="A name for a model that cannot be told from others.")
+    str | None,
+    typer.Option(help="A name for the model, if it has no identity of its own.", metavar="NAME"),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, help="Ask at most so many items.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="Ask at most N items.", rich_help_panel=SHARE)
+]
 PerSlot = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Ask only about the first so many texts of each slot, and rows. The rest stays open.",
+        help="Ask only about the first N texts of each slot and the first N rows. The rest stays"
+        " unanswered.",
+        rich_help_panel=SHARE,
     ),
 ]
 MaxDraws = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Most draws of an item, where the suite wants more; what depends on them stays open.",
+        help="Maximum draws per item. Metrics that need more stay inconclusive.",
+        rich_help_panel=SHARE,
     ),
 ]
-Shard = Annotated[str | None, typer.Option(help="i/n: every n-th item, from the i-th on.")]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        help="Shard I of N: every N-th item, from the I-th on.",
+        metavar="I/N",
+        rich_help_panel=SHARE,
+    ),
+]
 Cache = Annotated[
-    Path | None, typer.Option(help="A file of answers for many runs, made if there is none.")
+    Path | None, typer.Option(help="A file of answers shared by runs. Created if missing.")
 ]
 Slots = Annotated[
     list[str] | None,
-    typer.Option("--slot", help="NAME=FILE: texts for a slot, one a line, in place of its own."),
+    typer.Option(
+        "--slot",
+        help="Replace the texts of a slot by the lines of a file. Repeatable.",
+        metavar="NAME=FILE",
+        rich_help_panel=FILE_CONTENTS,
+    ),
 ]
 RowFiles = Annotated[
     list[str] | None,
-    typer.Option("--rows", help="NAME=FILE: rows of a .jsonl or .csv file in place of its own."),
+    typer.Option(
+        "--rows",
+        help="Replace rows by those of a .jsonl or .csv file. Repeatable.",
+        metavar="NAME=FILE",
+        rich_help_panel=FILE_CONTENTS,
+    ),
 ]
 StopWords = Annotated[
-    Path | None, typer.Option(help="Words that are no answers: the same as --slot stop_words=FILE.")
+    Path | None,
+    typer.Option(
+        help="Words that do not count as answers; same as --slot stop_words=FILE.",
+        rich_help_panel=FILE_CONTENTS,
+    ),
 ]
 AllowHttp = Annotated[
-    bool, typer.Option("--allow-http", help="Let oracles of the suite ask servers, slowly.")
+    bool, typer.Option("--allow-http", help="Let oracles of the suite send requests to servers.")
 ]
 
 
 def ls(json: Json = False) -> None:
-    """List the suites that are built in."""
+    """List the built-in suites."""
     with reported(json, error_code=ERROR):
         from formalm.suites import builtin, builtin_names
 
-        for name in builtin_names():
+        names = builtin_names()
+        width = max(map(len, names))
+        if not json:
+            remark(f"{'suite':{width}}  {'items':>5}  title")
+        for name in names:
             found = builtin(name)
             count = len(found.items())
             if json:
                 texts = {"title": found.title, "warning": found.warning}
                 print_json({"name": name, "items": count, **texts})
             else:
-                typer.echo(f"{name}  {found.title} ({count:,} items)")
+                say(f"{name:{width}}  {count:5,}  {found.title}")
 
 
 def validate(
@@ -91,10 +130,10 @@ def validate(
     slot: Slots = None,
     rows: RowFiles = None,
     stop_words: StopWords = None,
-    toml: Annotated[bool, typer.Option("--toml", help="Print it as it was understood.")] = False,
+    toml: Annotated[bool, typer.Option("--toml", help="Print the parsed suite as TOML.")] = False,
     json: Json = False,
 ) -> None:
-    """Check a suite: every query is built, and what could never be found is refused."""
+    """Check a suite without a model: build every query, and reject impossible ones."""
     with reported(json, error_code=ERROR):
         found = _read(file, slot, rows, stop_words)
         count = len(found.items())
@@ -102,14 +141,14 @@ def validate(
             text = {"toml": found.to_toml()} if toml else {}
             print_json({"name": found.name, "items": count, **text})
         elif toml:
-            typer.echo(found.to_toml(), nl=False)
+            say(found.to_toml(), end="")
         else:
-            typer.echo(f"{found.name}: {found.title}")
+            say(f"{found.name}: {found.title}")
             if found.warning:
-                typer.secho(f"warning: {found.warning}", fg="yellow")
+                say(f"warning: {found.warning}", color="yellow")
             for name, question in found.queries.items():
-                typer.echo(f"  {question.ask:6}  {name}")
-            typer.echo(f"{count:,} items, {len(found.assertions):,} assertions")
+                say(f"  {question.ask:6}  {name}")
+            say(f"{counted(count, 'item')}, {counted(len(found.assertions), 'assertion')}")
 
 
 def run(
@@ -117,7 +156,9 @@ def run(
     directory: Directory,
     model: ModelOptions,
     identity: Identity = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Most prefixes a call.")] = 16,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Maximum prefixes per call of the model.")
+    ] = 16,
     slot: Slots = None,
     rows: RowFiles = None,
     stop_words: StopWords = None,
@@ -129,7 +170,7 @@ def run(
     allow_http: AllowHttp = False,
     json: Json = False,
 ) -> None:
-    """Ask a model a suite, and say what holds. A directory with the same run is gone on with."""
+    """Run a suite on a model and print the verdict; an existing run of it is resumed."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
         from formalm.suites.required_packages import check_packages
@@ -159,7 +200,7 @@ def resume(
     allow_http: AllowHttp = False,
     json: Json = False,
 ) -> None:
-    """Go on with a run, and say what holds."""
+    """Resume a run and print the verdict."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
 
@@ -169,7 +210,7 @@ def resume(
 
 
 def verdict(directory: Directory, json: Json = False) -> None:
-    """Say what holds by the answers of a run; no model is asked."""
+    """Print the verdict of a run, without a model."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
 
@@ -184,14 +225,14 @@ for command in (ls, validate, run, resume, verdict, report, compare):
 def _read(
     name: str, slots: list[str] | None, rows: list[str] | None, stop_words: Path | None
 ) -> Suite:
-    """A suite that is built in, or of a file, with word lists and rows of the user's own."""
+    """Read a built-in suite or a file, with slots and rows replaced."""
     from formalm.suites import Suite, builtin, builtin_names
 
     built_in = builtin_names()
     if name not in built_in and not Path(name).exists():
         raise SuiteError(
-            f"{name!r} is no suite that is built in, and no file",
-            hint="formalm suite ls lists those that are built in",
+            f"FILE must be a suite file or the name of a built-in suite, got {name!r}",
+            hint="formalm suite ls lists the built-in suites",
         )
     found = builtin(name) if name in built_in else Suite.read(name)
     words = [*(slots or []), *([] if stop_words is None else [f"stop_words={stop_words}"])]
@@ -205,9 +246,9 @@ def _named(option: str, given: list[str]) -> dict[str, str]:
     for one in given:
         name, equals, file = one.partition("=")
         if not name or not equals or not file:
-            raise ArgumentError(f"{option} is NAME=FILE, not {one!r}")
+            raise ArgumentError(f"{option} must be NAME=FILE, got {one!r}")
         if name in named:
-            raise ArgumentError(f"{option} names {name!r} twice")
+            raise ArgumentError(f"{option} must name each slot or table once, got {name!r} twice")
         named[name] = file
     return named
 
@@ -224,17 +265,18 @@ def _work(
     json: bool,
 ) -> None:
     with begun:
-        begun.work(
-            model,
-            identity=identity,
-            limit=limit,
-            shard=shard,
-            items_per_slot=items_per_slot,
-            cache=cache,
-            allow_http=allow_http,
-            progress=_told,
-            waiting=_waiting,
-        )
+        with ProgressLine() as line:
+            begun.work(
+                model,
+                identity=identity,
+                limit=limit,
+                shard=shard,
+                items_per_slot=items_per_slot,
+                cache=cache,
+                allow_http=allow_http,
+                progress=partial(_report_item, line),
+                waiting=partial(_report_waiting, line),
+            )
         begun.write_results()
         _conclude(begun, json)
 
@@ -244,34 +286,39 @@ def _parsed(shard: str | None) -> tuple[int, int]:
         return 1, 1
     parts = shard.split("/")
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise ArgumentError(f"--shard is i/n, such as 1/4, not {shard!r}")
+        raise ArgumentError(f"--shard must be I/N, such as 1/4, got {shard!r}")
     return int(parts[0]), int(parts[1])
 
 
-def _told(step: Step) -> None:
+def _report_item(line: ProgressLine, step: Step) -> None:
+    """Report an answered item on the progress line, or on a line of its own without a terminal."""
     left = step.remaining_seconds
     eta = "" if left is None else f", {left:.0f} s left"
     where = " ".join(f"{name}={text}" for name, text in step.item.where.items())
-    cost = f", {step.tokens_computed:,} tokens"
+    cost = f", {counted(step.tokens_computed, 'token')}"
     covered = "" if step.covered is None else f", {step.covered:.4g} covered"
-    line = (
-        f"{step.done}/{step.total}  {step.item.question.name}  {where}"
-        f" ({step.source}{cost}{covered}{eta})"
-    )
-    typer.echo(line, err=True)
+    name = f"{step.item.question.name}  {where}"
+    if line.wanted:
+        line.show_share(step.done, step.total, f"{eta.removeprefix(', ')}  {name}".strip())
+    else:
+        remark(f"{step.done}/{step.total}  {name} ({step.source}{cost}{covered}{eta})")
 
 
-def _waiting(count: int) -> None:
-    items = "item that another process is" if count == 1 else "items that other processes are"
-    typer.echo(f"waiting for {count:,} {items} at", err=True)
+def _report_waiting(line: ProgressLine, count: int) -> None:
+    other = "another process" if count == 1 else "other processes"
+    text = f"waiting for {counted(count, 'item')} of {other}"
+    if line.wanted:
+        line.show(text)
+    else:
+        remark(text)
 
 
 def _conclude(found: Run, json: bool) -> None:
-    """Print numbers and verdicts, and end with their exit code."""
+    """Print measurements and verdicts, and exit with the code of the verdict."""
     evaluation = found.evaluate()
     verdict = evaluation.verdict
     if verdict == "pass" and not found.is_whole:
-        verdict = "inconclusive"  # nothing is demanded, and not everything was asked
+        verdict = "inconclusive"  # no assertion fails, but items are unanswered
     if json:
         for row in _rows(evaluation):
             print_json(row)
@@ -280,22 +327,23 @@ def _conclude(found: Run, json: bool) -> None:
         print_json({"verdict": verdict})
     else:
         for one in evaluation.differences:
-            flagged = {True: "differs", False: "within the margin", None: "open"}[one.flagged]
+            flagged = {True: "differs", False: "within the margin", None: "undecided"}[one.flagged]
             p = "" if one.p_value is None else f", p = {one.p_value:.3g}"
-            typer.echo(f"{one.comparison}: {one.value!r} {flagged}; {one.mean}{p}")
+            say(f"{one.comparison}: {one.value!r} {flagged}; {one.mean}{p}")
         for outcome in evaluation.outcomes:
             name = outcome.assertion.metric or outcome.assertion.comparison
-            typer.echo(f"{outcome.verdict}: {name}: {outcome.why}")
+            say(f"{outcome.verdict}: {name}: {outcome.why}")
         answered, total = len(found.answered), len(found.items)
         draws = found.manifest.max_draws
-        capped = "" if draws is None else f", at most {draws:,} draws an item"
-        typer.echo(f"{verdict}: {found.manifest.suite.name}, {answered}/{total} items{capped}")
+        capped = "" if draws is None else f", at most {counted(draws, 'draw')} an item"
+        items = "item" if total == 1 else "items"
+        say(f"{verdict}: {found.manifest.suite.name}, {answered}/{total} {items}{capped}")
     if VERDICTS[verdict]:
         raise typer.Exit(VERDICTS[verdict])
 
 
 def _rows(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """What JSON has of it; it has no infinity and no NaN."""
+    """Return the rows for JSON, which has no infinity and no NaN."""
     rows: list[dict[str, Any]] = []
     for number in evaluation.measurements:
         rows.append({"metric": number.metric, "where": number.where, **_plain(number.quantity)})

@@ -1,14 +1,15 @@
-"""``formalm suite report`` and ``compare``: what a run says, for people and for servers."""
+"""``formalm suite report`` and ``formalm suite compare``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from formalm.cli.options import Json, one_of
-from formalm.cli.outcome import print_json, reported
+from formalm.cli.exit_status import print_json, reported
+from formalm.cli.shared_options import Json
+from formalm.cli.terminal_output import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,26 +17,29 @@ if TYPE_CHECKING:
 __all__ = ["compare", "report"]
 
 ERROR = 2
+ReportFormat = Literal["html", "markdown", "junit", "lm-eval", "parquet"]
+ComparisonFormat = Literal["html", "markdown"]
 Directory = Annotated[Path, typer.Argument(help="The directory of the run.", show_default=False)]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="The file; in the directory of the run if none.")
+    Path | None,
+    typer.Option("--out", "-o", help="Output file. Default: a file in the directory of the run."),
 ]
 
 
 def report(
     directory: Directory,
     form: Annotated[
-        str,
-        one_of(
-            *("html", "markdown", "junit", "lm-eval", "parquet"),
-            names=("--format",),
-            help="The form of the report.",
+        ReportFormat,
+        typer.Option(
+            "--format",
+            help="Output format: html, markdown, junit (XML for CI servers), lm-eval (JSON of the"
+            " LM Evaluation Harness) or parquet.",
         ),
     ] = "html",
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Write a report of a run; no model is asked."""
+    """Write a report of a run, without a model."""
     with reported(json, error_code=ERROR):
         from formalm.reports import write_report
         from formalm.suites import Run
@@ -45,23 +49,22 @@ def report(
         if json:
             print_json({"report": str(path)})
         else:
-            typer.echo(path)
+            say(path)
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="A run.", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="A run of the same suite.", show_default=False)],
-    form: Annotated[
-        str, one_of("html", "markdown", names=("--format",), help="The form.")
-    ] = "markdown",
+    first: Annotated[Path, typer.Argument(help="The directory of a run.", show_default=False)],
+    second: Annotated[
+        Path, typer.Argument(help="The directory of another run of the suite.", show_default=False)
+    ],
+    form: Annotated[ComparisonFormat, typer.Option("--format", help="Output format.")] = "markdown",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file; printed if none.")
+        Path | None, typer.Option("--out", "-o", help="Output file. Default: standard output.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Put two runs of a suite side by side, with paired tests; no model is asked."""
+    """Compare two runs of a suite with paired tests, without a model."""
     with reported(json, error_code=ERROR):
-        from formalm.errors import ArgumentError
         from formalm.reports import RunComparison, compare_runs
         from formalm.reports.write import write_text
         from formalm.suites import Run
@@ -70,8 +73,6 @@ def compare(
             "html": RunComparison.to_html,
             "markdown": RunComparison.to_markdown,
         }
-        if form not in forms:
-            raise ArgumentError(f"--format is {' or '.join(forms)}, not {form!r}")
         with Run(first) as one, Run(second) as other:
             found = compare_runs(one, other)
         if json:
@@ -84,6 +85,6 @@ def compare(
                 row = {"metric": name, "rows": len(rows), "p_value": p, **counts}
                 print_json({**row, "tolerance": within})
         elif out is None:
-            typer.echo(forms[form](found), nl=False)
+            say(forms[form](found), end="")
         if out is not None:
             write_text(out, forms[form](found))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formalm.cli.automaton import shown_tokens
-from formalm.cli.options import Json, VocabularyOptions
-from formalm.cli.outcome import NOTHING, checked_bytes, print_json, reported
-from formalm.cli.output import say
+from formalm.cli.exit_status import NOTHING, checked_bytes, print_json, reported
+from formalm.cli.shared_options import Json, VocabularyOptions
+from formalm.cli.terminal_output import counted, read_argument, remark, say
 from formalm.errors import ArgumentError, VocabularyError
 
 if TYPE_CHECKING:
@@ -23,39 +23,44 @@ __all__ = ["tokenize"]
 
 def tokenize(
     vocabulary: VocabularyOptions,
-    text: Annotated[str | None, typer.Argument(help="The text.")] = None,
+    text: Annotated[str | None, typer.Argument(help="The text; - reads standard input.")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Count all token sequences that spell the text.")
     ] = False,
     members: Annotated[
         int | None,
-        typer.Option("--list", min=0, help="With --all: print the first N.", metavar="N"),
+        typer.Option("--list", min=0, help="With --all: also print the first N.", metavar="N"),
     ] = None,
     canonical: Annotated[
         bool,
         typer.Option(
             "--canonical",
-            help="The canonical tokens of the text, as it continues another one; with --ids, "
-            "whether those are canonical, and why not. How many token sequences spell it.",
+            help="Print the canonical tokens of the text; with --ids, check whether those tokens"
+            " are canonical. Also count all token sequences that spell the text.",
         ),
     ] = False,
     ids: Annotated[
         str | None,
-        typer.Option(help="Look at these tokens, such as 1,2,3, instead.", metavar="IDS"),
+        typer.Option(
+            help="Comma-separated token ids to decode and check, such as 1,2,3. With TEXT, they"
+            " must spell it.",
+            metavar="IDS",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the tokens of a text, all its tokenizations, or what tokens spell and how."""
+    """Tokenize a text, count its tokenizations, or decode and check token ids."""
     with reported(json):
         if every and ids is not None:
-            raise ArgumentError("--all and --ids exclude each other")
+            raise ArgumentError("--all and --ids are mutually exclusive")
         if every and canonical:
-            raise ArgumentError("--all and --canonical exclude each other")
+            raise ArgumentError("--all and --canonical are mutually exclusive")
         if members is not None and not every:
-            raise ArgumentError("--list is for --all")
+            raise ArgumentError("--list requires --all")
         if text is None and ids is None:
-            raise ArgumentError("which text?", hint="give a text, or --ids")
+            raise ArgumentError("either TEXT or --ids is required")
         if text is not None:
+            text = read_argument(text)
             checked_bytes(text)
         tokens = vocabulary.load()
         if canonical:
@@ -72,13 +77,15 @@ def _read_ids(written: str, vocabulary: Vocabulary) -> list[int]:
     parts = [part.strip() for part in written.split(",")] if written.strip() else []
     for part in parts:
         if not (part.isascii() and part.isdecimal() and len(part) < 12):
-            raise ArgumentError(f"--ids is a list such as 1,2,3, and {part!r} is no token id")
+            raise ArgumentError(f"--ids must be token ids such as 1,2,3, got {part!r}")
         if int(part) >= len(vocabulary):
-            raise ArgumentError(f"--ids: {part} is outside the {len(vocabulary):,} tokens")
+            raise ArgumentError(f"--ids must be below {len(vocabulary):,}, got {part}")
     return [int(part) for part in parts]
 
 
 def _print(vocabulary: Vocabulary, token_ids: list[int], json: bool) -> None:
+    if token_ids and not json:
+        remark(f"{'id':>8}  token")
     for token_id in token_ids:
         data = vocabulary.token_bytes(token_id)
         if json:
@@ -88,7 +95,7 @@ def _print(vocabulary: Vocabulary, token_ids: list[int], json: bool) -> None:
 
 
 def _spelled(data: bytes | None) -> dict[str, str | None]:
-    """A token's bytes, and the text they are if they are one."""
+    """Return a token's bytes in hexadecimal, and its text if they are UTF-8."""
     if data is None:
         return {"bytes_hex": None, "text": None}
     try:
@@ -117,9 +124,7 @@ def _all(vocabulary: Vocabulary, text: str, wanted: int, json: bool) -> None:
 
 
 def _own(vocabulary: Vocabulary, found: Tokenizations) -> list[int] | None:
-    """The canonical tokens, or where they are not known what encodes the text; None if nothing
-    does.
-    """
+    """Return the canonical tokens; if unknown, the tokenizer's encoding; otherwise None."""
     try:
         return None if found.canonical is None else list(found.canonical)
     except VocabularyError:
@@ -129,7 +134,7 @@ def _own(vocabulary: Vocabulary, found: Tokenizations) -> list[int] | None:
 def _canonical(
     vocabulary: Vocabulary, token_ids: list[int] | None, text: str | None, json: bool
 ) -> None:
-    """Whether tokens are canonical, or which tokens of a text are; how many spell the same."""
+    """Print the canonical tokens, whether given tokens are those, and the number of spellings."""
     error, spelled = None, (text or "").encode()
     if token_ids is None:
         expected = vocabulary.tokenizations(spelled).canonical
@@ -163,12 +168,11 @@ def _named(token_ids: list[int] | None, vocabulary: Vocabulary) -> str:
 
 
 def _sequences(count: int) -> str:
-    what = "token sequence spells" if count == 1 else "token sequences spell"
-    return f"{count:,} {what}"
+    return counted(count, "token sequence spells", "token sequences spell")
 
 
 def _judge(vocabulary: Vocabulary, token_ids: list[int], text: str | None, json: bool) -> None:
-    """Say what tokens spell, and whether the tokenizer would have written them so."""
+    """Print what tokens spell, and whether they are the tokenizer's own encoding."""
     special = [token_id for token_id in token_ids if vocabulary.token_bytes(token_id) is None]
     spelled = None
     if not special:
@@ -195,7 +199,7 @@ def _judge(vocabulary: Vocabulary, token_ids: list[int], text: str | None, json:
 
 def _verdict(spelled: str | None, text: str | None, special: list[int]) -> str:
     if special:
-        return f"no text: token {special[0]} is special"
+        return f"no text: token {special[0]} is a special token"
     if spelled is None:
         return "no text: the bytes are not UTF-8"
     return f"spells {spelled!r}" + ("" if text in (None, spelled) else f", not {text!r}")

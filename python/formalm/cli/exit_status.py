@@ -1,8 +1,9 @@
-"""How a command ends: exit codes, and errors as text or JSON, never as a traceback."""
+"""Exit codes, and errors as one message or one JSON object instead of a traceback."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import typer
 
-from formalm.cli.output import print_json, remark
+from formalm.cli.terminal_output import print_json, remark
 from formalm.errors import ArgumentError, FormalmError
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "abandon_output",
     "checked_bytes",
     "flattened",
+    "is_usage_error",
     "print_json",
+    "report_usage_error",
     "reported",
     "settle_output",
     "tell_internal",
@@ -36,16 +39,16 @@ ERROR = 1
 USAGE = 2
 NOTHING = 3
 INTERNAL = 70
-"""EX_SOFTWARE of sysexits.h."""
+"""``EX_SOFTWARE`` of ``sysexits.h``."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""What a shell reports of a program that SIGPIPE ended: 128 + 13."""
+"""128 + 13: the status that a shell reports for a program ended by SIGPIPE."""
 
 _traceback_wanted = False
 
 
 def want_traceback(wanted: bool) -> None:
-    """Set whether errors that nobody expected come with a traceback."""
+    """Set whether internal errors are followed by a traceback."""
     global _traceback_wanted  # noqa: PLW0603 - an option of the whole program
     _traceback_wanted = wanted
 
@@ -59,8 +62,8 @@ def reported(as_json: bool, *, error_code: int | None = None) -> Iterator[None]:
     as_json
         Whether errors are printed as JSON.
     error_code
-        Of every error; without it wrong usage, wrong input and errors that nobody expected have
-        codes of their own.
+        The exit code of every error. By default, usage errors, input errors and internal errors
+        have different codes.
     """
 
     def ended(code: int) -> typer.Exit:
@@ -88,27 +91,66 @@ def reported(as_json: bool, *, error_code: int | None = None) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        if hasattr(error, "exit_code"):  # Typer's own, of wrong usage
+        if hasattr(error, "exit_code"):  # a usage error of Typer
             raise
         tell_internal(error, as_json)
         raise ended(INTERNAL) from None
 
 
 def tell_internal(error: BaseException, as_json: bool = False) -> None:
-    """Say in one line that something happened that nobody expected."""
+    """Report an internal error in one line."""
     kind, words = type(error).__name__, " ".join(str(error).split())
     if isinstance(error, MemoryError):
         text = "out of memory"
     else:
         text = f"internal error: {kind}: {words[:500]}" if words else f"internal error: {kind}"
     if not _traceback_wanted:
-        text += "; --traceback shows where"
+        text += "; run again with --traceback for details"
     _tell(text, {"kind": kind, "message": text}, as_json)
     _print_traceback(error)
 
 
+def is_usage_error(error: BaseException) -> bool:
+    """Return whether Typer raised ``error`` about the command's arguments."""
+    return hasattr(error, "exit_code") and hasattr(error, "format_message")
+
+
+def report_usage_error(error: Any, as_json: bool = False) -> None:
+    """Report wrong arguments in one line, or as JSON."""
+    context = getattr(error, "ctx", None)
+    where = "formalm" if context is None else context.command_path
+    message = _worded(" ".join(error.format_message().split()).rstrip("."))
+    described: dict[str, object] = {
+        "kind": "ArgumentError",
+        "message": message,
+        "hint": f"see {where} --help",
+    }
+    _tell(f"{message}; see {where} --help", described, as_json)
+
+
+def _worded(message: str) -> str:
+    """Return a message of Typer in the form of the library's: what must hold, and what was given.
+
+    Messages of other forms, which other versions of Typer may have, stay as they are.
+    """
+    found = re.fullmatch(r"Invalid value for '(.+?)': (?:Value error, )?(.*)", message)
+    if found is None:
+        return message[:1].lower() + message[1:]
+    option, reason = found[1].replace("' / '", "/"), found[2]
+    choice = re.fullmatch(r"'(.*)' is not one of (.*)", reason)
+    if choice is not None:
+        return f"{option} must be one of {choice[2]}, got {choice[1]!r}"
+    number = re.fullmatch(r"'(.*)' is not a valid (.*)", reason)
+    if number is not None:
+        return f"{option} must be a valid {number[2]}, got {number[1]!r}"
+    if reason.startswith("Input should be "):
+        reason = reason.removeprefix("Input should be ").partition(", unable")[0]
+        return f"{option} must be {reason.replace('a valid integer', 'an integer')}"
+    return f"{option}: {reason}"
+
+
 def abandon_output(number: int = 1) -> None:
-    """Let nothing that is left in a stream's buffer be tried again at the exit."""
+    """Redirect a stream to the null device, so that its buffer is not written again at exit."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, number)
@@ -118,7 +160,7 @@ def abandon_output(number: int = 1) -> None:
 
 
 def settle_output() -> None:
-    """Write what is left for standard output, or abandon it if that fails again."""
+    """Flush standard output, or abandon it if that fails again."""
     try:
         sys.stdout.flush()
     except (OSError, AttributeError, ValueError):
@@ -126,7 +168,7 @@ def settle_output() -> None:
 
 
 def _tell(text: str, described: dict[str, object], as_json: bool) -> None:
-    """Say what is wrong: as JSON if that was asked for and can be written."""
+    """Report an error: as JSON if requested and writable, otherwise as text."""
     if as_json:
         try:
             print_json({"error": described})
@@ -137,7 +179,7 @@ def _tell(text: str, described: dict[str, object], as_json: bool) -> None:
 
 
 def _of_system(error: OSError) -> str:
-    """What the system says, in one line."""
+    """Return the message of the operating system in one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -161,21 +203,22 @@ def _long_numbers() -> Iterator[None]:
 
 
 def checked_bytes(text: str) -> bytes:
-    """UTF-8 of what was written; a shell can hand over bytes that are none."""
+    """Return the UTF-8 of an argument; raise ArgumentError if the shell passed other bytes."""
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"{text!a} is not UTF-8") from None
+        raise ArgumentError(f"arguments must be valid UTF-8, got {text!a}") from None
 
 
 def flattened(result: Any) -> dict[str, object]:
-    """The fields of a result, with those of its ``cost`` among them."""
+    """Return the fields of a result, with those of its ``cost`` in place of ``cost``."""
     fields = asdict(result)
-    return {**fields, **fields.pop("cost")}
+    cost = fields.pop("cost")
+    return {**fields, **cost}
 
 
 def _described(error: FormalmError) -> dict[str, object]:
-    """Kind, message and whatever numbers and places the error has."""
+    """Return the kind, message, numbers and positions of an error."""
     fields = {name: value for name, value in vars(error).items() if value is not None}
-    fields.pop("generations", None)  # texts finished before the error are no part of it
+    fields.pop("generations", None)  # results finished before the error
     return {"kind": type(error).__name__, **fields}

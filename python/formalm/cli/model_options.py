@@ -1,4 +1,4 @@
-"""Options that name a model: the embedded one, a folder, or the address of a server."""
+"""Options that name a model: the embedded one, a directory, or a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from formalm.cli import options
+from formalm.cli import shared_options
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["API_KEY", "ModelOptions"]
 
 API_KEY = "FORMALM_API_KEY"
-"""The environment variable whose value a server is sent as a bearer token."""
+"""Environment variable with the bearer token for the server."""
+SERVER = "Model on a server"
 SCHEMES = ("http://", "https://")
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What names a model."""
+    """Options that name a model."""
 
     panel: ClassVar[str] = "Model"
 
@@ -32,46 +33,57 @@ class ModelOptions:
         typer.Option(
             "--model",
             "-m",
-            help="canary, the folder of a model, or the address of a server's completions.",
+            help="canary (the embedded model), a model directory, or the URL of a server's"
+            " completions endpoint.",
+            metavar="MODEL",
         ),
     ] = "canary"
     tokenizer: Annotated[
         str | None,
-        typer.Option(help="Of a server: the model's tokenizer file, or a folder that has it."),
+        typer.Option(
+            help="Tokenizer file of the model, or a directory with one. Required for a server.",
+            rich_help_panel=SERVER,
+        ),
     ] = None
     served_model: Annotated[
-        str | None, typer.Option(help="Of a server: the name that it wants to hear.")
+        str | None,
+        typer.Option(help="Name of the model on the server.", rich_help_panel=SERVER),
     ] = None
     top_logprobs: Annotated[
-        int | None, typer.Option(help="Of a server: how many tokens to be shown; 20.")
+        int | None,
+        typer.Option(
+            help="Log-probabilities to request per token. Default: 20.", rich_help_panel=SERVER
+        ),
     ] = None
     bos_token_id: Annotated[
-        int | None, typer.Option(help="Of a server: the token at the beginning of a text.")
+        int | None,
+        typer.Option(help="Id of the beginning-of-sequence token.", rich_help_panel=SERVER),
     ] = None
     context_length: Annotated[
-        int | None, typer.Option(help="Of a server: most tokens that the model reads.")
+        int | None,
+        typer.Option(help="Context length of the model, in tokens.", rich_help_panel=SERVER),
     ] = None
 
     def load(self) -> LanguageModel:
-        """The model."""
+        """Load the model."""
         if self.model.lower().startswith(SCHEMES):
             return self._served()
         for name in ("tokenizer", "served_model", "top_logprobs", "bos_token_id", "context_length"):
             if getattr(self, name) is not None:
                 option = name.replace("_", "-")
                 raise ArgumentError(
-                    f"--{option} is about a server's model, and --model is"
-                    f" {options.shown_name(self.model)!r}"
+                    f"--{option} requires the URL of a server as --model, got"
+                    f" {shared_options.shown_name(self.model)!r}"
                 )
-        return options.chosen_model(self.model)
+        return shared_options.chosen_model(self.model)
 
     def _served(self) -> LanguageModel:
         from formalm.models.http import HttpModel
 
         if self.tokenizer is None:
             raise ArgumentError(
-                "which tokens does the server's model have?",
-                hint="give --tokenizer, a file or the model's folder",
+                "--tokenizer is required for a model on a server",
+                hint="give the model's tokenizer file or directory",
             )
         chosen: dict[str, Any] = {
             "model": self.served_model,
@@ -81,4 +93,4 @@ class ModelOptions:
             "api_key": os.environ.get(API_KEY),
         }
         given = {name: value for name, value in chosen.items() if value is not None}
-        return HttpModel(self.model, options.tokenizer_vocabulary(self.tokenizer), **given)
+        return HttpModel(self.model, shared_options.tokenizer_vocabulary(self.tokenizer), **given)

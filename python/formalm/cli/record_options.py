@@ -1,4 +1,4 @@
-"""Options that write results to files, as records."""
+"""Options that write results to files as records."""
 
 from __future__ import annotations
 
@@ -17,24 +17,28 @@ __all__ = ["RecordOptions", "writable"]
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """Where everything that is known of the results goes."""
+    """Files for the full records of the results."""
 
-    panel: ClassVar[str] = "Records"
+    panel: ClassVar[str] = "Files"
 
     jsonl: Annotated[
-        str | None, typer.Option(help="Write records to this file, a JSON object a line.")
+        str | None,
+        typer.Option(help="Also write the results to this file as JSON Lines.", metavar="FILE"),
     ] = None
     arrow: Annotated[
-        str | None, typer.Option(help="Write records to this file, an Arrow stream.")
+        str | None,
+        typer.Option(
+            help="Also write the results to this file as an Arrow stream.", metavar="FILE"
+        ),
     ] = None
 
     @property
     def wanted(self) -> bool:
-        """Whether either was given."""
+        """Whether either option was given."""
         return self.jsonl is not None or self.arrow is not None
 
     def check(self) -> None:
-        """Refuse what could not be written, before any work is done."""
+        """Raise ArgumentError if a file cannot be written, before any work is done."""
         for path in (self.jsonl, self.arrow):
             if path is not None:
                 writable(path)
@@ -44,7 +48,7 @@ class RecordOptions:
             schema()
 
     def write(self, results: Iterable[Any]) -> None:
-        """Write the records of results."""
+        """Write the records of the results."""
         if not self.wanted:
             return
         from formalm.drivers import Records
@@ -57,7 +61,7 @@ class RecordOptions:
 
 
 def writable(path: str) -> None:
-    """Refuse a file that cannot be written."""
+    """Raise ArgumentError if a file cannot be written."""
     folder = Path(path).parent
     if not folder.is_dir() or Path(path).is_dir() or not os.access(folder, os.W_OK):
-        raise ArgumentError(f"cannot write {path!r}")
+        raise ArgumentError(f"cannot write to {path!r}")
