@@ -231,7 +231,7 @@ mod tests {
         let mut saved = vocabulary().save();
         let message = |data: &[u8]| Vocabulary::from_saved(data).expect_err("wrong").message;
         assert!(message(b"{}").contains("not a saved vocabulary"));
-        assert!(message(&saved[..30]).contains("cut off"));
+        assert!(message(&saved[..30]).contains("truncated"));
         *saved.last_mut().expect("a byte") ^= 1;
         assert!(message(&saved).contains("damaged"));
         saved[FILE_LABEL.len()] = 9;

@@ -142,9 +142,9 @@ mod tests {
         };
         let (message, hint) = refused("<|cal|>");
         assert!(message.contains("<|cal|>") && hint.contains("are \"<|call|>\""), "{hint}");
-        assert!(refused("<|end|>").0.contains("ends texts"));
+        assert!(refused("<|end|>").0.contains("is an end token"));
         assert!(refused("<").0.contains("has bytes"));
-        assert!(refused("a").1.contains("is text"));
+        assert!(refused("a").1.contains("is ordinary text"));
     }
 
     #[test]
