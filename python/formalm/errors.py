@@ -115,7 +115,9 @@ class LimitError(FormalmError, RuntimeError):
     """
 
     def __init__(self, what: str, needed: int, allowed: int, hint: str | None = None) -> None:
-        super().__init__(f"needs at least {needed:,} {what}, allowed are {allowed:,}", hint=hint)
+        super().__init__(
+            f"needs at least {needed:,} {what}, but the limit is {allowed:,}", hint=hint
+        )
         self.what = what
         self.needed = needed
         self.allowed = allowed
@@ -151,7 +153,7 @@ class DeadlineError(FormalmError, TimeoutError):
     def __init__(self, what: str, needed: float, allowed: float, hint: str | None = None) -> None:
         if hint is None:
             hint = "a larger timeout_seconds allows more; asking again goes on with what is known"
-        message = f"{what} needs more than {needed:.3g} seconds, allowed are {allowed:.3g}"
+        message = f"{what} needs more than {needed:.3g} seconds, but the limit is {allowed:.3g}"
         super().__init__(message, hint=hint)
         self.what = what
         self.needed = needed

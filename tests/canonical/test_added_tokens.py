@@ -39,5 +39,5 @@ def test_an_added_token_that_is_not_decoded_to_its_text_is_refused() -> None:
     # Its characters are names of bytes, as which the decoder reads them.
     tokenizer.add_tokens([AddedToken("éé", normalized=False)])
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
-    with pytest.raises(VocabularyError, match='stands for the text "éé", but spells other bytes'):
+    with pytest.raises(VocabularyError, match='matches "éé", but decodes to other bytes'):
         vocabulary.encoder()

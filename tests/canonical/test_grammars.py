@@ -122,5 +122,5 @@ def test_undecided_tokens_of_a_bounded_search_are_reported() -> None:
     assert result.reason in ("dead_end", "length")
     assert not result.complete
     # A regular language is searched to the end.
-    with pytest.raises(Exception, match="no member of the language has canonical tokens"):
+    with pytest.raises(Exception, match="no member of the language has a canonical tokenization"):
         Constraint(Regex("a*b▁"), vocabulary, tokenization="canonical")

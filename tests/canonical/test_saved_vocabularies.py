@@ -87,5 +87,5 @@ def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> N
     changed = own.replace(b"formalm encoder\n\x02", b"formalm encoder\n\x09")
     with pytest.raises(VocabularyError, match="format"):
         type(vocabulary.encoder()).from_saved(changed, vocabulary.core, file)
-    with pytest.raises(VocabularyError, match="is none"):
+    with pytest.raises(VocabularyError, match="not in a known format"):
         type(vocabulary.encoder()).from_saved(b"", vocabulary.core, file)

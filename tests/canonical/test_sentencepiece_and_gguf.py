@@ -102,12 +102,12 @@ def test_scores_that_are_equal_or_in_a_strange_order(seed: int, prefix: bool) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model_type": "unigram", "vocab_size": 350}, "Unigram: it chooses the best"),
+        ({"model_type": "unigram", "vocab_size": 350}, "Unigram model, which picks the best"),
         ({"model_type": "word", "vocab_size": 30, "byte_fallback": False}, "whole words"),
         ({"model_type": "char", "vocab_size": 60, "byte_fallback": False}, "single characters"),
-        ({"remove_extra_whitespaces": True}, "repeated spaces"),
+        ({"remove_extra_whitespaces": True}, "removes repeated"),
         ({"normalization_rule_name": "nmt_nfkc"}, "nmt_nfkc"),
-        ({"treat_whitespace_as_suffix": True}, "spaces behind words"),
+        ({"treat_whitespace_as_suffix": True}, "spaces after words"),
     ],
 )
 def test_models_that_are_refused(options: dict[str, Any], message: str) -> None:

@@ -109,12 +109,12 @@ def refusals() -> dict[str, tuple[Tokenizer, str]]:
 
     return {
         "NFC": (normal, "normalizer"),
-        "single word": (Tokenizer.from_str(json.dumps(file)), "looks at the text around it"),
-        "prefix": (trained(pre_tokenizers.ByteLevel(True)), "puts a space in front"),
+        "single word": (Tokenizer.from_str(json.dumps(file)), "depends on the surrounding text"),
+        "prefix": (trained(pre_tokenizers.ByteLevel(True)), "inserts a space"),
         "removed": (split(" ", "removed"), "removes text"),
-        "far": (split(r"a(?=bc)"), "further than one character"),
-        "empty": (split(r"a*"), "empty text"),
-        "anchor": (split(r"^a"), "is not read"),
+        "far": (split(r"a(?=bc)"), "ahead more than one character"),
+        "empty": (split(r"a*"), "empty string"),
+        "anchor": (split(r"^a"), "is not supported in pre-tokenizer"),
         "possessive": (split(r"(?>ab|a)c"), "possessive"),
         "punctuation": (
             trained(pre_tokenizers.Sequence([pre_tokenizers.Punctuation(), level])),
@@ -137,7 +137,7 @@ def test_other_vocabularies_have_no_canonical_tokens() -> None:
         Constraint(Regex("a"), vocabulary, tokenization="canonical")
     tokenizer = trained(PIECES["gpt2"])
     ends = Vocabulary.from_tokenizer_json(tokenizer.to_str(), end_token_ids=["a"])
-    with pytest.raises(VocabularyError, match="is text to the tokenizer"):
+    with pytest.raises(VocabularyError, match="has bytes in the tokenizer"):
         ends.encoder()
 
 

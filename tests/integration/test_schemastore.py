@@ -84,7 +84,7 @@ def check(case: dict[str, Any], draws: int) -> None:
     language = JsonSchema(written(schema), property_order="any", max_whitespace=0)
     judge = judge_of(schema)
     if judge is None:
-        with pytest.raises(LanguageError, match="is not among the resources passed"):
+        with pytest.raises(LanguageError, match="is not among the given resources"):
             Constraint(language, tokenizer()[1])
         return
     constraint = Constraint(language, tokenizer()[1])

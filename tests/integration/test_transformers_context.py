@@ -75,7 +75,7 @@ def test_finish_keeps_to_fewer_tokens_and_says_when_they_are_too_few(
         (record,) = pipe("Input", finish=True, max_new_tokens=tokens, **options)
         assert TWICE.matches(record["generated_text"])
         assert len(record["generated_text"]) <= tokens
-    with pytest.raises(LimitError, match="at least 6 tokens, allowed are 5"):
+    with pytest.raises(LimitError, match="at least 6 tokens, but the limit is 5"):
         pipe("Input", finish=True, max_new_tokens=5, **options)
     with pytest.raises(ArgumentError, match="language to finish in"):
         pipe("Input", finish=True)

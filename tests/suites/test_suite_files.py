@@ -46,7 +46,7 @@ def test_items_are_what_is_asked() -> None:
     assert mass.query.decoding.temperature == 0.5
     assert mass.query.given == StringLiteral("m a")
     assert isinstance(mass.query, Query)
-    with pytest.raises(LimitError, match="14 items, allowed are 13"):
+    with pytest.raises(LimitError, match="14 items, but the limit is 13"):
         suite.items(item_limit=13)
 
 

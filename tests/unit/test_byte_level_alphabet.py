@@ -72,7 +72,7 @@ def test_raw_pieces_are_their_own_utf8_as_the_library_decodes_them(
         assert spelled is not None
         decoded = library.decode([token_id], skip_special_tokens=False)
         assert spelled.decode(errors="replace") == decoded
-    assert any("stand for no byte" in note for note in vocabulary.notes)
+    assert any("represent no byte" in note for note in vocabulary.notes)
 
 
 def test_raw_pieces_take_part_in_masks() -> None:
@@ -103,5 +103,5 @@ def test_pieces_that_are_joined_before_decoding_have_no_bytes_of_their_own() -> 
     """One raw piece then changes what all pieces beside it are decoded to."""
     decoder = {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteLevel",
                "add_prefix_space": False, "trim_offsets": True, "use_regex": True}]}  # fmt: skip
-    with pytest.raises(VocabularyError, match="stands for no byte"):
+    with pytest.raises(VocabularyError, match="represents no byte"):
         Vocabulary.from_tokenizer_json(file(decoder=decoder))

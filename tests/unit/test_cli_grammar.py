@@ -29,7 +29,7 @@ def test_the_grammar_command_summarizes_a_grammar(tmp_path: Path) -> None:
         "'x'      'x'",
         "members by length, 0 to 8 bytes: 1, 1, 1, 1, 1, 1, 1, 1, 1",
         "ambiguity: none, each member has exactly one parse tree",
-        "note: line 2: the rule spare is not needed by the start rule",
+        "note: line 2: the rule spare is unreachable from the start rule",
     ]
     told = json.loads(run(str(file), "--json", "--lexing", "any").stdout)
     assert told["lexing"] == "any"
@@ -137,7 +137,7 @@ def test_rules_are_drawn_into_a_file(tmp_path: Path) -> None:
     assert "<desc>1 rule</desc>" in one
     assert run(str(file), "--rule", "none", command="diagram").exit_code == 2
     limited = run(str(file), "--part-limit", "1", command="diagram")
-    assert "allowed are 1" in limited.output
+    assert "the limit is 1" in limited.output
     assert run(str(file), "--part-limit", "100", command="diagram").exit_code == 0
     missing = str(tmp_path / "none" / "a.svg")
     assert run(str(file), "--output", missing, command="diagram").exit_code == 2

@@ -524,7 +524,7 @@ def test_long_descriptions_are_refused() -> None:
         StringLiteral("x" * 600) | StringLiteral("y" * 600),
     ]
     for language in long:
-        with pytest.raises(LimitError, match="bytes of description, allowed are 1,000"):
+        with pytest.raises(LimitError, match="bytes of description, but the limit is 1,000"):
             cache.constraint(language)
         with pytest.raises(LimitError, match="bytes of description"):
             asyncio.run(cache.aconstraint(language))

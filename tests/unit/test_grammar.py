@@ -95,7 +95,9 @@ def test_both_readings_and_both_syntaxes() -> None:
     assert not gbnf.matches("((x)")
     pairs = Grammar("start: A B\nA: /a+/\nB: /ab/", lexing="any")
     assert pairs.matches("aab")
-    with pytest.raises(LanguageError, match="no text is cut into lexemes as it asks"):
+    with pytest.raises(
+        LanguageError, match="no string can be split into lexemes as the grammar requires"
+    ):
         Grammar("start: A B\nA: /a+/\nB: /ab/").automaton()
 
 
@@ -104,15 +106,15 @@ def test_terminals_are_put_together_with_and_and_not() -> None:
     assert [Grammar(text).matches(one) for one in ("a,iff", "if", "a,else")] == [True, False, False]
     given = Grammar("%declare L\nstart: W\nW: L & /a.*/", languages={"L": Regex("[ab]{2,3}")})
     assert [given.matches(one) for one in ("aba", "ba", "a")] == [True, False, False]
-    with pytest.raises(LanguageError, match="which Lark does not have"):
+    with pytest.raises(LanguageError, match="does not support"):
         Grammar(text, lexing="first")
 
 
 def test_a_terminal_that_only_looks_is_empty() -> None:
     for lexing in ("any", "longest", "first"):
-        with pytest.raises(LanguageError, match="the terminal A matches the empty text"):
+        with pytest.raises(LanguageError, match="the terminal A matches the empty string"):
             Grammar('start: A "b"\nA: /(?=b)/', lexing=lexing).automaton()
-    with pytest.raises(LanguageError, match="look-behind can see beyond the beginning"):
+    with pytest.raises(LanguageError, match="lookbehind may reach before the start"):
         Grammar("start: A\nA: /(?<=b)a/")
 
 
@@ -125,7 +127,7 @@ def test_ebnf_is_read_in_both_dialects() -> None:
     assert [w3c.matches(text) for text in ("if", "iff", "i", "")] == [False, True, True, False]
     assert "Spare" in w3c.notes[0].message
     assert pickle.loads(pickle.dumps(w3c)) == w3c  # noqa: S301
-    with pytest.raises(LanguageError, match=r"line 1: .* has parts that come back"):
+    with pytest.raises(LanguageError, match=r"line 1: .* language operators refers to itself"):
         Grammar("a = ( 'x', a | 'y' ) - 'y' ;", syntax="ebnf")
 
 

@@ -46,8 +46,8 @@ def refusal(text: str, **options: str) -> str:
         ('root ::= "a" | (', "lark", 'syntax="gbnf"'),
         ("a = 'x', {", "lark", 'syntax="ebnf"'),
         ('start: "a" | (', "gbnf", 'syntax="lark"'),
-        ("<expr> ::= <term>", "lark", "no angle brackets"),
-        ("grammars/json.lark", "lark", "the name of a file"),
+        ("<expr> ::= <term>", "lark", "without angle brackets"),
+        ("grammars/json.lark", "lark", "a file name"),
     ],
 )
 def test_another_syntax_is_named(text: str, syntax: str, named: str) -> None:
@@ -111,7 +111,7 @@ def test_the_empty_text_of_a_terminal_is_read_in_any_way(text: str) -> None:
 
 def test_the_empty_text_that_is_ignored_has_its_own_advice() -> None:
     text = 'start: "a" "b"\n%ignore /[ ]*/'
-    assert "one character or more" in refusal(text)
+    assert "one or more characters" in refusal(text)
     assert Grammar(text, lexing="any").matches("a b")
 
 
@@ -155,28 +155,28 @@ LOST = [
     (
         'start: param* | "x"\nparam: "<p>\\n" VAL "\\n</p>\\n"\nVAL: /[^<]+/',
         "the rule param",
-        "VAL takes",
+        "VAL also matches",
     ),
-    ('start: "x" | A A\nA: /a+/', "the alternative A A of start", "A takes"),
-    ('start: "x" | key ": " /[a-z]/\nkey: /[^\\n]+/', "the alternative", "/[^\\n]+/ takes"),
+    ('start: "x" | A A\nA: /a+/', "the alternative A A of start", "A also matches"),
+    ('start: "x" | key ": " /[a-z]/\nkey: /[^\\n]+/', "the alternative", "/[^\\n]+/ also matches"),
     (
         'start: "a" "b" "c" | "ab" "d"',
         'the alternative "a" "b" "c" of start',
-        '"ab" is one lexeme of',
+        '"ab" is a single lexeme of',
     ),
     (
         'start: A B | AB\nA: "a"\nB: "b"\nAB: "ab"',
         "the alternative A B of start",
-        "is one lexeme of AB",
+        "is a single lexeme of AB",
     ),
-    ('start: W (" " W)*\nW: /[a-z ]+/', "an optional part of the rule start", "W takes"),
+    ('start: W (" " W)*\nW: /[a-z ]+/', "an optional part of the rule start", "W also matches"),
     (
         'start: KEY | NAME\nKEY: "k"\nNAME.2: /[a-z]+/',
         "the alternative KEY of start",
-        "NAME as well",
+        "also matches NAME",
     ),
-    ('start: /[a-z]+/ "!" | /abc/ "?"', 'the alternative /abc/ "?" of start', "comes first"),
-    ('start: "x" | TEXT ";"\nTEXT: /.+/', 'the alternative TEXT ";" of start', "TEXT takes"),
+    ('start: /[a-z]+/ "!" | /abc/ "?"', 'the alternative /abc/ "?" of start', "takes precedence"),
+    ('start: "x" | TEXT ";"\nTEXT: /.+/', 'the alternative TEXT ";" of start', "TEXT also matches"),
 ]
 
 
@@ -211,9 +211,9 @@ def test_usable_terminals_are_not_noted(text: str) -> None:
 
 def test_a_grammar_that_lexemes_make_empty_names_them() -> None:
     for text, name in (
-        ('start: "<p>\\n" VAL "\\n</p>\\n"\nVAL: /[^<]+/', "VAL takes"),
-        ("start: A A\nA: /a+/", "A takes"),
-        ('start: line+\nline: TEXT ";"\nTEXT: /[^\\n]+/', "TEXT takes"),
+        ('start: "<p>\\n" VAL "\\n</p>\\n"\nVAL: /[^<]+/', "VAL also matches"),
+        ("start: A A\nA: /a+/", "A also matches"),
+        ('start: line+\nline: TEXT ";"\nTEXT: /[^\\n]+/', "TEXT also matches"),
     ):
         shown = refusal(text)
         assert "the grammar is empty" in shown
@@ -222,9 +222,9 @@ def test_a_grammar_that_lexemes_make_empty_names_them() -> None:
 
 def test_constructs_without_effect_are_noted() -> None:
     for text, options, message in (
-        ('start: A\nA.2: "x"', {"lexing": "any"}, "the priority of A chooses nothing"),
-        ('start: B\nB: A\nA[capture]: "x"', {}, "A within B captures nothing"),
-        ('start: a\na[max_bytes=9]: b\nb[capture]: "x"', {}, "b within a captures nothing"),
-        ('start: A\nA: /[ab]+/ & ~"a"+', {}, "~ excludes the part with its repetition"),
+        ('start: A\nA.2: "x"', {"lexing": "any"}, "the priority of A has no effect"),
+        ('start: B\nB: A\nA[capture]: "x"', {}, "A in B captures nothing"),
+        ('start: a\na[max_bytes=9]: b\nb[capture]: "x"', {}, "b in a captures nothing"),
+        ('start: A\nA: /[ab]+/ & ~"a"+', {}, "~A+ is read as ~(A+)"),
     ):
         assert any(message in note.message for note in Grammar(text, **options).notes)

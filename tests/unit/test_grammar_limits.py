@@ -109,7 +109,7 @@ def test_members_too_long_to_write_exceed_a_limit(count: int) -> None:
     if count == 10:
         assert grammar.shortest() == b"x" * 1024
     else:
-        with pytest.raises(LimitError, match="bytes of text") as raised:
+        with pytest.raises(LimitError, match="bytes of output") as raised:
             grammar.shortest()
         assert raised.value.needed == min(1 << count, (1 << 32) - 2)
     either = Grammar(doubling(count, '"y" | '), syntax="gbnf")

@@ -37,7 +37,7 @@ def test_brackets_without_counts_are_refused(text: str) -> None:
 
 
 def test_a_hash_sign_without_a_number_is_refused() -> None:
-    with pytest.raises(LanguageError, match="begins the number of a character"):
+    with pytest.raises(LanguageError, match="starts a character code"):
         Grammar("a ::= 'x' # b\nb ::= 'y'", syntax="ebnf")
     assert Grammar("a ::= '#' [#] #x23", syntax="ebnf").matches("###")
 
@@ -56,14 +56,14 @@ def test_line_ends_mean_what_the_reference_parser_reads() -> None:
     assert not grouped.matches("abc")
     old = Grammar('root ::= a # one\ra ::= "x"\r', syntax="gbnf")
     assert old.matches("x")
-    with pytest.raises(LanguageError, match="line 2: expected the name of a rule"):
+    with pytest.raises(LanguageError, match="line 2: expected a rule name"):
         Grammar('root ::= "a"\n* "b"', syntax="gbnf")
 
 
 @pytest.mark.parametrize("text", ["[]", "[^]", '"a" [] "b"'])
 @pytest.mark.parametrize("syntax", ["gbnf", "ebnf"])
 def test_classes_without_characters_are_refused(syntax: Literal["gbnf", "ebnf"], text: str) -> None:
-    with pytest.raises(LanguageError, match="line 1: the class has no characters"):
+    with pytest.raises(LanguageError, match="line 1: the character class is empty"):
         Grammar(f"root ::= {text}", syntax=syntax)
 
 
@@ -72,13 +72,13 @@ def test_classes_without_characters_are_refused(syntax: Literal["gbnf", "ebnf"],
 def test_numbers_of_tokens_are_refused(
     syntax: Literal["lark", "gbnf"], sign: str, number: str
 ) -> None:
-    with pytest.raises(LanguageError, match="line 2: tokens by their numbers"):
+    with pytest.raises(LanguageError, match="line 2: token ids are not supported"):
         Grammar(f"\nroot{sign} {number}", syntax=syntax, start="root")
     assert not Grammar(f"root{sign} <[pad]>", syntax=syntax, start="root").is_empty()
 
 
 def test_any_token_is_refused() -> None:
-    with pytest.raises(LanguageError, match="any token, is not supported"):
+    with pytest.raises(LanguageError, match=r"any token\) is not supported"):
         Grammar("start: <[*]>")
 
 
@@ -124,12 +124,16 @@ def test_lark_lines_continue_after_a_backslash() -> None:
 @pytest.mark.parametrize(
     ("syntax", "text", "message"),
     [
-        ("lark", '%llguidance {}\nstart: "a"', "options of another program"),
-        ("ebnf", "a ::= { 'x' }", "of the EBNF that writes"),
-        ("ebnf", "a ::= 'x'\n@terminals\nb ::= 'y'", "for a program"),
-        ("gbnf", "root ::= +", "expected a name, a text, a class or a bracket"),
-        ("gbnf", 'root ::= !"a"', "expected a name, a text, a class or a bracket"),
-        ("ebnf", "a ::= [a-c] - [b] - [c]", "expected a name, a text, a class or a bracket"),
+        ("lark", '%llguidance {}\nstart: "a"', "options of llguidance"),
+        ("ebnf", "a ::= { 'x' }", "belongs to the EBNF that uses"),
+        ("ebnf", "a ::= 'x'\n@terminals\nb ::= 'y'", "annotations that start with @"),
+        ("gbnf", "root ::= +", "expected a name, a string, a character class or a bracket"),
+        ("gbnf", 'root ::= !"a"', "expected a name, a string, a character class or a bracket"),
+        (
+            "ebnf",
+            "a ::= [a-c] - [b] - [c]",
+            "expected a name, a string, a character class or a bracket",
+        ),
     ],
 )
 def test_syntax_of_other_notations_is_refused_with_a_reason(

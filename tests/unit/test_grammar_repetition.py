@@ -104,27 +104,27 @@ def test_counts_mean_what_is_written_in_full() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('start: A{nope}\nA: "x"', "A is no template"),
-        ('start: A{B}\nA: "x"\nB: "y"', "A is no template"),
-        ('start: b\nb: A{A}\nA: "x"', "A is no template"),
-        ('start: "a"\nspare: A{A}\nA: "x"', "A is no template"),
-        ('start: B\nB: A{A}\nA: "x"', "A is no template"),
-        ('start: "a"\n%ignore A{A}\nA: "x"', "A is no template"),
-        ("%import common.INT\nstart: INT{x}", "INT is no template"),
-        ('start: w{A}\nw{x}: x{x}\nA: "x"', "A is no template"),
-        ('start: w{("a" | "b")}\nw{x}: x{"c"}', "is no template"),
+        ('start: A{nope}\nA: "x"', "A is not a template"),
+        ('start: A{B}\nA: "x"\nB: "y"', "A is not a template"),
+        ('start: b\nb: A{A}\nA: "x"', "A is not a template"),
+        ('start: "a"\nspare: A{A}\nA: "x"', "A is not a template"),
+        ('start: B\nB: A{A}\nA: "x"', "A is not a template"),
+        ('start: "a"\n%ignore A{A}\nA: "x"', "A is not a template"),
+        ("%import common.INT\nstart: INT{x}", "INT is not a template"),
+        ('start: w{A}\nw{x}: x{x}\nA: "x"', "A is not a template"),
+        ('start: w{("a" | "b")}\nw{x}: x{"c"}', "is not a template"),
         ('start: w{nope}\nw{x}: "a"', "nope is not defined"),
         ('start: w{w{nope}}\nw{x}: "a"', "nope is not defined"),
-        ('start: A{2,nope}\nA: "x"', 'expected "}" at the end of a count'),
-        ('start: A{2,1}\nA: "x"', "the most is less than the least"),
+        ('start: A{2,nope}\nA: "x"', 'expected "}" at the end of a repetition count'),
+        ('start: A{2,1}\nA: "x"', "the minimum repeat count is greater than the maximum"),
         ('start: A{2\nA: "x"', "expected"),
         ('start: A{-1}\nA: "x"', "line 1"),
         ('start: "x"{nope}', "expected a number"),
         ('start: ("x"){nope}', "expected a number"),
-        ('start: A{100001}\nA: "x"', "100,000 at most"),
-        ('start: a{A}\na: "x"\nA: "y"', "a takes 0 arguments, not 1"),
-        ('2: "x"\nstart: "y"', "a name, which begins with a letter"),
-        ('w{2}: "x"\nstart: "y"', "a name, which begins with a letter"),
+        ('start: A{100001}\nA: "x"', "at most 100,000"),
+        ('start: a{A}\na: "x"\nA: "y"', "arguments of a must be 0, got 1"),
+        ('2: "x"\nstart: "y"', "a name that starts with a letter"),
+        ('w{2}: "x"\nstart: "y"', "a name that starts with a letter"),
     ],
 )
 def test_other_braces_are_refused_with_their_location(text: str, message: str) -> None:
@@ -137,7 +137,7 @@ def test_other_braces_are_refused_with_their_location(text: str, message: str) -
 
 def test_given_languages_take_no_arguments() -> None:
     for name in ("G", "g"):
-        with pytest.raises(LanguageError, match=f"{name} is no template"):
+        with pytest.raises(LanguageError, match=f"{name} is not a template"):
             Grammar(f"%declare {name}\nstart: {name}{{{name}}}", languages={name: Regex("x")})
 
 
@@ -147,5 +147,5 @@ def test_templates_are_called_and_passed_on() -> None:
     calls = Grammar('start: twice{many, "a"}\ntwice{f, x}: f{x} "-" f{x}\nmany{x}: x{1,2}')
     found = [text for text in ("a-a", "aa-a", "a-", "aaa-a") if calls.matches(text)]
     assert found == ["a-a", "aa-a"]
-    with pytest.raises(LanguageError, match="w takes 1 arguments, not 2"):
+    with pytest.raises(LanguageError, match="arguments of w must be 1, got 2"):
         Grammar('start: w{"a", "b"}\nw{x}: x')

@@ -127,7 +127,9 @@ def test_forbidden_words_are_forbidden_inside_sublanguages() -> None:
     assert [one.text for one in longest.parse("ab1!").find("tail")] == ["1!"]
     assert free.parse("ab1!").ways == 2
     none = Grammar(text, languages={"tail": Regex("[a-z]!")})
-    with pytest.raises(LanguageError, match="no text is cut into lexemes as it asks"):
+    with pytest.raises(
+        LanguageError, match="no string can be split into lexemes as the grammar requires"
+    ):
         none.automaton()
 
 
@@ -148,8 +150,8 @@ def test_schemas_are_written_within_rules() -> None:
         'start: "x"\n  | %json {"type": 1}': "line 2: the schema within the rule",
         "start: %json {": "line 1: the schema has no closing brace",
         "start: %json [1]": "line 1: expected a schema",
-        "start: %lark {}": "only %json stands within rules",
-        "start: A\nA: %json {}": "line 2: %json is not a terminal",
+        "start: %lark {}": "only %json is allowed within rules",
+        "start: A\nA: %json {}": "line 2: %json is not a defined terminal",
     }
     for text, message in refused.items():
         with pytest.raises(LanguageError, match=message):
@@ -160,18 +162,18 @@ def test_languages_that_cannot_be_used_in_rules_are_refused() -> None:
     word = {"word": Regex("a")}
     refused = [
         (lambda: Grammar("start: A\nA: /a/", languages=word), "the rule word is not declared"),
-        (lambda: Grammar("%declare word\nstart: word"), "the rule word is declared and has no"),
+        (lambda: Grammar("%declare word\nstart: word"), "the rule word is declared but has no"),
         (
             lambda: Grammar("%declare word\nstart: word\nword: /a/", languages=word),
             "the rule word is defined twice",
         ),
         (
             lambda: Grammar('root ::= "a"', syntax="gbnf", languages=word),
-            "embedded in Lark text only",
+            'embedded languages require syntax="lark"',
         ),
         (
             lambda: Grammar('%declare word\nstart: "a"\n%ignore word', languages=word),
-            "line 3: word is a language of its own",
+            "line 3: word is an embedded language",
         ),
         (
             lambda: Grammar("%declare WORD\nstart: WORD", languages={"WORD": ARGS}),
@@ -187,7 +189,7 @@ def test_languages_that_cannot_be_used_in_rules_are_refused() -> None:
                 languages=word,
                 indentation=Indentation(newline="_N", indent="_A", dedent="_B"),
             ),
-            "cannot be embedded where indentation is told",
+            "cannot be combined with indentation",
         ),
     ]
     for made, message in refused:

@@ -113,12 +113,12 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "the name of a file as schema": (
         lambda: JsonSchema("schema.json"),
-        "the schema is no JSON",
+        "the schema is not valid JSON",
         "this is a path, not a schema: read the file with JsonSchema(Path(path))",
     ),
     "the path of a TypeScript file as schema": (
         lambda: JsonSchema("src/types.ts"),
-        "the schema is no JSON",
+        "the schema is not valid JSON",
         "TypeScript(Path(path).read_text())",
     ),
     "a type as schema": (

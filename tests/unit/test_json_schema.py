@@ -108,7 +108,7 @@ def test_refusals_name_the_location(schema: dict[str, object], place: str) -> No
 
 
 def test_values_that_are_not_schemas_are_refused() -> None:
-    with pytest.raises(LanguageError, match="no JSON"):
+    with pytest.raises(LanguageError, match="not valid JSON"):
         JsonSchema("{")
     for wrong in (3, None, {1: 2}, {"const": float("nan")}, {"const": object()}):
         with pytest.raises(ArgumentError):
@@ -317,12 +317,12 @@ def test_keywords_without_effect_are_noted() -> None:
     }
     said = {note.place: note.message for note in JsonSchema(schema).notes}
     assert said == {
-        "#/dependentRequired": "dependentRequired says nothing in draft 7",
-        "#/then": "then says nothing without if",
-        "#/properties/a/minLength": "beside $ref draft 7 reads no minLength",
-        "#/properties/b/minlength": "minlength is no keyword: minLength may be meant",
+        "#/dependentRequired": "dependentRequired has no effect in draft 7",
+        "#/then": "then has no effect without if",
+        "#/properties/a/minLength": "draft 7 ignores keywords next to $ref, such as minLength",
+        "#/properties/b/minlength": "minlength is not a keyword: did you mean minLength?",
         "#/properties/c/nullable": (
-            "nullable is no keyword of JSON Schema: write null among the types"
+            "nullable is not a keyword of JSON Schema: add null to the types"
         ),
     }
 
@@ -346,9 +346,11 @@ def test_unreachable_subschemas_are_noted() -> None:
     }
     said = {note.place: note.message for note in JsonSchema(schema).notes}
     assert said == {
-        "#/properties/b/oneOf/1": "nothing satisfies this alternative and what is beside it",
-        "#/properties/c": "no instance has this member",
-        "#/properties/e": "no instance has this member",
+        "#/properties/b/oneOf/1": (
+            "no instance satisfies this alternative together with its sibling keywords"
+        ),
+        "#/properties/c": "no instance has this property",
+        "#/properties/e": "no instance has this property",
     }
 
 

@@ -191,13 +191,13 @@ def test_terminals_are_languages() -> None:
         ({"B": word}, "B is not declared"),
         ((("A", word), ("A", word)), "A is defined twice"),
         ({"A": NESTED}, "must be regular"),
-        ({}, "has no pattern"),
+        ({}, "has no definition"),
     ]:
         with pytest.raises(LanguageError, match=why):
             Grammar(declared, languages=wrong)
     within = Grammar('%declare A\nstart: B\nB: A "1"', languages={"A": word})
     assert [within.matches(text) for text in ("x1", "if1", "x")] == [True, False, False]
-    with pytest.raises(LanguageError, match="terminals of Lark text"):
+    with pytest.raises(LanguageError, match="languages as terminals require"):
         Grammar("root ::= [a]", syntax="gbnf", languages={"A": word})
     with pytest.raises(ArgumentError, match="names to Languages"):
         Grammar(declared, languages={"A": "x"})  # type: ignore[dict-item]

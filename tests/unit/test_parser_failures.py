@@ -61,7 +61,7 @@ def test_other_exceptions_surface_with_their_cause(where: str) -> None:
     with pytest.raises(ParserError, match="ZeroDivisionError") as caught:
         go(matcher)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    hint = "a mistake in append()" if where == "append" else "only append() refuses"
+    hint = "a bug in append()" if where == "append" else "only append() may reject"
     assert hint in str(caught.value)
     if where != "is_accepting":
         # In another thread, without a token.
@@ -75,15 +75,15 @@ def test_other_exceptions_surface_with_their_cause(where: str) -> None:
         ("append", lambda _: False, "returned bool"),
         ("copy", lambda self: self, "the parser itself"),
         ("copy", lambda _: "a", "returned str"),
-        ("is_accepting", lambda _: lambda: True, "is function"),
+        ("is_accepting", lambda _: lambda: True, "returned function"),
         ("next_strings", lambda _: "ab", "returned str"),
         ("next_strings", lambda _: None, "returned NoneType"),
-        ("next_strings", lambda _: [""], "empty text"),
-        ("next_strings", lambda _: [b"a"], "has bytes"),
+        ("next_strings", lambda _: [""], "empty string"),
+        ("next_strings", lambda _: [b"a"], "contains bytes"),
         ("next_strings", lambda _: ["\ud800"], "raised UnicodeEncodeError"),
         ("allowed_groups", lambda _: str.isalpha, "returned method_descriptor"),
-        ("allowed_groups", lambda _: ["ab"], "a function of a token's text"),
-        ("allowed_groups", lambda _: [len], "neither True nor False"),
+        ("allowed_groups", lambda _: ["ab"], "a function of a token's string"),
+        ("allowed_groups", lambda _: [len], "must return True or False"),
         ("allowed_groups", lambda _: [[]], "unhashable"),
     ],
 )

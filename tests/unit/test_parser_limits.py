@@ -74,7 +74,7 @@ def test_combinations_are_refused(ask: Callable[[Parser], Any]) -> None:
 )
 def test_the_core_refuses_parsers_within_machines(ask: Callable[[_core.Automaton], Any]) -> None:
     """Machines of parts hold locks while they read, and rely on there being no dead ends."""
-    with pytest.raises(LanguageError, match="cannot be told of a parser"):
+    with pytest.raises(LanguageError, match="cannot be computed for a user-defined parser"):
         ask(Reading().automaton())
 
 

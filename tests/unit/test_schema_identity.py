@@ -16,10 +16,10 @@ def told(schema: dict[str, object], **options: object) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("uri", ["https://a.example/meta", "other.json", ""])
 def test_an_unknown_draft_is_reported(uri: str) -> None:
-    message = f'"{uri}" names no draft that is known, and is read as draft 2020-12'
+    message = f'"{uri}" names an unknown draft and is read as draft 2020-12'
     assert told({"$schema": uri, "type": "null"}) == [("#/$schema", message)]
     inner = {"$schema": DRAFT7, "properties": {"a": {"$schema": uri}}}
-    message = f'"{uri}" names no draft that is known, and is read as draft 7'
+    message = f'"{uri}" names an unknown draft and is read as draft 7'
     assert told(inner) == [("#/properties/a/$schema", message)]
 
 
@@ -78,13 +78,13 @@ def test_wrong_types_are_refused(schema: dict[str, object], place: str) -> None:
 
 def test_keywords_of_other_drafts_are_noted() -> None:
     uri = "https://a.example/b"
-    assert told({"$schema": DRAFT4, "$id": uri}) == [("#/$id", "$id says nothing in draft 4")]
+    assert told({"$schema": DRAFT4, "$id": uri}) == [("#/$id", "$id has no effect in draft 4")]
     assert told({"$schema": DRAFT4, "$id": uri, "id": uri}) == []
     assert told({"$schema": DRAFT7, "$dynamicAnchor": 5}) == [
-        ("#/$dynamicAnchor", "$dynamicAnchor says nothing in draft 7")
+        ("#/$dynamicAnchor", "$dynamicAnchor has no effect in draft 7")
     ]
     # It names a schema in draft 4 alone, and only describes one of another type.
-    ignored = [("#/id", "id must be a string, and is ignored")]
+    ignored = [("#/id", "id must be a string and is ignored")]
     assert told({"id": 5}) == told({"$schema": DRAFT4, "id": 5}) == ignored
 
 
@@ -98,9 +98,9 @@ def test_boolean_bounds_of_draft_4_are_noted(edge: str) -> None:
         assert JsonSchema(schema).matches("3") is not truth
         assert told({"$schema": DRAFT4, **schema}) == []
         alone = {"$schema": DRAFT4, keyword: truth}
-        assert told(alone) == [(place, f"{keyword} says nothing without {bound}")]
+        assert told(alone) == [(place, f"{keyword} has no effect without {bound}")]
     number = {"$schema": DRAFT4, keyword: 3}
-    assert told(number) == [(place, f"{keyword} is read as in drafts from 6 on")]
+    assert told(number) == [(place, f"{keyword} is read as in draft 6 and later")]
     assert not JsonSchema(number).matches("3")
     assert told({keyword: 3}) == told({"$schema": DRAFT7, keyword: 3, bound: 3}) == []
 

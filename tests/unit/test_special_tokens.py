@@ -94,11 +94,11 @@ def test_names_are_those_of_the_vocabulary() -> None:
     with pytest.raises(VocabularyError) as caught:
         Constraint(SpecialToken("<|cal|>"), VOCABULARY)
     assert '"<|call|>"' in str(caught.value.hint)
-    with pytest.raises(VocabularyError, match="ends texts"):
+    with pytest.raises(VocabularyError, match="is an end token"):
         Constraint(SpecialToken("<|end|>"), VOCABULARY)
     with pytest.raises(VocabularyError) as caught:
         Constraint(SpecialToken("call"), VOCABULARY)
-    assert "as a text" in str(caught.value.hint)
+    assert "as a string" in str(caught.value.hint)
     # Other ends, and it is a token as others are.
     others = Vocabulary.from_tokens(TOKENS, [266], special_tokens=ID)
     matcher = Constraint(SpecialToken("<|end|>") + StringLiteral("a"), others).matcher()

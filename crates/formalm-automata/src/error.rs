@@ -60,8 +60,8 @@ impl Resource {
             Resource::Edits => "edits",
             Resource::Edges => "edges",
             Resource::Digits => "digits",
-            Resource::Readings => "readings",
-            Resource::Text => "bytes of text",
+            Resource::Readings => "parse configurations",
+            Resource::Text => "bytes of output",
         }
     }
 }
@@ -151,13 +151,17 @@ impl fmt::Display for Error {
             }
             Error::Language { message, span: None, .. } => out.write_str(message),
             Error::Limit { resource, needed, allowed } => {
-                write!(out, "needs at least {needed} {}, allowed are {allowed}", resource.name())
+                write!(
+                    out,
+                    "needs at least {needed} {}, but the limit is {allowed}",
+                    resource.name()
+                )
             }
             Error::Deadline { task, taken, allowed } => {
-                write!(out, "{task} took longer than {allowed:?}: {taken:?} so far")
+                write!(out, "{task} took longer than {allowed:?} ({taken:?} so far)")
             }
             Error::Interrupted => out.write_str("interrupted"),
-            Error::Callback(_) => out.write_str("a program failed"),
+            Error::Callback(_) => out.write_str("a user program failed"),
         }
     }
 }

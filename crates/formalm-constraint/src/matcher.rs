@@ -710,9 +710,9 @@ fn steps_between_looks<K: MaskClasses>(constraint: &Constraint<K>) -> u32 {
 /// differently there.
 fn lost() -> Error {
     Error::Language {
-        message: "what the matcher has read is not known to lead to a member any more".to_owned(),
+        message: "the input read so far is no longer known to lead to a member".to_owned(),
         span: None,
-        hint: Some("take the last tokens back, or make a matcher anew".to_owned()),
+        hint: Some("roll back the last tokens, or create a new matcher".to_owned()),
     }
 }
 

@@ -27,8 +27,8 @@ impl<K: MaskClasses> StateEpoch<K> {
             return self.canonical_graph(size, poll);
         }
         let machine = &**self.machine();
-        let hint = "search() and mass() need no automaton";
-        require_exact(machine, "all token sequences of members", hint)?;
+        let hint = "search() and mass() do not need an automaton";
+        require_exact(machine, "the set of all token sequences", hint)?;
         let successors = |state, row: &mut Vec<_>| {
             trie_walk::tokens(machine, self.vocabulary().trie(), state, Ok, |next, tokens| {
                 row.extend(tokens.iter().map(|&token| (token, next)));

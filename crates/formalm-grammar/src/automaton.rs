@@ -20,7 +20,7 @@ use crate::transition_table::{TransitionTable, UNKNOWN};
 use crate::unusable_alternatives::unusable_alternatives;
 
 /// The hint shown if an external parser rules out an exact answer.
-const NO_COMPLETION_HINT: &str = "is_viable(text) tells what is not refused";
+const NO_COMPLETION_HINT: &str = "is_viable(text) reports whether an input is rejected";
 
 /// The dead state. The list of configurations `n` is state `n + 1`.
 pub(crate) const DEAD: u32 = 1;
@@ -64,13 +64,13 @@ impl EmptyReason {
     fn error(self, notes: &[GrammarNote]) -> Error {
         let (message, hint) = match self {
             EmptyReason::Rules => (
-                "no text is a member",
-                "every way through the start rule comes back to it, or needs a terminal or a \
-                 rule that has no texts",
+                "no string is a member",
+                "every derivation of the start rule is infinite, or needs a terminal or rule that \
+                 derives no string",
             ),
             EmptyReason::Lexemes => (
-                "no text is cut into lexemes as it asks",
-                "some longer lexeme always comes first, or what one looks ahead for never follows",
+                "no string can be split into lexemes as the grammar requires",
+                "a longer lexeme always takes precedence, or a lookahead is never satisfied",
             ),
         };
         let why: Vec<&str> =
@@ -175,9 +175,9 @@ impl GrammarAutomaton {
         notes.extend(useless.into_iter().filter_map(|(rule, useless)| {
             let Rule { name, span, .. } = &grammar.rules[rule];
             let why = match useless {
-                UselessReason::Unproductive => "derives no text",
+                UselessReason::Unproductive => "derives no string",
                 UselessReason::Unreachable if needed.contains(name) => return None,
-                UselessReason::Unreachable => "is not needed by the start rule",
+                UselessReason::Unreachable => "is unreachable from the start rule",
             };
             Some(GrammarNote { message: format!("the rule {name} {why}"), span: *span })
         }));

@@ -160,20 +160,23 @@ impl Grammar {
         };
         if self.lexing == Lexing::Any {
             return refused(
-                "indentation cannot be told where lexemes are read in any way: a line could begin \
-                 at any of its blanks",
-                "read the longest lexemes, or the first ones as Lark does",
+                "indentation requires lexing=\"longest\" or \"first\": with lexing=\"any\", a line \
+                 could start at any of its spaces",
+                "use lexing=\"longest\", or \"first\" as in Lark",
             );
         }
         let line_terminals = [one.newline, one.indent, one.dedent];
         let mut all = line_terminals.iter().chain(&one.opening).chain(&one.closing);
         if all.any(|&at| at >= self.terminals.len()) {
-            return refused("indentation is told by a terminal that there is not", "name another");
+            return refused(
+                "indentation refers to a terminal that does not exist",
+                "name a terminal of the grammar",
+            );
         }
         if line_terminals.iter().any(|at| self.ignored.contains(at)) {
             return refused(
-                "a terminal that tells lines or levels is ignored",
-                "line breaks within brackets are left out anyway",
+                "a line-break or indentation terminal is ignored",
+                "remove it from %ignore; line breaks within brackets are skipped anyway",
             );
         }
         if one.tab == 0
@@ -183,8 +186,9 @@ impl Grammar {
             || one.levels < 2
         {
             return refused(
-                "a tab is 1 to 100 columns wide, an indentation 1 to 4095, and levels are at least 2",
-                "leave them out for the usual ones",
+                "tab width must be 1 to 100, maximum indentation 1 to 4095, and maximum levels at \
+                 least 2",
+                "omit them to use the defaults",
             );
         }
         Ok(())
@@ -193,7 +197,7 @@ impl Grammar {
     /// Refuses indices that are out of range and bodies that are nested too deeply.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = |what: &str| Error::Language {
-            message: format!("the grammar refers to a {what} that it does not have"),
+            message: format!("the grammar refers to a {what} that does not exist"),
             span: None,
             hint: None,
         };
@@ -220,7 +224,8 @@ impl Grammar {
                     }
                     RuleBody::Repeat(one, min, max) => {
                         if max.is_some_and(|max| max < *min) {
-                            let message = format!("a repetition from {min} to less is empty");
+                            let message =
+                                format!("a repetition with minimum {min} has a smaller maximum");
                             return Err(Error::Language { message, span: rule.span, hint: None });
                         }
                         stack.push((one, depth + 1));

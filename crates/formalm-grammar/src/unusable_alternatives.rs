@@ -517,8 +517,8 @@ impl UnusableAnalysis<'_> {
                 let before: Vec<&str> = before.map(|&one| name(one).as_str()).collect();
                 let (name, before) = (name(*terminal), before.join(", "));
                 Ok(format!(
-                    "each text of {name} is one of {before} as well, which comes first: give {name} \
-                     a higher priority, or say lexing=\"any\""
+                    "every string of {name} also matches {before}, which takes precedence: give \
+                     {name} a higher priority, or use lexing=\"any\""
                 ))
             }
             UnusableCause::NeverAdjacent(element, next, _) => {
@@ -533,13 +533,13 @@ impl UnusableAnalysis<'_> {
                 let why = match found {
                     Some((_, more, longer)) if longer == terminal => {
                         let more = quoted(&more);
-                        format!("{first} takes {more} too: leave that out of {first}, or say")
+                        format!("{first} also matches {more}: exclude it from {first}, or use")
                     }
                     Some((text, more, longer)) => {
                         let whole = quoted(&[text, more].concat());
-                        format!("{whole} is one lexeme of {}: say", name(longer))
+                        format!("{whole} is a single lexeme of {}: use", name(longer))
                     }
-                    None => "something longer is read: say".to_owned(),
+                    None => "a longer lexeme is read: use".to_owned(),
                 };
                 Ok(format!(
                     "{second} cannot follow {first}, because the longest lexeme is read and {why} \

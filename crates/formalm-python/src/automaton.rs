@@ -95,7 +95,7 @@ impl Automaton {
     /// Rejects a parser as a part of other machines: parts are exact, and they hold locks while
     /// they read, which a parser must not find held.
     pub(crate) fn joins_others(&self) -> Result<(), Error> {
-        let hint = "let the parser read the other language too, or filter by what it says";
+        let hint = "let the parser read the other language too, or filter its results";
         require_exact(&*self.machine(), "members of a combination", hint)
     }
 }
@@ -204,7 +204,7 @@ impl Automaton {
         let count = letters.len() as u32;
         let mut all = letters.iter().flat_map(|one| &one.1).chain(&first);
         if all.any(|&one| one >= count) {
-            return Err(errors::argument(py, "there is no letter of this number", None));
+            return Err(errors::argument(py, "the position index is out of range", None));
         }
         let letters = letters.into_iter().map(|(one, follows, last)| Position {
             machine: one.machine(),
@@ -252,7 +252,11 @@ impl Automaton {
         self.joins_others().map_err(|error| errors::failure(py, &error, None))?;
         let regular = regular.machine();
         let AnyMachine::Regular(regular) = &*regular else {
-            return Err(errors::argument(py, "only regular languages filter others", None));
+            return Err(errors::argument(
+                py,
+                "an operand of this intersection must be a regular language",
+                None,
+            ));
         };
         let states = mixed_limit(state_limit);
         let (machine, regular) = (self.machine(), Arc::clone(regular));
@@ -272,13 +276,13 @@ impl Automaton {
         unless_empty: bool,
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
-        let hint = "let the parser read that text itself";
-        require_exact(&*self.machine(), "members behind a text", hint)
+        let hint = "let the parser read that prefix itself";
+        require_exact(&*self.machine(), "members after a prefix", hint)
             .map_err(|error| errors::failure(py, &error, None))?;
         let front = Prefix { text, unless_empty, refused_first_byte: refused };
         match AnyMachine::behind(&self.machine(), front) {
             Some(machine) => Ok(Automaton::new(machine)),
-            None => Err(errors::argument(py, "there is a text in front already", None)),
+            None => Err(errors::argument(py, "the language has a prefix already", None)),
         }
     }
 
@@ -337,9 +341,9 @@ impl Automaton {
         let (relation, unit) = (relation(inclusion), unit(characters));
         let machines: Vec<&AnyMachine> = left.into_iter().chain(right).collect();
         let found = without_gil_on_machines(py, &machines, |poll| {
-            let hint = "compare what it says of single texts: matches(text)";
+            let hint = "compare single strings with matches(text)";
             for machine in [left, right].into_iter().flatten() {
-                require_exact(machine, "which members two languages share", hint)?;
+                require_exact(machine, "the members that two languages share", hint)?;
             }
             difference(left, right, relation, unit, pair_limit, poll)
         })?;

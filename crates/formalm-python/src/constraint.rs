@@ -63,11 +63,12 @@ impl Constraint {
         let size = vocabulary.inner.len();
         let width = width.unwrap_or(size);
         if width < size {
-            let message = format!("a width of {width} is less than the {size} ids there are");
+            let message =
+                format!("width must be at least the vocabulary size ({size}), got {width}");
             return Err(errors::argument(py, &message, None));
         }
         if width > WIDTH_LIMIT {
-            let message = format!("a width of {width} is more than the {WIDTH_LIMIT} ids allowed");
+            let message = format!("width must be at most {WIDTH_LIMIT}, got {width}");
             return Err(errors::argument(py, &message, None));
         }
         let machine = automaton.machine();

@@ -77,7 +77,8 @@ impl Encoder {
     /// Returns the starts of the pre-tokens in bytes, and whether each is an added token.
     fn pieces(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(usize, bool)>> {
         let pieces = py.detach(|| self.inner.splitter().pretokens(text.as_bytes()));
-        let pieces = pieces.ok_or_else(|| errors::argument(py, "the text has no pieces", None))?;
+        let pieces = pieces
+            .ok_or_else(|| errors::argument(py, "the pre-tokenizer cannot split the text", None))?;
         Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Boundary::Added)).collect())
     }
 

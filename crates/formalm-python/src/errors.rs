@@ -41,7 +41,7 @@ pub(crate) fn integer<'py, T: FromPyObject<'py, 'py>>(
         let message = if is_integer {
             format!("{name} {shown} is out of range")
         } else {
-            format!("{name} is an integer, not {shown}")
+            format!("{name} must be an integer, got {shown}")
         };
         argument(value.py(), &message, None)
     })
@@ -65,7 +65,7 @@ pub(crate) fn is_limit(py: Python<'_>, error: &PyErr) -> bool {
 
 /// Creates the error of one matcher used in two threads.
 pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
-    in_use(py, "matcher", "give each thread a fork() of its own")
+    in_use(py, "matcher", "give each thread its own fork()")
 }
 
 /// Creates the error of another object used in two threads.
@@ -89,20 +89,19 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
                 let class = py.import("formalm.errors")?.getattr("LimitError")?;
                 let hint = match resource {
                     Resource::States | Resource::Steps | Resource::Bytes => Some(
-                        "fewer edits, smaller counts or no look-around need less, and in a \
-                         grammar fewer ways to read the same text; where there is a state_limit, \
-                         step_limit or memory_limit_bytes, it allows more",
+                        "use fewer edits, smaller counts or no lookaround, or reduce the ambiguity \
+                         of a grammar; or raise state_limit, step_limit or memory_limit_bytes \
+                         where available",
                     ),
                     Resource::Readings => Some(
-                        "whether a lexeme can be completed was not found out: ignore blanks, or \
-                         let no terminal begin like another one goes on",
+                        "could not determine whether a lexeme can be completed: ignore whitespace, \
+                         or avoid terminals that start like the continuation of another",
                     ),
-                    Resource::Terms => {
-                        Some("fewer or smaller rules, templates and counts need less")
-                    }
-                    Resource::Text => {
-                        Some("no member is shorter: let its rules end sooner, or count less")
-                    }
+                    Resource::Terms => Some("use fewer or smaller rules, templates and counts"),
+                    Resource::Text => Some(
+                        "even the shortest member exceeds the limit: shorten the rules or reduce \
+                         counts",
+                    ),
                     _ => None,
                 };
                 let arguments = (resource.name(), *needed, *allowed, hint);
@@ -133,34 +132,36 @@ pub(crate) fn refusal(py: Python<'_>, refusal: &AdvanceError, what: RejectedInpu
     let (message, hint) = match refusal {
         AdvanceError::Failed(error) => return failure(py, error, None),
         AdvanceError::OutOfRange => (
-            format!("{name} is not an id of the vocabulary"),
-            Some("ids are 0 up to the size of the vocabulary"),
+            format!("{name} is not in the vocabulary"),
+            Some("valid ids are 0 to the vocabulary size minus 1"),
         ),
         AdvanceError::NoBytes => (
-            format!("{name} is a special token: it has no bytes to read"),
-            Some("pass it as an end token when the vocabulary is made, if it is one"),
+            format!("{name} is a special token without bytes"),
+            Some("if it ends a sequence, list it in end_token_ids of the vocabulary"),
         ),
         AdvanceError::NotAccepting => (
-            format!("{name} ends the text, which is not a member yet"),
-            Some("mask() and explain() tell what may follow"),
+            format!("{name} is an end token, but the input so far is not a member"),
+            Some("mask() and explain() show which tokens are allowed"),
         ),
-        AdvanceError::Ended => (
-            format!("{name} comes after an end token"),
-            Some("rollback() takes the end token back"),
-        ),
+        AdvanceError::Ended => {
+            (format!("{name} follows an end token"), Some("rollback() removes the end token"))
+        }
         AdvanceError::NotViable { good } => (
-            format!("{name} is not allowed here: after {good} bytes no member continues so"),
-            Some("mask() and explain() tell what may follow"),
+            format!("{name} is not allowed here: no member continues this way after {good} bytes"),
+            Some("mask() and explain() show which tokens are allowed"),
         ),
         AdvanceError::NotCanonical => (
             format!(
-                "{name} is not canonical here: the tokenizer writes such texts in other tokens"
+                "{name} is not canonical here: the tokenizer encodes this string as other tokens"
             ),
-            Some("mask() tells what may follow; tokenization=\"all\" allows any tokens"),
+            Some(
+                "mask() shows which tokens are allowed; tokenization=\"all\" allows every \
+                 tokenization",
+            ),
         ),
         AdvanceError::NoTokens => (
             format!("{name} has no tokens, and this constraint allows canonical tokens only"),
-            Some("advance by the tokens that the tokenizer makes of it"),
+            Some("advance by the tokens that the tokenizer produces for it"),
         ),
     };
     if matches!(refusal, AdvanceError::OutOfRange) {
@@ -188,7 +189,7 @@ impl RejectedInput<'_> {
                 format!("token {id} {:?}", String::from_utf8_lossy(bytes))
             }
             RejectedInput::Token(id, None) => format!("token {id}"),
-            RejectedInput::Text => "the text".to_owned(),
+            RejectedInput::Text => "the input".to_owned(),
         }
     }
 

@@ -190,7 +190,7 @@ fn syntax_of(py: Python<'_>, name: &str) -> PyResult<Syntax> {
         "gbnf" => Ok(Syntax::Gbnf),
         "ebnf" => Ok(Syntax::Ebnf),
         other => {
-            let message = format!("there is no syntax {other:?}");
+            let message = format!("syntax must be \"lark\", \"gbnf\" or \"ebnf\", got {other:?}");
             Err(errors::argument(py, &message, Some("use \"lark\", \"gbnf\" or \"ebnf\"")))
         }
     }
@@ -203,7 +203,8 @@ fn lexing_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Lexing>> {
         Some("longest") => Ok(Some(Lexing::Longest)),
         Some("first") => Ok(Some(Lexing::First)),
         Some(other) => {
-            let message = format!("there is no reading {other:?} of lexemes");
+            let message =
+                format!("lexing must be \"any\", \"longest\" or \"first\", got {other:?}");
             let hint = Some("use \"any\", \"longest\" or \"first\"");
             Err(errors::argument(py, &message, hint))
         }

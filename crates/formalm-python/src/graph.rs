@@ -28,7 +28,9 @@ fn span(kind: &str, length: usize) -> PyResult<LengthRange> {
         "exactly" => Ok(LengthRange::Exactly(length)),
         "at most" => Ok(LengthRange::AtMost(length)),
         "any" => Ok(LengthRange::Any),
-        other => Err(PyValueError::new_err(format!("no span {other:?}"))),
+        other => Err(PyValueError::new_err(format!(
+            "length must be \"exactly\", \"at most\" or \"any\", got {other:?}"
+        ))),
     }
 }
 
@@ -53,7 +55,11 @@ impl Graph {
         let machine = automaton.machine();
         let machine = &*machine;
         let graph = without_gil(py, |poll| {
-            require_exact(machine, "all members", "search() and mass() need no automaton")?;
+            require_exact(
+                machine,
+                "the set of all members",
+                "search() and mass() do not need an automaton",
+            )?;
             materialized::MaterializedDfa::of(machine, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
@@ -73,7 +79,11 @@ impl Graph {
         let machine = automaton.machine();
         let machine = &*machine;
         let graph = without_gil(py, |poll| {
-            require_exact(machine, "all members", "search() and mass() need no automaton")?;
+            require_exact(
+                machine,
+                "the set of all members",
+                "search() and mass() do not need an automaton",
+            )?;
             materialized::MaterializedDfa::with_max_len(machine, max_bytes, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
@@ -103,11 +113,11 @@ impl Graph {
         })?;
         let message = match read {
             Ok(graph) => return Ok(Graph::over(graph, token_count.is_some())),
-            Err(LoadError::Label) => "this is no saved automaton".to_owned(),
+            Err(LoadError::Label) => "data is not a saved automaton".to_owned(),
             Err(LoadError::Version(version)) => {
-                format!("a saved automaton of version {version}; version 1 can be read")
+                format!("unsupported saved automaton: version {version}, expected version 1")
             }
-            Err(_) => "a saved automaton that is damaged".to_owned(),
+            Err(_) => "the saved automaton is damaged".to_owned(),
         };
         Err(errors::argument(py, &message, None))
     }
@@ -265,7 +275,7 @@ impl Graph {
             Ok(found)
         })?;
         if found.len() != numbers.len() {
-            return Err(PyValueError::new_err("a number is beyond the span"));
+            return Err(PyValueError::new_err("a rank is outside the length range"));
         }
         let members = found.into_iter().map(|labels| shared.member(py, labels));
         PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)
@@ -383,7 +393,7 @@ impl Members {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.place.is_abandoned() {
-            return Err(errors::in_use(py, "iterator", "give each thread one of its own"));
+            return Err(errors::in_use(py, "iterator", "give each thread its own iterator"));
         }
         let found = without_gil(py, |poll| {
             let measured = self.shared.measured(self.characters, poll)?;

@@ -154,7 +154,7 @@ fn duration(py: Python<'_>, seconds: f64) -> PyResult<Duration> {
     let allowed = Duration::try_from_secs_f64(seconds).ok().filter(|allowed| !allowed.is_zero());
     allowed.ok_or_else(|| {
         let message = format!("timeout_seconds must be a positive number, got {seconds}");
-        errors::argument(py, &message, Some("None is no deadline"))
+        errors::argument(py, &message, Some("use None for no deadline"))
     })
 }
 
@@ -179,7 +179,11 @@ impl Deadline {
             "compile" => "compile",
             "follow" => "follow",
             other => {
-                return Err(errors::argument(py, &format!("there is no task {other:?}"), None));
+                return Err(errors::argument(
+                    py,
+                    &format!("task must be \"compile\" or \"follow\", got {other:?}"),
+                    None,
+                ));
             }
         };
         let allowed = duration(py, seconds)?;

@@ -66,8 +66,15 @@ fn layout(
 ) -> PyResult<WhitespaceLayout> {
     let read = |text: &str| {
         Whitespace::parse(text).ok_or_else(|| {
-            let message = format!("{text:?} is not at most {} blanks", Whitespace::MAX_LEN);
-            errors::argument(py, &message, Some("blanks are spaces, tabs and line ends"))
+            let message = format!(
+                "whitespace must be at most {} characters of whitespace, got {text:?}",
+                Whitespace::MAX_LEN
+            );
+            errors::argument(
+                py,
+                &message,
+                Some("whitespace is spaces, tabs, newlines and carriage returns"),
+            )
         })
     };
     Ok(WhitespaceLayout {
@@ -105,7 +112,8 @@ impl SchemaOptions {
             "schema" => PropertyOrder::Schema,
             "any" => PropertyOrder::Any,
             other => {
-                let message = format!("there is no order {other:?} of members");
+                let message =
+                    format!("property_order must be \"schema\" or \"any\", got {other:?}");
                 return Err(errors::argument(py, &message, Some("use \"schema\" or \"any\"")));
             }
         };
@@ -113,7 +121,7 @@ impl SchemaOptions {
             "plain" => false,
             "any" => true,
             other => {
-                let message = format!("there is no spelling {other:?} of numbers");
+                let message = format!("number_format must be \"plain\" or \"any\", got {other:?}");
                 return Err(errors::argument(py, &message, Some("use \"plain\" or \"any\"")));
             }
         };
@@ -122,7 +130,8 @@ impl SchemaOptions {
             "ascii" => EscapePolicy::Ascii,
             "any" => EscapePolicy::Any,
             other => {
-                let message = format!("there is no policy {other:?} of escapes");
+                let message =
+                    format!("escapes must be \"minimal\", \"ascii\" or \"any\", got {other:?}");
                 let hint = Some("use \"minimal\", \"ascii\" or \"any\"");
                 return Err(errors::argument(py, &message, hint));
             }
@@ -132,9 +141,9 @@ impl SchemaOptions {
             Some(names) => FormatSet::from_names(names.iter().map(String::as_str)),
         };
         let Some(enforced) = enforced else {
-            let hint = format!("the formats are {}", FORMATS.join(", "));
+            let hint = format!("valid formats are {}", FORMATS.join(", "));
             let unknown = formats.iter().flatten().find(|one| !FORMATS.contains(&one.as_str()));
-            let message = format!("there is no format {:?}", unknown.map_or("", String::as_str));
+            let message = format!("unknown format {:?}", unknown.map_or("", String::as_str));
             return Err(errors::argument(py, &message, Some(&hint)));
         };
         let depth = depth.unwrap_or(u32::MAX);

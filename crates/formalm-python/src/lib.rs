@@ -35,7 +35,11 @@ fn checked_threads(py: Python<'_>) -> PyResult<()> {
     match std::env::var(name) {
         Ok(value) if pool::parse_thread_count(&value).is_none() => {
             let message = format!("{name} must be a number from 1 to 1024, got {value:?}");
-            Err(errors::argument(py, &message, Some("unset it for one thread a core, at most 8")))
+            Err(errors::argument(
+                py,
+                &message,
+                Some("unset it to use one thread per core, at most 8"),
+            ))
         }
         _ => Ok(()),
     }

@@ -15,19 +15,22 @@ pub(crate) fn masked_scores<'py>(
     matchers: Vec<Option<PyRef<'py, Matcher>>>,
     scores: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<f32>)> {
-    let hint = Some("scores are a C-contiguous float32 array (rows, width)");
+    let hint = Some("pass scores as a C-contiguous float32 array of shape (rows, width)");
     let Ok(scores) = scores.extract::<PyReadonlyArray2<'py, f32>>() else {
-        return Err(errors::argument(py, "the scores are of another kind", hint));
+        return Err(errors::argument(py, "scores must be a two-dimensional float32 array", hint));
     };
     let &[rows, width] = scores.shape() else {
-        return Err(errors::argument(py, "the scores have another shape", hint));
+        return Err(errors::argument(py, "scores must have two dimensions", hint));
     };
     if rows != matchers.len() {
-        let message = format!("{} matchers for {rows} rows of scores", matchers.len());
+        let message = format!(
+            "the number of matchers ({}) must equal the number of rows of scores ({rows})",
+            matchers.len()
+        );
         return Err(errors::argument(py, &message, None));
     }
     let Ok(given) = scores.as_slice() else {
-        return Err(errors::argument(py, "the rows of scores are not contiguous", hint));
+        return Err(errors::argument(py, "the rows of scores must be contiguous", hint));
     };
     // SAFETY: the new array is filled at once and not shared yet.
     let (result, written) = unsafe {

@@ -200,7 +200,7 @@ impl Matcher {
     fn advance_many(&self, py: Python<'_>, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut cursor = self.take(py)?;
         let Ok(list) = token_ids.try_iter() else {
-            return Err(errors::argument(py, "token ids are a sequence of integers", None));
+            return Err(errors::argument(py, "token_ids must be a sequence of integers", None));
         };
         let ids = list.map(|id| token_id(&id?)).collect::<PyResult<Vec<u32>>>()?;
         let mut raised = None;
@@ -228,7 +228,7 @@ impl Matcher {
     fn advance_bytes(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<()> {
         let Ok(text) = text.extract::<&[u8]>() else {
             let hint = "encode a str with text.encode()";
-            return Err(errors::argument(py, "the text to read is bytes", Some(hint)));
+            return Err(errors::argument(py, "the input must be bytes", Some(hint)));
         };
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
@@ -251,8 +251,11 @@ impl Matcher {
         if cursor.rollback(count) {
             return Ok(());
         }
-        let message = format!("{count} steps back, but only {} were taken", cursor.step_count());
-        Err(errors::argument(py, &message, Some("advance_bytes counts as one step")))
+        let message = format!(
+            "count must not exceed the number of steps taken: cannot roll back {count} of {}",
+            cursor.step_count()
+        );
+        Err(errors::argument(py, &message, Some("advance_bytes() counts as one step")))
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
@@ -414,13 +417,16 @@ pub(crate) fn fill_bitmasks(
         None => (0..count).collect(),
     };
     if rows.len() != count {
-        let message = format!("{count} matchers, {} rows", rows.len());
+        let message = format!(
+            "rows must have one entry per matcher: got {count} matchers and {} rows",
+            rows.len()
+        );
         return Err(errors::argument(py, &message, None));
     }
     let mut sorted = rows.clone();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(errors::argument(py, "a row is given twice", None));
+        return Err(errors::argument(py, "rows must be distinct", None));
     }
     let array = bitmask(py, out, true)?;
     let mut guards = Vec::with_capacity(count);

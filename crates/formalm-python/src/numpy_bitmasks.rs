@@ -51,12 +51,18 @@ impl BitmaskArray {
 
     pub(crate) fn row(&self, py: Python<'_>, row: usize, needed: usize) -> PyResult<BitmaskRow> {
         if row >= self.rows {
-            let message = format!("row {row} of a bitmask with {} rows", self.rows);
+            let message =
+                format!("row {row} is out of range for a bitmask with {} rows", self.rows);
             return Err(errors::argument(py, &message, None));
         }
         if self.words < needed {
-            let message = format!("a row needs {needed} words, this bitmask has {}", self.words);
-            return Err(errors::argument(py, &message, Some("use new_bitmask(rows, width)")));
+            let message =
+                format!("a bitmask row must have at least {needed} words, got {}", self.words);
+            return Err(errors::argument(
+                py,
+                &message,
+                Some("create the bitmask with new_bitmask(rows, width)"),
+            ));
         }
         // SAFETY: `row` is one of the array's rows.
         let start = unsafe { self.start.offset(self.stride * row as isize) };
@@ -72,12 +78,12 @@ pub(crate) fn bitmask(
 ) -> PyResult<BitmaskArray> {
     match array.cast::<PyUntypedArray>() {
         Ok(array) => bitmask_of(array, writable),
-        Err(_) => Err(no_bitmask(py, "is not a NumPy array")),
+        Err(_) => Err(no_bitmask(py, "must be a NumPy array")),
     }
 }
 
 fn no_bitmask(py: Python<'_>, what: &str) -> PyErr {
-    let hint = "a bitmask is a C-contiguous int32 array of shape (rows, words) or (words,)";
+    let hint = "pass a C-contiguous int32 array of shape (rows, words) or (words,)";
     errors::argument(py, &format!("the bitmask {what}"), Some(hint))
 }
 
@@ -91,16 +97,16 @@ pub(crate) fn bitmask_of(
     let kind = array.dtype();
     let plain = kind.num() == NPY_INT && kind.is_native_byteorder() == Some(true);
     if !plain && !kind.is_equiv_to(&dtype::<i32>(py)) {
-        return Err(wrong("is not of type int32"));
+        return Err(wrong("must be of type int32"));
     }
     let (shape, strides) = (array.shape(), array.strides());
     let (rows, words, stride, step) = match (shape, strides) {
         (&[words], &[step]) => (1, words, 0, step),
         (&[rows, words], &[stride, step]) => (rows, words, stride, step),
-        _ => return Err(wrong("does not have one or two dimensions")),
+        _ => return Err(wrong("must have one or two dimensions")),
     };
     if step != 4 && words > 1 {
-        return Err(wrong("has rows that are not contiguous"));
+        return Err(wrong("must have contiguous rows"));
     }
     // SAFETY: the pointer is that of a living array.
     let (flags, start) = unsafe {
@@ -108,10 +114,10 @@ pub(crate) fn bitmask_of(
         ((*raw).fields.flags, (*raw).fields.data.cast::<u8>())
     };
     if writable && flags & NPY_ARRAY_WRITEABLE == 0 {
-        return Err(wrong("is read-only"));
+        return Err(wrong("must be writable"));
     }
     if start.align_offset(4) != 0 || stride % 4 != 0 {
-        return Err(wrong("is not aligned"));
+        return Err(wrong("must be aligned"));
     }
     Ok(BitmaskArray { start, rows, stride, words })
 }
@@ -133,26 +139,29 @@ pub(crate) fn apply_bitmask(
 ) -> PyResult<()> {
     let masks = self::bitmask(py, bitmask, false)?;
     let wrong = |what: &str| {
-        let hint = "logits are a writable float16, float32 or float64 array (rows, width)";
+        let hint = "pass a writable float16, float32 or float64 array of shape (rows, width)";
         errors::argument(py, &format!("the logits {what}"), Some(hint))
     };
     let Ok(array) = logits.cast::<PyUntypedArray>() else {
-        return Err(wrong("are not a NumPy array"));
+        return Err(wrong("must be a NumPy array"));
     };
     let kind = array.dtype();
     let float = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
         (b'f', 2, Some(true)) => FloatType::Half,
         (b'f', 4, Some(true)) => FloatType::Single,
         (b'f', 8, Some(true)) => FloatType::Double,
-        _ => return Err(wrong("are not of a native float type")),
+        _ => return Err(wrong("must have a native float type")),
     };
     let (rows, width, stride, step) = match (array.shape(), array.strides()) {
         (&[width], &[step]) => (1, width, 0, step),
         (&[rows, width], &[stride, step]) => (rows, width, stride, step),
-        _ => return Err(wrong("do not have one or two dimensions")),
+        _ => return Err(wrong("must have one or two dimensions")),
     };
     if rows != masks.rows() {
-        let message = format!("{rows} rows of logits, {} rows of bitmask", masks.rows());
+        let message = format!(
+            "logits and bitmask must have the same number of rows, got {rows} and {}",
+            masks.rows()
+        );
         return Err(errors::argument(py, &message, None));
     }
     // SAFETY: the pointer is that of a living array.
@@ -161,7 +170,7 @@ pub(crate) fn apply_bitmask(
         ((*raw).fields.flags, (*raw).fields.data.cast::<u8>())
     };
     if flags & NPY_ARRAY_WRITEABLE == 0 {
-        return Err(wrong("are read-only"));
+        return Err(wrong("must be writable"));
     }
     let row_of = LogitRow { start, step, width };
     for row in 0..rows {

@@ -47,7 +47,7 @@ impl Expression {
         verbose: bool,
     ) -> PyResult<Expression> {
         let Some(dialect) = PatternDialect::from_name(dialect) else {
-            let message = format!("there is no dialect {dialect:?}");
+            let message = format!("unknown dialect {dialect:?}");
             let hint = "use \"python\", \"python-3.11\", \"python-3.14\", \"ecma\" or \"rust\"";
             return Err(errors::argument(py, &message, Some(hint)));
         };
@@ -126,7 +126,7 @@ impl Expression {
     ) -> PyResult<Expression> {
         let Some(alphabet) = alphabet.map_or(Some(CharSet::all()), |one| one.language.as_class())
         else {
-            let message = "an alphabet is a class such as [a-z], or single characters";
+            let message = "alphabet must be a character class such as [a-z], or single characters";
             return Err(errors::argument(py, message, None));
         };
         let region = |one: Option<&Expression>| one.map(|one| one.language.clone());
@@ -183,7 +183,7 @@ impl Grouping {
     fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
         let machine = automaton.machine();
         let AnyMachine::Regular(machine) = &*machine else {
-            return Err(errors::argument(py, "only regular languages have groups", None));
+            return Err(errors::argument(py, "capture groups require a regular language", None));
         };
         let machine = Arc::clone(machine);
         let prepared = py.detach(|| {

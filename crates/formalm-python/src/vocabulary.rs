@@ -102,8 +102,8 @@ impl Vocabulary {
         if (id as usize) < self.inner.len() {
             return Ok(self.inner.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)));
         }
-        let message = format!("token {id} is not an id of the vocabulary");
-        let hint = format!("ids are 0 to {}", self.inner.len() - 1);
+        let message = format!("token {id} is not in the vocabulary");
+        let hint = format!("valid ids are 0 to {}", self.inner.len() - 1);
         Err(errors::argument(py, &message, Some(&hint)))
     }
 

@@ -23,7 +23,7 @@ impl SolverContext {
             }
             if within.is_err() || taken > STEP_MULTIPLE * self.limits.steps {
                 let message = format!(
-                    "whether other parts of the schema are ever met was not found out in {taken} steps"
+                    "could not check all parts of the schema for reachability within {taken} steps"
                 );
                 notes.push(SchemaNote {
                     place: "#".to_owned(),
@@ -56,7 +56,8 @@ impl SolverContext {
                     for &one in list {
                         let part = self.child(one);
                         let both = self.formulas.both(whole, part);
-                        let message = "nothing satisfies this alternative and what is beside it";
+                        let message = "no instance satisfies this alternative together with its \
+                                       sibling keywords";
                         self.note_if_unreachable(both, one, message, taken, notes)?;
                     }
                 }
@@ -70,7 +71,7 @@ impl SolverContext {
                         let with = self.schema.add_node(SchemaNode::synthetic(rules));
                         let with = self.child(with);
                         let both = self.formulas.both(whole, with);
-                        let message = "no instance has this member";
+                        let message = "no instance has this property";
                         self.note_if_unreachable(both, *node, message, taken, notes)?;
                     }
                 }

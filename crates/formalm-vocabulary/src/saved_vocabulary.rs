@@ -40,8 +40,9 @@ impl Vocabulary {
     pub fn from_saved(data: &[u8]) -> Result<Vocabulary, Error> {
         let hint = "save it again from the tokenizer's file";
         let rest = data.strip_prefix(FILE_LABEL).ok_or_else(|| {
-            Error::new("this is not a saved vocabulary").hint(
-                "it must be the bytes that `save` returned; a `tokenizer.json` has its own reader",
+            Error::new("the data is not a saved vocabulary").hint(
+                "pass the bytes that `save` returned; use the loader for `tokenizer.json` for such \
+                 a file",
             )
         })?;
         let mut reader = ByteReader(rest);
@@ -49,17 +50,18 @@ impl Vocabulary {
             FORMAT_VERSION => {}
             newer if newer > FORMAT_VERSION => {
                 return Err(Error::new(format!(
-                    "the saved vocabulary has format {newer}, this version reads up to {FORMAT_VERSION}"
+                    "the saved vocabulary has format {newer}, but this version reads up to format \
+                     {FORMAT_VERSION}"
                 ))
                 .hint("upgrade formalm, or save it again with this version"));
             }
-            other => return Err(Error::new(format!("there is no format {other}")).hint(hint)),
+            other => return Err(Error::new(format!("unknown format {other}")).hint(hint)),
         }
         let length = reader.length()?;
         let expected = reader.take(DIGEST_BYTES)?;
         if reader.0.len() as u64 != length {
             let message =
-                format!("the saved vocabulary has {} bytes instead of {length}", reader.0.len());
+                format!("the saved vocabulary must have {length} bytes, got {}", reader.0.len());
             return Err(Error::new(message).hint(hint));
         }
         if digest(reader.0) != expected {
@@ -134,7 +136,7 @@ fn read(mut reader: ByteReader<'_>) -> Result<(TokenBytes, Vec<u32>), Error> {
 }
 
 fn wrong(what: &str) -> Error {
-    Error::new(format!("the saved vocabulary contradicts itself: {what}"))
+    Error::new(format!("the saved vocabulary is inconsistent: {what}"))
 }
 
 /// A cursor over bytes. Reading past the end is an error.
@@ -143,7 +145,7 @@ pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 impl<'a> ByteReader<'a> {
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
         let (part, rest) = self.0.split_at_checked(length).ok_or_else(|| {
-            Error::new("the saved vocabulary is cut off")
+            Error::new("the saved vocabulary is truncated")
                 .hint("save it again from the tokenizer's file")
         })?;
         self.0 = rest;
@@ -229,7 +231,7 @@ mod tests {
         let mut saved = vocabulary().save();
         let message = |data: &[u8]| Vocabulary::from_saved(data).expect_err("wrong").message;
         assert!(message(b"{}").contains("not a saved vocabulary"));
-        assert!(message(&saved[..30]).contains("cut off"));
+        assert!(message(&saved[..30]).contains("truncated"));
         *saved.last_mut().expect("a byte") ^= 1;
         assert!(message(&saved).contains("damaged"));
         saved[FILE_LABEL.len()] = 9;

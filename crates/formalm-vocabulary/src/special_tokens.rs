@@ -36,7 +36,10 @@ impl Vocabulary {
         }
         tokens.names.clone_from(&old.names);
         tokens.notes.clone_from(&old.notes);
-        tokens.note(&lost, "that no UTF-8 has, never allowed beside special tokens");
+        tokens.note(
+            &lost,
+            "with bytes that are never valid UTF-8, never allowed with special tokens",
+        );
         self.build_with_special_bytes(tokens)
     }
 
@@ -48,21 +51,21 @@ impl Vocabulary {
             let is_text = (0..self.len() as u32)
                 .any(|id| self.token_bytes(id).is_some_and(|bytes| bytes == name.as_bytes()));
             return Err(Error::new(message).hint(match is_text {
-                true => "a token of that name is text: write it as a text".to_owned(),
+                true => "a token with that name is ordinary text: write it as a string".to_owned(),
                 false => close_names(name, all.iter().map(|(own, _)| own.as_str())),
             }));
         };
         if self.is_end_token(id) {
             let message =
-                format!("the special token {name:?} ends texts, so none goes on behind it");
+                format!("the special token {name:?} is an end token, so nothing may follow it");
             return Err(Error::new(message).hint(
-                "leave it out, since a member may always be followed by an end; or make the \
+                "remove it, since an end token may always follow a member; or create the \
                  vocabulary with other end_token_ids",
             ));
         }
         if self.token_bytes(id).is_some() {
-            let message = format!("the token {name:?} has bytes: it is text here");
-            return Err(Error::new(message).hint("write it as a text"));
+            let message = format!("the token {name:?} has bytes, so it is ordinary text here");
+            return Err(Error::new(message).hint("write it as a string"));
         }
         Ok(id)
     }
@@ -75,10 +78,10 @@ fn close_names<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> String {
     near.sort_unstable();
     near.truncate(SHOWN);
     match near.is_empty() {
-        true => "the names of its special tokens are not known".to_owned(),
+        true => "the names of the vocabulary's special tokens are unknown".to_owned(),
         false => {
             let names: Vec<String> = near.iter().map(|(_, own)| format!("{own:?}")).collect();
-            format!("the closest of its special tokens are {}", names.join(", "))
+            format!("the closest special tokens are {}", names.join(", "))
         }
     }
 }
@@ -139,9 +142,9 @@ mod tests {
         };
         let (message, hint) = refused("<|cal|>");
         assert!(message.contains("<|cal|>") && hint.contains("are \"<|call|>\""), "{hint}");
-        assert!(refused("<|end|>").0.contains("ends texts"));
+        assert!(refused("<|end|>").0.contains("is an end token"));
         assert!(refused("<").0.contains("has bytes"));
-        assert!(refused("a").1.contains("is text"));
+        assert!(refused("a").1.contains("is ordinary text"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl TokenBytes {
         let mut empty = Vec::new();
         for (id, token) in given.enumerate() {
             if id == MAX_IDS {
-                return Err(Error::new(format!("there are more than {MAX_IDS} ids")));
+                return Err(Error::new(format!("the number of tokens must be at most {MAX_IDS}")));
             }
             if token.is_some_and(<[u8]>::is_empty) {
                 empty.push(id as u32);
@@ -41,7 +41,7 @@ impl TokenBytes {
             tokens.push(token.unwrap_or_default())?;
         }
         if tokens.len() == 0 {
-            return Err(Error::new("there are no tokens"));
+            return Err(Error::new("tokens must not be empty"));
         }
         tokens.note(&empty, "without bytes, never allowed");
         Ok(tokens)
@@ -52,11 +52,13 @@ impl TokenBytes {
         if token.len() > MAX_TOKEN_BYTES {
             let (id, length) = (self.len(), token.len());
             return Err(Error::new(format!(
-                "token {id} has {length} bytes, at most {MAX_TOKEN_BYTES} can be read"
+                "token {id} must have at most {MAX_TOKEN_BYTES} bytes, got {length}"
             )));
         }
         if self.bytes.len() + token.len() > MAX_TOTAL_BYTES {
-            return Err(Error::new(format!("the tokens have more than {MAX_TOTAL_BYTES} bytes")));
+            return Err(Error::new(format!(
+                "the tokens must have at most {MAX_TOTAL_BYTES} bytes in total"
+            )));
         }
         self.bytes.extend_from_slice(token);
         self.offsets.push(self.bytes.len() as u32);
@@ -81,7 +83,7 @@ impl TokenBytes {
             }
             tokens.offsets.push(tokens.bytes.len() as u32);
         }
-        tokens.note(&lost, "with bytes that end the text, never part of it");
+        tokens.note(&lost, "with bytes that are end tokens, so never allowed as text");
         tokens
     }
 

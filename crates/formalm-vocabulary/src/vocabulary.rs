@@ -84,7 +84,9 @@ impl Vocabulary {
     ) -> Result<Vocabulary, Error> {
         let mut tokens = TokenBytes::new(tokens.iter().map(Option::as_deref))?;
         if let Some((name, id)) = names.iter().find(|(_, id)| *id as usize >= tokens.len()) {
-            return Err(Error::new(format!("{name:?} names {id}, which is not an id")));
+            return Err(Error::new(format!(
+                "the name {name:?} refers to {id}, which is not a token id"
+            )));
         }
         names.sort_by_key(|(_, id)| *id);
         tokens.names = names;
@@ -117,9 +119,8 @@ impl Vocabulary {
             tokens = tokens.without(&ends);
         }
         if tokens.bytes.is_empty() {
-            return Err(Error::new("no token has bytes").hint(
-                "a vocabulary needs at least one token that is not special; `None` marks special ones",
-            ));
+            return Err(Error::new("at least one token must have bytes")
+                .hint("pass the bytes of every token; `None` marks special tokens"));
         }
         Ok(Vocabulary {
             tables: Arc::new(VocabularyTables::new(&tokens)),
@@ -365,7 +366,7 @@ fn checked_end_ids(mut ends: Vec<u32>, len: usize) -> Result<Vec<u32>, Error> {
     match ends.last() {
         Some(&id) if id as usize >= len => {
             Err(Error::new(format!("end token {id} is not in the vocabulary"))
-                .hint(format!("ids are 0 to {}", len - 1)))
+                .hint(format!("valid ids are 0 to {}", len - 1)))
         }
         _ => Ok(ends),
     }

@@ -69,8 +69,8 @@ fn byte_level_pieces_decode_to_bytes() {
         vocabulary.notes(),
         [
             "tokens missing from the file, never allowed: 5",
-            "tokens that swallow white space around them when text is encoded: 6",
-            "tokens found only after normalisation when text is encoded: 6",
+            "tokens that absorb surrounding whitespace when text is encoded: 6",
+            "tokens matched only after normalization when text is encoded: 6",
         ]
     );
     let text = byte_level().to_string();
@@ -84,7 +84,7 @@ fn added_tokens_are_what_they_decode_to() {
     let added = json!([{"id": 4, "content": "\u{120}x", "special": false}]);
     let vocabulary = read(&with(byte_level(), "/added_tokens", added)).unwrap();
     assert_eq!(vocabulary.token_bytes(4), Some(&b" x"[..]));
-    assert!(vocabulary.notes()[0].contains("decode to other text"));
+    assert!(vocabulary.notes()[0].contains("decode to a different string"));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn contradictory_ids_are_rejected() {
     assert_eq!(refused(&with(byte_level(), "/added_tokens", twice)).1, "added_tokens[1]");
     let text = byte_level().to_string().replace("\"a\":0", "\"a\":0,\"a\":9");
     let error = Vocabulary::from_tokenizer_json(text.as_bytes(), None).expect_err("a twice");
-    assert_eq!(error.message, "this piece has id 0 already");
+    assert_eq!(error.message, "this piece already has id 0");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn files_that_are_no_tokenizer_are_rejected() {
     let empty = with(byte_level(), "/model/vocab", json!({}));
     refused(&with(empty, "/added_tokens", Value::Null));
     let (message, _) = refused(&with(byte_level(), "/model/vocab/x", json!(u32::MAX)));
-    assert!(message.contains("our limit"), "{message}");
+    assert!(message.contains("exceeds the limit"), "{message}");
     // A file cut anywhere is rejected, and nothing panics.
     let text = byte_level().to_string();
     for end in 0..text.len() {

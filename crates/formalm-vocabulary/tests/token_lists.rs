@@ -43,7 +43,7 @@ fn names_and_notes_are_kept() {
     assert_eq!(vocabulary.fingerprint(), plain.fingerprint());
     let saved = Vocabulary::from_saved(&vocabulary.save()).unwrap();
     assert_eq!(saved.special_tokens(), vocabulary.special_tokens());
-    assert!(named(&[("<c>", 4)]).expect_err("no id").message.contains("not an id"));
+    assert!(named(&[("<c>", 4)]).expect_err("no id").message.contains("not a token id"));
 }
 
 #[test]
@@ -61,7 +61,10 @@ fn end_tokens_have_no_bytes() {
     let ended = plain.with_end_token_ids(vec![2, 1]).unwrap();
     assert_eq!(ended.token_bytes(1), None);
     assert_eq!(ended.end_token_ids(), [1, 2]);
-    assert_eq!(ended.notes(), ["tokens with bytes that end the text, never part of it: 1"]);
+    assert_eq!(
+        ended.notes(),
+        ["tokens with bytes that are end tokens, so never allowed as text: 1"]
+    );
     assert_eq!(
         ended.fingerprint(),
         Vocabulary::from_tokens(tokens, vec![1, 2]).unwrap().fingerprint()
@@ -72,9 +75,9 @@ fn end_tokens_have_no_bytes() {
 
 #[test]
 fn unusable_token_lists_are_rejected() {
-    assert_eq!(refused(&[], &[]), "there are no tokens");
-    assert_eq!(refused(&[None, Some("")], &[]), "no token has bytes");
-    assert_eq!(refused(&[Some("a")], &[0]), "no token has bytes");
+    assert_eq!(refused(&[], &[]), "tokens must not be empty");
+    assert_eq!(refused(&[None, Some("")], &[]), "at least one token must have bytes");
+    assert_eq!(refused(&[Some("a")], &[0]), "at least one token must have bytes");
     assert_eq!(refused(&[Some("a")], &[1]), "end token 1 is not in the vocabulary");
     let long = Some(vec![b'a'; 70_000]);
     let error = Vocabulary::from_tokens(vec![long], vec![]).expect_err("too long");

@@ -69,7 +69,7 @@ class Mixed(Language):
             return super()._made(state_limit)
         machine = self._made_or_none(state_limit)
         if machine is None:
-            raise LanguageError("the language is empty: no text is a member")
+            raise LanguageError("the language is empty: no string is a member")
         return machine
 
     def _made_or_none(self, state_limit: int | None) -> _core.Automaton | None:

@@ -95,7 +95,7 @@ def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
         and spelled[at] == piece.encode()
         and not all("!" <= character <= "~" for character in piece)
     ]
-    raw_note = "with characters that stand for no byte; their bytes are their own UTF-8"
+    raw_note = "with characters that represent no byte; their bytes are the characters' UTF-8"
     notes += [f"tokens {raw_note}: {shown(raw)}"] if raw else []
     notes += [f"text cannot be encoded: {cannot}"] if cannot else []
     core = _core.Vocabulary.from_tokens(spelled, [], names, notes)

@@ -130,10 +130,10 @@ impl Automaton {
     /// check, or the language itself, exceeds `limits`.
     pub fn new(expression: &Expression, limits: AutomatonLimits) -> Result<Automaton, Error> {
         Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
-            message: "the language is empty: no text is a member".to_owned(),
+            message: "the language is empty: no string is a member".to_owned(),
             span: None,
             hint: Some(
-                "look for an intersection, difference or look-around that excludes everything"
+                "look for an intersection, difference or lookaround that excludes everything"
                     .to_owned(),
             ),
         })

@@ -429,8 +429,8 @@ pub fn require_exact(
     }
     Err(Error::Language {
         message: format!(
-            "{what} cannot be told of a parser, which knows what it refuses and not what leads to a \
-             member"
+            "{what} cannot be computed for a user-defined parser: it reports which inputs it \
+             rejects, not which ones can be completed"
         ),
         span: None,
         hint: Some(hint.to_owned()),

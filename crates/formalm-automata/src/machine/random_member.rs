@@ -39,7 +39,7 @@ pub fn random_member(
     random_bytes: usize,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<u8>, Error> {
-    require_exact(machine, "random members", "draw from what a grammar or a schema says instead")?;
+    require_exact(machine, "random members", "draw from a grammar or a JSON Schema instead")?;
     let mut numbers = SplitMix64(seed);
     let mut random_bytes = random_bytes;
     for _ in 0..MAX_WALKS {
@@ -56,9 +56,9 @@ pub fn random_member(
         }
     }
     Err(Error::Language {
-        message: format!("{MAX_WALKS} random walks in a row came to a dead end"),
+        message: format!("{MAX_WALKS} consecutive random walks reached a dead end"),
         span: None,
-        hint: Some("the language is approximate: see its notes".to_owned()),
+        hint: Some("the language is approximate; see its notes".to_owned()),
     })
 }
 

@@ -42,9 +42,10 @@ impl UnitTransitions {
         }
         if !is_utf8(graph, u64::MAX, poll)? {
             return Err(Error::Language {
-                message: "some member is not UTF-8, so it has no length in characters".to_owned(),
+                message: "lengths in characters require UTF-8, but some member is not valid UTF-8"
+                    .to_owned(),
                 span: None,
-                hint: Some("say unit=\"bytes\"".to_owned()),
+                hint: Some("use unit=\"bytes\"".to_owned()),
             });
         }
         // Inside a character only continuation bytes may follow.

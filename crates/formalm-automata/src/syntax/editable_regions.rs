@@ -38,10 +38,10 @@ pub(crate) fn check_region(pattern: &Pattern, name: &str) -> Result<(), Error> {
         let names: Vec<&str> =
             pattern.groups.iter().filter_map(|group| group.name.as_deref()).collect();
         return Err(Error::Language {
-            message: format!("the pattern has no group {name:?}"),
+            message: format!("the pattern has no group named {name:?}"),
             span: None,
             hint: Some(if names.is_empty() {
-                format!("name a part of it: (?P<{name}>…)")
+                format!("name a part of the pattern: (?P<{name}>…)")
             } else {
                 format!("its named groups are {}", names.join(", "))
             }),
@@ -71,9 +71,9 @@ fn check_node(
             let found = check_node(node, groups, inside, span)?;
             if found && *max != Some(1) {
                 return Err(Error::at(
-                    "a group that is repeated cannot be a region of edits",
+                    "a repeated group cannot be a region of edits",
                     span,
-                    Some("put the repetition into the group"),
+                    Some("move the repetition into the group"),
                 ));
             }
             Ok(found)
@@ -81,21 +81,21 @@ fn check_node(
         PatternNode::Group { index, node } => {
             let region = groups.contains(index);
             if region && inside {
-                let message = "a region of edits lies in another of the same name";
+                let message = "a region of edits cannot contain another group of the same name";
                 return Err(Error::at(message, span, None));
             }
             Ok(check_node(node, groups, inside || region, span)? || region)
         }
         PatternNode::Atomic(_) | PatternNode::Look { .. } | PatternNode::WordBoundary { .. } => {
             Err(Error::at(
-                "a group of a pattern with look-around or atomic groups cannot be a region of edits",
+                "a group cannot be a region of edits in a pattern with lookaround or atomic groups",
                 span,
-                Some("what they look at would be changed: write the pattern without them"),
+                Some("edits would change what they match; write the pattern without them"),
             ))
         }
         PatternNode::TextStart | PatternNode::TextEnd => {
-            let message = "a region of edits cannot hold an anchor";
-            let hint = Some("whole texts are matched: the anchor can be left out");
+            let message = "a region of edits cannot contain an anchor";
+            let hint = Some("remove the anchor: the pattern always matches the whole string");
             if inside { Err(Error::at(message, span, hint)) } else { Ok(false) }
         }
     }

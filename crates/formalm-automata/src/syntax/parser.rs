@@ -55,9 +55,13 @@ pub fn parse(
     }
     if !dialect.is_python() && (flags.ascii || flags.verbose) {
         return Err(Error::Language {
-            message: "only the python dialect has an ascii and a verbose flag".to_owned(),
+            message: "only the python dialect supports the ascii and verbose flags".to_owned(),
             span: None,
-            hint: Some("its classes are ASCII anyway; for verbose use python".to_owned()),
+            hint: Some(
+                "character classes of this dialect are ASCII already; for verbose, use the python \
+                 dialect"
+                    .to_owned(),
+            ),
         });
     }
     let mut parser = PatternParser::new(pattern, dialect, flags);
@@ -65,7 +69,7 @@ pub fn parse(
     if parser.cursor.is_dangling() {
         // Python reads one unit ahead, so this hides errors directly before it.
         return Err(Error::at(
-            "a backslash at the end escapes nothing",
+            "a trailing backslash escapes nothing",
             SourceSpan { start: parser.cursor.position(), end: parser.cursor.len() },
             Some("write \\\\ for a backslash"),
         ));
@@ -168,7 +172,7 @@ impl PatternParser {
         if self.open.kind != GroupKind::Root {
             return Err(self.cursor.refuse(
                 self.open.start,
-                "a parenthesis is never closed",
+                "an opening parenthesis is not closed",
                 "add the missing ), or escape the ( with a backslash",
             ));
         }
@@ -244,7 +248,7 @@ impl PatternParser {
         let Some(outer) = self.outer.pop() else {
             let error = self.cursor.refuse(
                 start,
-                "a closing parenthesis has no partner",
+                "a closing parenthesis has no opening one",
                 "remove it, or escape it with a backslash",
             );
             // The parenthesis counts as unread, so that what follows is not examined.
@@ -289,13 +293,13 @@ impl PatternParser {
         let (least, most) = width(node);
         if least > MAX_LOOK_BEHIND {
             let hint = "look back over fewer characters";
-            return Err(self.cursor.refuse(start, "the look-behind reaches too far back", hint));
+            return Err(self.cursor.refuse(start, "the lookbehind is too long", hint));
         }
         if least != most {
             return Err(self.cursor.refuse(
                 start,
-                "look-behind requires a pattern of fixed width",
-                "Python's re asks for it; the ecma dialect allows any width",
+                "lookbehind requires a fixed-width pattern",
+                "Python's re has this rule; the ecma dialect allows any width",
             ));
         }
         Ok(())
@@ -336,7 +340,7 @@ impl PatternParser {
             && self.names.insert(name.clone(), index).is_some()
         {
             let message = format!("the group name '{name}' is used twice");
-            return Err(self.cursor.refuse(start, message, "give every group its own name"));
+            return Err(self.cursor.refuse(start, message, "give each group a unique name"));
         }
         // The end is set when the group is closed.
         self.groups.push(CaptureGroup { name, span: SourceSpan { start, end: start } });

@@ -58,7 +58,7 @@ fn braces(
     if max.is_some_and(|max| max < min) {
         return Err(cursor.refuse(
             after - 1,
-            "the least count is greater than the greatest",
+            "the minimum repeat count is greater than the maximum",
             "write the smaller count first, as in {2,5}",
         ));
     }
@@ -117,9 +117,10 @@ impl PatternParser {
             PatternDialect::Python
             | PatternDialect::Python314
             | PatternDialect::Oniguruma
-            | PatternDialect::Fancy => "put what is already repeated in a group, as in (?:a+)*",
+            | PatternDialect::Fancy => "group the inner repetition, as in (?:a+)*",
             PatternDialect::Ecma | PatternDialect::Rust => {
-                "group as in (?:a+)*; only the python dialect has possessive quantifiers"
+                "group the inner repetition, as in (?:a+)*; only the python dialect supports \
+                 possessive quantifiers"
             }
         };
         self.cursor.refuse(start, "multiple repeat", hint)

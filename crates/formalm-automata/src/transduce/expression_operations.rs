@@ -25,14 +25,14 @@ impl Expression {
         let regions = [&edits.after, &edits.before];
         if !self.is_utf8() || regions.into_iter().flatten().any(|region| !region.is_utf8()) {
             return Err(refused(
-                "edits count characters, but a member may not be valid UTF-8",
-                "edit a language of texts",
+                "edits count characters, but some member may not be valid UTF-8",
+                "apply edits to a language of Unicode strings",
             ));
         }
         if let Some(name) = &edits.group {
             let ExpressionNode::Pattern(pattern) = self.node() else {
                 return Err(refused(
-                    "a region is a group of one pattern, not of a combination",
+                    "region must name a group of a single pattern, not of a combination",
                     "edit the pattern before combining it",
                 ));
             };
@@ -57,13 +57,13 @@ impl Expression {
         sources.sort_unstable();
         if sources.first() == Some(&"") {
             return Err(refused(
-                "the empty text cannot be replaced: it is everywhere",
-                "name the text that is to be replaced",
+                "the empty string cannot be replaced: it occurs everywhere",
+                "give a non-empty string to replace",
             ));
         }
         if let Some(pair) = sources.windows(2).find(|pair| pair[0] == pair[1]) {
             let message = format!("{:?} is replaced by two rules", pair[0]);
-            return Err(refused(&message, "give one rule with both targets"));
+            return Err(refused(&message, "merge them into one rule with both replacements"));
         }
         Expression::combine(ExpressionNode::Rewrite { original: self, rules, optional })
     }
@@ -80,14 +80,15 @@ impl Expression {
         };
         match self.node() {
             ExpressionNode::Pattern(pattern) => Ok(Expression::pattern(reversed_pattern(pattern)?)),
-            ExpressionNode::Lexeme(_) => {
-                Err(refused("what looks beyond a lexeme cannot be reversed", "reverse the pattern"))
-            }
+            ExpressionNode::Lexeme(_) => Err(refused(
+                "a terminal that looks beyond its lexeme cannot be reversed",
+                "reverse the pattern instead",
+            )),
             ExpressionNode::Literals(list) => {
                 Ok(Expression::literals(list.iter().map(|text| reversed_text(text)).collect()))
             }
             ExpressionNode::Custom(_) => Err(refused(
-                "a language that is read by rules of its own reads in one direction only",
+                "a language with a custom reader can be read in one direction only",
                 "reverse the other parts before combining them with it",
             )),
             ExpressionNode::Union(list) => Expression::combine(ExpressionNode::Union(all(list)?)),
@@ -113,7 +114,7 @@ impl Expression {
             ExpressionNode::Rewrite { original, rules, optional } => {
                 if !optional && rules.iter().any(|(one, _)| overlaps(one, rules)) {
                     return Err(refused(
-                        "obligatory rewriting of texts that may overlap cannot be reversed",
+                        "obligatory rewriting of overlapping strings cannot be reversed",
                         "reverse the language before rewriting it, or rewrite with optional=True",
                     ));
                 }

@@ -141,9 +141,12 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let start = (context.machine.start(), self.encoder.splitter().start());
         if begins && !search.is_productive(context, start)? {
             return Err(Error::Language {
-                message: "no member of the language has canonical tokens".to_owned(),
+                message: "no member of the language has a canonical tokenization".to_owned(),
                 span: None,
-                hint: Some("members must be UTF-8, and texts that decoding can give".to_owned()),
+                hint: Some(
+                    "members must be valid UTF-8 and must be strings that decoding can produce"
+                        .to_owned(),
+                ),
             });
         }
         let start = positions.intern(start.0, start.1);

@@ -135,7 +135,7 @@ impl<K: MaskClasses> StateEpoch<K> {
         position: ConstraintState,
         look: impl FnOnce(&FinishSearch, &K::Machine, StateId) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let hint = "give more tokens, and look whether the text is a member";
+        let hint = "allow more tokens, and check with matches() whether the string is a member";
         require_exact(&**self.machine(), "the fewest tokens to a member", hint)?;
         match self.canonical {
             None => {
@@ -149,10 +149,10 @@ impl<K: MaskClasses> StateEpoch<K> {
                 }
             }
             Some(_) => Err(Error::Language {
-                message: "the fewest tokens to a member are not known for canonical tokens"
+                message: "the fewest tokens to a member are unknown under canonical tokenization"
                     .to_owned(),
                 span: None,
-                hint: Some("use tokenization=\"all\", or give more tokens".to_owned()),
+                hint: Some("use tokenization=\"all\", or allow more tokens".to_owned()),
             }),
         }
     }

@@ -179,12 +179,13 @@ impl<K: MaskClasses> StateEpoch<K> {
         begins: bool,
     ) -> Result<StateEpoch<K>, Error> {
         let machine = &**keys.machine();
-        require_exact(machine, "canonical tokens", "use tokenization=\"all\"")?;
+        require_exact(machine, "canonical tokenization", "use tokenization=\"all\"")?;
         if vocabulary.has_special_bytes() && encoder.prepends_space() {
             return Err(Error::Language {
-                message: "the tokenizer puts a space in front of texts, also behind the special \
-                          tokens that the language has in it"
-                    .to_owned(),
+                message:
+                    "the tokenizer inserts a space before text, also after the special tokens that \
+                     the language contains"
+                        .to_owned(),
                 span: None,
                 hint: Some("use tokenization=\"all\"".to_owned()),
             });

@@ -134,7 +134,7 @@ pub(crate) fn build_terminal_automata(
         if empty && (has_lookahead || grammar.lexing != Lexing::Any) {
             let ignored = grammar.ignored.contains(&automata.len());
             return Err(Error::Language {
-                message: format!("the terminal {} matches the empty text", one.name),
+                message: format!("the terminal {} matches the empty string", one.name),
                 span: one.span,
                 hint: Some(nullable_hint(has_lookahead, ignored).to_owned()),
             });
@@ -149,12 +149,12 @@ pub(crate) fn build_terminal_automata(
 /// supports it.
 fn nullable_hint(has_lookahead: bool, ignored: bool) -> &'static str {
     match (has_lookahead, ignored) {
-        (true, _) => "make its use optional instead: (A)? in a rule",
+        (true, _) => "make it optional where it is used instead: (A)? in a rule",
         (_, true) => {
-            "what is ignored may be absent anyway: let it match one character or more, as in \
-             /[ ]+/; lexing=\"any\" reads it as it is"
+            "ignored terminals are optional anyway: match one or more characters, as in /[ ]+/, or \
+             use lexing=\"any\""
         }
-        _ => "make its use optional instead: (A)? in a rule; lexing=\"any\" reads it as it is",
+        _ => "make it optional where it is used instead: (A)? in a rule; or use lexing=\"any\"",
     }
 }
 

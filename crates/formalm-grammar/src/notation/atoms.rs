@@ -103,7 +103,7 @@ impl Atom {
         if ranges.is_empty() {
             // Other implementations read no characters there, or read the brackets as the empty
             // string.
-            return Err(scanner.refuse(start, "the class has no characters", None));
+            return Err(scanner.refuse(start, "the character class is empty", None));
         }
         let set = CharSet::from_ranges(ranges);
         let set = if negated { set.complement() } else { set };
@@ -133,12 +133,12 @@ impl Atom {
 fn grammar_hint(message: &str, pattern: &str) -> Option<&'static str> {
     if message.starts_with(r"\p") || message.starts_with(r"\P") {
         return Some(
-            r#"patterns here are those of Python's re, without \p: list the characters, or declare a terminal and give it: %declare WORD and languages={"WORD": Regex(r"\p{L}+", dialect="ecma")}"#,
+            r#"patterns in a grammar use the syntax of Python's re, without \p: list the characters, or declare a terminal and pass it as a language: %declare WORD and languages={"WORD": Regex(r"\p{L}+", dialect="ecma")}"#,
         );
     }
     let named = message.starts_with("(?<") && pattern.contains("(?<");
     named.then_some(
-        "nothing in a grammar refers to groups: write (?:…), or (?P<name>…) as Python does",
+        "groups cannot be referenced in a grammar: write (?:…), or (?P<name>…) as in Python",
     )
 }
 

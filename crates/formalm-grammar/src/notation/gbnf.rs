@@ -18,7 +18,7 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
         let name = reader.name()?;
         let span = reader.scanner.span(start);
         reader.blanks(false);
-        reader.scanner.expect("::=", "after the name of a rule")?;
+        reader.scanner.expect("::=", "after the rule name")?;
         reader.blanks(true);
         let body = reader.choice()?;
         if !reader.scanner.peek().is_none_or(ends_line) {
@@ -79,7 +79,7 @@ impl GbnfReader {
 
     fn name(&mut self) -> Result<String, Error> {
         let name = self.scanner.take_while(is_name);
-        if name.is_empty() { Err(self.scanner.unexpected("the name of a rule")) } else { Ok(name) }
+        if name.is_empty() { Err(self.scanner.unexpected("a rule name")) } else { Ok(name) }
     }
 
     fn choice(&mut self) -> Result<SyntaxTree, Error> {
@@ -137,14 +137,14 @@ impl GbnfReader {
             Some('!') if self.scanner.peek_at(1) == Some('<') => {
                 self.scanner.take_while(|one| one != '>' && one != '\n');
                 self.scanner.eat(">");
-                let hint = Some("list what may stand there instead");
-                Err(self.scanner.refuse(start, "all tokens but one are not supported", hint))
+                let hint = Some("list the strings that may occur there instead");
+                Err(self.scanner.refuse(start, "any token except one is not supported", hint))
             }
             Some(one) if is_name(one) => {
                 let name = self.name()?;
                 Ok(SyntaxTree::Name(name, Vec::new(), self.scanner.span(start)))
             }
-            _ => Err(self.scanner.unexpected("a name, a text, a class or a bracket")),
+            _ => Err(self.scanner.unexpected("a name, a string, a character class or a bracket")),
         }
     }
 
@@ -155,7 +155,11 @@ impl GbnfReader {
         loop {
             match self.scanner.peek() {
                 None => {
-                    return Err(self.scanner.refuse(start, "the text has no closing quote", None));
+                    return Err(self.scanner.refuse(
+                        start,
+                        "the string has no closing quote",
+                        None,
+                    ));
                 }
                 Some('"') => {
                     self.scanner.at += 1;
@@ -182,8 +186,9 @@ impl GbnfReader {
             Some('t') => Ok('\t'),
             Some(one @ ('\\' | '"' | '[' | ']' | '-')) => Ok(one),
             _ => {
-                let hint = Some(r#"escapes are \n \r \t \\ \" \[ \] \- \xHH \uHHHH \UHHHHHHHH"#);
-                Err(self.scanner.refuse(start, "this escape is not known", hint))
+                let hint =
+                    Some(r#"valid escapes are \n \r \t \\ \" \[ \] \- \xHH \uHHHH \UHHHHHHHH"#);
+                Err(self.scanner.refuse(start, "unknown escape", hint))
             }
         }
     }
@@ -198,7 +203,7 @@ impl GbnfReader {
                 None => {
                     return Err(self.scanner.refuse(
                         start,
-                        "the class has no closing bracket",
+                        "the character class has no closing bracket",
                         None,
                     ));
                 }
@@ -219,7 +224,11 @@ impl GbnfReader {
                 low
             };
             if high < low {
-                return Err(self.scanner.refuse(place, "the range ends before it begins", None));
+                return Err(self.scanner.refuse(
+                    place,
+                    "the end of the range is smaller than its start",
+                    None,
+                ));
             }
             ranges.push((low, high));
         }

@@ -111,16 +111,16 @@ fn lookaround_within(node: &PatternNode, before: u64, after: u64) -> Lookaround 
         }
         PatternNode::Look { node, .. } => {
             let inside = char_width(node).1.is_some_and(|most| most <= before);
-            let why = "its look-behind can see beyond the beginning of the lexeme";
+            let why = "its lookbehind may reach before the start of the lexeme";
             let before = (!inside).then_some(why);
             Lookaround { before, ..nothing }.and(lookaround_within(node, 0, after))
         }
         PatternNode::WordBoundary { .. } => {
-            let why = "its word boundary can stand at the beginning of the lexeme";
+            let why = "its word boundary may be at the start of the lexeme";
             Lookaround { ahead: after == 0, before: (before == 0).then_some(why) }
         }
         PatternNode::TextStart => {
-            let why = "its anchor asks for the beginning of the text";
+            let why = "its anchor requires the start of the input";
             Lookaround { before: Some(why), ..nothing }
         }
         PatternNode::TextEnd => Lookaround { ahead: true, ..nothing },

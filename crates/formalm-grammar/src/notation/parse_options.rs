@@ -60,34 +60,33 @@ impl ParseOptions {
         let (lark, first) = (self.syntax == Syntax::Lark, self.lexing == Some(Lexing::First));
         if self.indentation.is_some() && !lark {
             return Err(refused(
-                "indentation is told in Lark text, whose terminals have names",
-                "write the grammar in the syntax of Lark",
+                "indentation requires syntax=\"lark\", whose terminals have names",
+                "write the grammar in Lark syntax",
             ));
         }
         if !self.languages.is_empty() && (!lark || first) {
             return Err(refused(
-                "languages are terminals of Lark text whose lexemes are the longest, or read in \
-                 any way",
-                "write them as patterns",
+                "languages as terminals require syntax=\"lark\" and lexing=\"longest\" or \"any\"",
+                "write them as patterns instead",
             ));
         }
         if !self.sublanguages.is_empty() && !lark {
             return Err(refused(
-                "languages are embedded in Lark text only",
-                "write the grammar in the syntax of Lark",
+                "embedded languages require syntax=\"lark\"",
+                "write the grammar in Lark syntax",
             ));
         }
         if !self.sublanguages.is_empty() && self.indentation.is_some() {
             return Err(refused(
-                "languages cannot be embedded where indentation is told: their lines would have \
-                 none",
-                "write the rules of the other language into this text",
+                "embedded languages cannot be combined with indentation, because their lines would \
+                 not be indented",
+                "write the rules of the other language into this grammar",
             ));
         }
         if first && !lark {
             return Err(refused(
-                "the first lexeme in Lark's order is a reading of Lark text only",
-                "read lexemes in any way, or the longest",
+                "lexing=\"first\" requires syntax=\"lark\"",
+                "use lexing=\"any\" or lexing=\"longest\"",
             ));
         }
         Ok(())

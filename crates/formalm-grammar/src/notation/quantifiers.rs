@@ -28,7 +28,7 @@ pub(super) fn braces(
         Some(min)
     };
     blanks(scanner);
-    scanner.expect("}", "at the end of a count")?;
+    scanner.expect("}", "at the end of a repetition count")?;
     Ok(Some((min, max)))
 }
 
@@ -59,7 +59,11 @@ pub(super) fn repeated(
             return Ok(atom);
         };
         if max.is_some_and(|max| max < min) {
-            return Err(scanner.refuse(before, "the most is less than the least", None));
+            return Err(scanner.refuse(
+                before,
+                "the minimum repeat count is greater than the maximum",
+                None,
+            ));
         }
         signs += 1;
         check(Resource::Nesting, signs, NESTING)?;

@@ -90,14 +90,14 @@ impl Scanner {
     pub(super) fn unexpected(&self, wanted: &str) -> Error {
         let found = match self.peek() {
             Some(one) => format!("{one:?}"),
-            None => "the end of the text".to_owned(),
+            None => "the end of the grammar".to_owned(),
         };
         self.refuse(self.at, &format!("expected {wanted}, found {found}"), None)
     }
 
     /// Reads a repetition count.
     pub(super) fn count(&mut self) -> Result<u32, Error> {
-        self.integer("a repetition counts to")
+        self.integer("a repetition count")
     }
 
     /// Reads an integer. Fails, naming `what`, if it is too large.
@@ -111,7 +111,7 @@ impl Scanner {
             .parse()
             .ok()
             .filter(|&count| count <= 100_000)
-            .ok_or_else(|| self.refuse(start, &format!("{what} 100,000 at most"), None))
+            .ok_or_else(|| self.refuse(start, &format!("{what} must be at most 100,000"), None))
     }
 
     /// Enters a bracket.
@@ -135,14 +135,14 @@ impl Scanner {
             let Some(digit) = self.peek().and_then(|one| one.to_digit(16)) else {
                 return Err(self.refuse(
                     start,
-                    &format!("{digits} hexadecimal digits follow"),
+                    &format!("the escape requires {digits} hexadecimal digits"),
                     None,
                 ));
             };
             value = value * 16 + digit;
             self.at += 1;
         }
-        let message = "this is the number of no character";
+        let message = "the code is not a valid Unicode character";
         char::from_u32(value).ok_or_else(|| self.refuse(start, message, None))
     }
 }

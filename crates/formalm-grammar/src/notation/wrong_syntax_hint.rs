@@ -20,28 +20,28 @@ pub(super) fn with_syntax_hint(error: Error, text: &str, syntax: Syntax) -> Erro
 fn syntax_hint(text: &str, syntax: Syntax) -> Option<String> {
     if is_file_name(text) {
         return Some(
-            "this is the name of a file: give its text, Path(name).read_text()".to_owned(),
+            "this is a file name; pass the file's contents: Path(name).read_text()".to_owned(),
         );
     }
     if let Some(other) = readable_in(text, syntax) {
-        return Some(format!("this is a text of another syntax: say syntax={:?}", name(other)));
+        return Some(format!("the grammar is in another syntax: pass syntax={:?}", name(other)));
     }
     // It has mistakes in every notation, so its first definition decides.
     let (sign, is_bracketed) = definition_sign(text)?;
     match (sign, syntax) {
         ("::=", _) if is_bracketed => Some(
-            "names have no angle brackets: write expr ::= term, and say syntax=\"gbnf\" or \
+            "write names without angle brackets, as in expr ::= term, and pass syntax=\"gbnf\" or \
              syntax=\"ebnf\""
                 .to_owned(),
         ),
         ("::=", Syntax::Lark) => {
-            Some("::= is of syntax=\"gbnf\" (llama.cpp) or syntax=\"ebnf\" (W3C)".to_owned())
+            Some("::= belongs to syntax=\"gbnf\" (llama.cpp) or syntax=\"ebnf\" (W3C)".to_owned())
         }
         ("=", Syntax::Lark | Syntax::Gbnf) => {
-            Some("= is of syntax=\"ebnf\" (ISO/IEC 14977)".to_owned())
+            Some("= belongs to syntax=\"ebnf\" (ISO/IEC 14977)".to_owned())
         }
         (":", Syntax::Gbnf | Syntax::Ebnf) => {
-            Some("a name and a colon are of syntax=\"lark\"".to_owned())
+            Some("a name followed by a colon belongs to syntax=\"lark\"".to_owned())
         }
         _ => None,
     }

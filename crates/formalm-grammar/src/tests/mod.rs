@@ -210,7 +210,7 @@ fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: u
             panic!("seed {seed}: nobody was asked")
         }
         Err(Error::Language { message, .. }) => {
-            if !message.contains("the empty text") {
+            if !message.contains("the empty string") {
                 let member =
                     texts(alphabet, length).into_iter().find(|text| reference.accepts(text));
                 assert!(member.is_none(), "seed {seed}: {message}: {member:?}");
@@ -400,7 +400,8 @@ fn exponential_grammars_hit_a_limit() {
 fn useless_rules_are_reported_and_empty_grammars_are_refused() {
     let useless = machine(&[("S", "a"), ("T", "b"), ("U", "a U")]);
     let notes: Vec<&str> = useless.notes().iter().map(|note| &*note.message).collect();
-    let expected = ["the rule T is not needed by the start rule", "the rule U derives no text"];
+    let expected =
+        ["the rule T is unreachable from the start rule", "the rule U derives no string"];
     assert_eq!(notes, expected);
     let empty = GrammarAutomaton::new(&letter_grammar(&[("S", "a S")]), GrammarLimits::default());
     assert!(matches!(empty, Err(Error::Language { .. })));

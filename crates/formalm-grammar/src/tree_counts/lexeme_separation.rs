@@ -57,7 +57,9 @@ impl<'a> LexemeSeparation<'a> {
         for &terminal in &self.grammar.ignored {
             if !self.grammar.rules_of(terminal).is_empty() {
                 let name = &self.grammar.terminals[terminal].name;
-                return Err(self.refusal(terminal, &format!("{name} is read and ignored")));
+                return Err(
+                    self.refusal(terminal, &format!("{name} is both used in rules and ignored"))
+                );
             }
         }
         for one in 0..count {
@@ -66,11 +68,11 @@ impl<'a> LexemeSeparation<'a> {
                 let (first, second) =
                     (&self.grammar.terminals[one].name, &self.grammar.terminals[other].name);
                 let why = match clash {
-                    LexemeClash::Same => format!("{first} and {second} may be the same text"),
+                    LexemeClash::Same => format!("{first} and {second} can match the same string"),
                     LexemeClash::Longer => {
-                        format!("what follows {first} may make it a longer {second}")
+                        format!("the input after {first} can extend it to a longer {second}")
                     }
-                    LexemeClash::Shorter => format!("{second} may be the beginning of {first}"),
+                    LexemeClash::Shorter => format!("{second} can match a prefix of {first}"),
                 };
                 return Err(self.refusal(one, &why));
             }
@@ -81,12 +83,13 @@ impl<'a> LexemeSeparation<'a> {
     fn refusal(&self, terminal: usize, why: &str) -> Error {
         Error::Language {
             message: format!(
-                "trees by length cannot be counted where lexemes side by side may be read \
-                 otherwise: {why}"
+                "parse trees cannot be counted by length if adjacent lexemes can be split in \
+                 another way: {why}"
             ),
             span: self.grammar.terminals[terminal].span,
             hint: Some(
-                "read lexemes in any way, or count members: to_automaton(max_bytes=…)".to_owned(),
+                "use lexing=\"any\", or count members instead: to_automaton(max_bytes=…)"
+                    .to_owned(),
             ),
         }
     }

@@ -78,8 +78,8 @@ pub fn tree_counts(
     for (at, automaton) in automata.iter().enumerate() {
         let own = match (automaton, &grammar.terminals[at].sublanguage) {
             (_, Some(embedded)) => {
-                let hint = "matches(text) tells of one text";
-                require_exact(&*embedded.machine, "numbers of trees", hint)?;
+                let hint = "matches(text) checks a single string";
+                require_exact(&*embedded.machine, "numbers of parse trees", hint)?;
                 let bytes = match lengths.unit {
                     LengthUnit::Labels => lengths.max_length,
                     LengthUnit::Characters => lengths.max_length.saturating_mul(4),
@@ -119,27 +119,29 @@ pub fn tree_counts(
 /// Refuses grammars in which lexemes depend on their context.
 fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
     let refusal = |message: String, span| {
-        let hint = "members are counted in every reading: to_automaton(max_bytes=…)";
+        let hint =
+            "count members instead, which works with every lexing: to_automaton(max_bytes=…)";
         Err(Error::Language { message, span, hint: Some(hint.to_owned()) })
     };
     if let Some(one) = grammar.terminals.iter().find(|one| one.language.is_lexeme()) {
         let message = format!(
-            "trees by length cannot be counted: the terminal {} looks ahead beyond its lexeme",
+            "parse trees cannot be counted by length: the terminal {} looks ahead beyond its \
+             lexeme",
             one.name
         );
         return refusal(message, one.span);
     }
     let what = match () {
-        () if grammar.indentation.is_some() => "indentation is told",
-        () if !grammar.whole.is_empty() => "%whole forbids lexemes",
+        () if grammar.indentation.is_some() => "the grammar uses indentation",
+        () if !grammar.whole.is_empty() => "%whole excludes lexemes",
         () if grammar.lexing != Lexing::Any
             && grammar.terminals.iter().any(|one| one.sublanguage.is_some()) =>
         {
-            "languages of any kind stand between lexemes that are ordered"
+            "embedded languages occur and lexing is not \"any\""
         }
         () => return Ok(()),
     };
-    refusal(format!("trees by length cannot be counted where {what}"), None)
+    refusal(format!("parse trees cannot be counted by length if {what}"), None)
 }
 
 /// Returns the numbers of ignored strings, by length.

@@ -120,7 +120,7 @@ impl ParserMachine {
             return Ok(nearest);
         }
         let parser = self.calls.copy(&nearest)?;
-        self.must_append(&parser, &text, "it had read before")?;
+        self.must_append(&parser, &text, "it accepted before")?;
         let evicted = self.states().keep(py, base, parser.as_unbound());
         self.remove_evicted(py, &evicted)?;
         Ok(parser)
@@ -137,8 +137,9 @@ impl ParserMachine {
             return Ok(());
         }
         let text = String::from_utf8_lossy(text);
-        let message = format!("append() of a parser refused {text:?}, which {why}");
-        let hint = "whether a text is refused depends on the text alone, not on how it is cut";
+        let message = format!("append() of a parser rejected {text:?}, which {why}");
+        let hint =
+            "whether append() rejects a string must not depend on how it is split into calls";
         Err(contract_error(parser.py(), &message, Some(hint)))
     }
 
@@ -203,7 +204,7 @@ impl ParserMachine {
     ) -> Result<AppendOutcome<'py>, Error> {
         if let Some(string) = strings.iter().find(|string| data.starts_with(string)) {
             let parser = self.calls.copy(parser)?;
-            self.must_append(&parser, string, "next_strings() had listed")?;
+            self.must_append(&parser, string, "next_strings() returned")?;
             let rest = &data[string.len()..];
             if rest.is_empty() {
                 return Ok(AppendOutcome::Read(parser));
@@ -305,8 +306,8 @@ pub(super) fn width(first: u8) -> usize {
 }
 
 fn too_many(py: Python<'_>, full: &TooManyStates) -> Error {
-    let hint = "give the parser __eq__ and __hash__ by its state, so that equal states are one, or \
-                pass a larger state_limit";
+    let hint = "give the parser __eq__ and __hash__ that compare its state, so that equal states \
+                are merged, or pass a larger state_limit";
     limit(py, "states", full.0, full.1, hint)
 }
 
@@ -359,7 +360,7 @@ impl Machine for ParserMachine {
             let Ok(state) = aside.read(0, &tail, true)? else {
                 return Err(contract_error(
                     py,
-                    "next_strings() of a parser differs in a copy()",
+                    "next_strings() of a parser differs in its copy()",
                     None,
                 ));
             };
@@ -368,7 +369,7 @@ impl Machine for ParserMachine {
     }
 
     fn shortest_completion(&self, _: StateId) -> Result<Vec<u8>, Error> {
-        let hint = "is_viable(text) tells what the parser does not refuse";
+        let hint = "is_viable(text) reports whether the parser rejects an input";
         require_exact(self, "a shortest member", hint).map(|()| Vec::new())
     }
 

@@ -93,7 +93,7 @@ impl ParserMasks {
                 && trie.nodes()[node as usize].end() > node + 1
             {
                 let parser = calls.copy(parser)?;
-                self.machine.must_append(&parser, string, "next_strings() had listed")?;
+                self.machine.must_append(&parser, string, "next_strings() returned")?;
                 let mut walk = ParserWalk { calls, trie, group_mask: None, words };
                 walk.below(Some(node), &parser, self.machine.compares())?;
             }
@@ -153,9 +153,9 @@ impl MaskClasses for ParserMasks {
         if read.is_err() && verdict == Some(true) {
             let text = String::from_utf8_lossy(bytes);
             let message = format!(
-                "append() of a parser refused {text:?}, a token of one of its allowed_groups()"
+                "append() of a parser rejected {text:?}, a token of one of its allowed_groups()"
             );
-            let hint = "an allowed group has only tokens that append() does not refuse";
+            let hint = "an allowed group must contain only tokens that append() accepts";
             return Err(Python::attach(|py| contract_error(py, &message, Some(hint))));
         }
         Ok(read)

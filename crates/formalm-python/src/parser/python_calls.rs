@@ -52,8 +52,11 @@ pub(super) fn call_error(py: Python<'_>, error: PyErr, call: &str) -> Error {
     let name = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
     let message = format!("{call} of a parser raised {name}: {}", error.value(py));
     let hint = match call.starts_with("append") {
-        true => "a text is refused by raising ParseFailure; anything else is a mistake in append()",
-        false => "only append() refuses, by raising ParseFailure; what was raised is the cause",
+        true => "reject an input by raising ParseFailure; any other exception is a bug in append()",
+        false => {
+            "only append() may reject an input, by raising ParseFailure; see the cause for the \
+             original exception"
+        }
     };
     let made = parser_error(py, &message, Some(hint));
     made.set_cause(py, Some(error));
@@ -97,7 +100,7 @@ impl ParserCalls {
         let py = parser.py();
         let copied = parser.call_method0(intern!(py, "copy"));
         let copied = copied.map_err(|error| call_error(py, error, "copy()"))?;
-        let hint = Some("copy() returns another parser in the same state");
+        let hint = Some("copy() must return a separate parser in the same state");
         if copied.is(parser) {
             return Err(contract_error(py, "copy() of a parser returned the parser itself", hint));
         }
@@ -127,7 +130,7 @@ impl ParserCalls {
             Ok(done) if done.is_none() => Ok(true),
             Ok(done) => {
                 let message = format!("{} of a parser returned {}", shown(), type_name(&done));
-                let hint = "append() returns nothing, and raises ParseFailure to refuse a text";
+                let hint = "append() must return None, and raise ParseFailure to reject an input";
                 Err(contract_error(py, &message, Some(hint)))
             }
             Err(error) if error.is_instance(py, self.failure.bind(py)) => Ok(false),
@@ -142,8 +145,8 @@ impl ParserCalls {
         match answer.cast::<PyBool>() {
             Ok(answer) => Ok(answer.is_true()),
             Err(_) => {
-                let message = format!("is_accepting of a parser is {}", type_name(&answer));
-                let hint = "is_accepting is a property that is True or False";
+                let message = format!("is_accepting of a parser returned {}", type_name(&answer));
+                let hint = "is_accepting must be a property that is True or False";
                 Err(contract_error(py, &message, Some(hint)))
             }
         }
@@ -173,16 +176,19 @@ impl ParserCalls {
                 },
                 (_, Ok(data)) if self.reads_bytes => data.as_bytes().to_vec(),
                 _ => {
-                    let message = format!("next_strings() of a parser has {}", type_name(&string));
-                    let hint = "strings are str, or bytes where append_bytes() is there";
+                    let message = format!(
+                        "next_strings() of a parser returned a list that contains {}",
+                        type_name(&string)
+                    );
+                    let hint = "the entries must be str, or bytes if the parser has append_bytes()";
                     return Err(contract_error(py, &message, Some(hint)));
                 }
             };
             if data.is_empty() {
-                let hint = "return an empty list where the text may go on in any way";
+                let hint = "return an empty list if any input may follow";
                 return Err(contract_error(
                     py,
-                    "next_strings() of a parser has an empty text",
+                    "next_strings() of a parser returned an empty string",
                     Some(hint),
                 ));
             }
@@ -205,18 +211,14 @@ fn listed<'py>(parser: &Bound<'py, PyAny>, method: &str) -> Result<Vec<Bound<'py
     let items = if is_text { None } else { answer.try_iter().ok() };
     let Some(items) = items else {
         let message = format!("{method}() of a parser returned {}", type_name(&answer));
-        return Err(contract_error(
-            py,
-            &message,
-            Some("return a list, empty if there is nothing to say"),
-        ));
+        return Err(contract_error(py, &message, Some("return a list, which may be empty")));
     };
     let mut list = Vec::new();
     for item in items {
         list.push(item.map_err(|error| call_error(py, error, &call()))?);
         if list.len() > MAX_LISTED {
             let (needed, allowed) = (list.len() as u64, MAX_LISTED as u64);
-            let hint = "list fewer";
+            let hint = "return fewer entries";
             return Err(limit(py, &format!("entries of {method}()"), needed, allowed, hint));
         }
     }

@@ -160,7 +160,8 @@ impl TokenGroups {
         }
         let count = self.found().sets.len();
         if count >= MAX_GROUPS {
-            let hint = "make groups once and not in each call, so that they are found again";
+            let hint =
+                "create groups once rather than in each call, so that their tokens are cached";
             return Err(limit(py, "token groups", count as u64 + 1, MAX_GROUPS as u64, hint));
         }
         let shared = self.shared.bind(py);
@@ -228,8 +229,8 @@ fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<MaskWo
         });
     }
     if !group.is_callable() {
-        let message = "a token group is a language or a function of a token's text";
-        return Err(contract_error(py, message, Some("such as str.isalpha")));
+        let message = "a token group must be a language or a function of a token's string";
+        return Err(contract_error(py, message, Some("for example str.isalpha")));
     }
     set_of(vocabulary, |bytes| {
         let Ok(text) = std::str::from_utf8(bytes) else { return Ok(false) };
@@ -237,7 +238,10 @@ fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<MaskWo
         match answer.cast::<PyBool>() {
             Ok(answer) => Ok(answer.is_true()),
             Err(_) => {
-                let message = format!("a token group said neither True nor False of {text:?}");
+                let message = format!(
+                    "a token group must return True or False, but returned another value for \
+                     {text:?}"
+                );
                 Err(contract_error(py, &message, None))
             }
         }

@@ -76,7 +76,7 @@ fn parse_with_serde(text: &str) -> Result<Json, Error> {
 
 /// Returns the error of an invalid document, at a character position.
 fn invalid_json(start: usize, why: &str) -> Error {
-    let message = format!("the schema is no JSON that can be read{why}");
+    let message = format!("the schema is not valid JSON{why}");
     Error::Language { message, span: Some(SourceSpan { start, end: start + 1 }), hint: None }
 }
 

@@ -91,7 +91,7 @@ impl SchemaAutomaton {
     ) -> Result<SchemaAutomaton, Error> {
         SchemaAutomaton::new_if_satisfiable(schema, resources, options, limits)?.ok_or_else(|| {
             Error::Language {
-                message: "the schema has no instance: what it asks for contradicts itself".into(),
+                message: "the schema has no instances: its keywords contradict each other".into(),
                 span: None,
                 hint: Some("look for keywords that exclude each other".into()),
             }
@@ -235,7 +235,8 @@ fn exact(notes: &[SchemaNote]) -> Result<(), Error> {
     match notes.iter().find(|note| note.effect != NoteEffect::Exact) {
         None => Ok(()),
         Some(note) => {
-            let hint = "approximate=True takes it, and the report tells of it";
+            let hint =
+                "pass approximate=True to accept it; the report then lists the approximation";
             Err(schema_reader::schema_error(&note.place, &note.message, Some(hint)))
         }
     }

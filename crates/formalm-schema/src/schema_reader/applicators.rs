@@ -79,7 +79,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             };
             let never = self.schema.add_node(SchemaNode::synthetic(vec![KeywordRule::Never]));
             properties.push((which, never));
-            self.note(at, &[], "members that are not declared are left out");
+            self.note(at, &[], "properties that are not declared are excluded");
         }
         if !properties.is_empty() {
             rules.push(KeywordRule::Properties(properties.into()));
@@ -110,7 +110,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             (_, true) => (Some(Keyword::Items), Keyword::AdditionalItems),
         };
         if old_form && !at.is_before_2020() {
-            self.note(at, &["items"], "a list of items is read as in drafts before 2020-12");
+            self.note(
+                at,
+                &["items"],
+                "an array value of items is read as in drafts before 2020-12",
+            );
         }
         let mut ranges = Vec::new();
         let mut first = 0;
@@ -220,7 +224,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                         rules.push(KeywordRule::DependentRequired(id, names));
                     }
                     _ if keyword == Keyword::DependentRequired => {
-                        return Err(fault_at(&parts, "names are a list"));
+                        return Err(fault_at(&parts, "the names must be a list"));
                     }
                     _ => {
                         let node = self.subschema_node(json, at, keyword, KeywordPart::Name(id))?;

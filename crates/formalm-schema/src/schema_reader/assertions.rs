@@ -140,7 +140,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 }
                 _ => {
                     let shown = one.as_serde().map(ToString::to_string).unwrap_or_default();
-                    let message = format!("there is no type {shown}");
+                    let message = format!("unknown type {shown}");
                     return Err(SchemaFault::Part {
                         parts: vec!["type".to_owned()],
                         message,
@@ -169,7 +169,10 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let steps = find_wrapped_schema(json).filter(|_| is_unknown)?;
             let parts: Vec<&str> =
                 std::iter::once(name).chain(steps.iter().map(String::as_str)).collect();
-            Some(format!("if the schema at {} is meant, pass it alone", self.pointer(at, &parts)))
+            Some(format!(
+                "to use the schema at {}, pass that schema alone",
+                self.pointer(at, &parts)
+            ))
         })
     }
 
@@ -235,7 +238,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         }
         if let Some(unit) = fields.number(Keyword::MultipleOf)? {
             if unit.is_zero() || unit.is_negative() {
-                return Err(fault_at(&["multipleOf"], "multipleOf is more than zero"));
+                return Err(fault_at(&["multipleOf"], "multipleOf must be greater than zero"));
             }
             rules.push(KeywordRule::MultipleOf(unit));
         }
@@ -257,7 +260,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 return Err(Error::Limit { resource: Resource::Repetition, needed, allowed }.into());
             }
             if max.is_some_and(|max| max > MAX_LENGTH) {
-                let message = format!("texts longer than {MAX_LENGTH} characters are left out");
+                let message = format!("strings longer than {MAX_LENGTH} characters are excluded");
                 self.note_with_effect(at, &["maxLength"], message, NoteEffect::Fewer);
             }
             let cut = |length: u64| length.min(MAX_LENGTH) as u32;
@@ -298,14 +301,22 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 "dialect" => dialect = Some(text),
                 "flags" => letters = text,
                 "method" => method = text,
-                _ => return Err(fault_at(&[name, part], format!("{name} has no part {part}"))),
+                _ => {
+                    return Err(fault_at(
+                        &[name, part],
+                        format!("{name} does not support the property {part}"),
+                    ));
+                }
             }
         }
         let (Some(source), Some(dialect)) = (source, dialect) else {
-            return Err(fault_at(&[name], format!("{name} must have a pattern and a dialect")));
+            return Err(fault_at(
+                &[name],
+                format!("{name} must have the properties pattern and dialect"),
+            ));
         };
         let Some(known) = PatternDialect::from_name(dialect) else {
-            return Err(fault_at(&[name, "dialect"], format!("there is no dialect {dialect:?}")));
+            return Err(fault_at(&[name, "dialect"], format!("unknown dialect {dialect:?}")));
         };
         let Some(how) = MatchMethod::from_name(method) else {
             let message = format!("method must be search, match or fullmatch, got {method:?}");
@@ -342,7 +353,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let make = || pattern_search::search_language(source);
         let (id, foreign) = self.intern_pattern(format!("p{source}"), source, parts, make)?;
         if foreign {
-            self.note(at, parts, "the pattern is no ECMA-262 and is read as Python's");
+            self.note(
+                at,
+                parts,
+                "the pattern is not valid ECMA-262 and is read as a Python pattern",
+            );
         }
         Ok(id)
     }
@@ -426,14 +441,14 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             || is_known && !self.options.formats.enforces(name)
         {
             let message = match self.options.formats {
-                FormatSet::NONE => "formats are annotations".to_owned(),
-                _ => format!("the format {name:?} is an annotation"),
+                FormatSet::NONE => "formats are annotations and are not enforced".to_owned(),
+                _ => format!("the format {name:?} is an annotation and is not enforced"),
             };
             self.note(at, &["format"], message);
             return Ok(());
         }
         if name == "idn-hostname" {
-            let message = "letters of host names are those of Unicode 14: later ones are refused";
+            let message = "host names use the letters of Unicode 14; later letters are rejected";
             self.note(at, &["format"], message);
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
@@ -448,7 +463,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 ));
             }
             None => {
-                let message = format!("the format {name:?} is not enforced");
+                let message = format!("the format {name:?} is unknown and is not enforced");
                 self.note(at, &["format"], message);
             }
         }

@@ -54,20 +54,20 @@ fn annotation_type_error<'r>(keyword: &str, json: impl JsonView<'r>) -> Option<&
 /// Type Definition, Ajv, guidance).
 fn replacement_advice(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
-        "divisibleBy" => "write multipleOf",
-        "disallow" => "write not",
-        "extends" | "$merge" => "write allOf",
-        "nullable" | "x-nullable" => "write null among the types",
-        "optional" => "leave the name out of required",
-        "propertyDependencies" => "write if and then, or dependentSchemas",
-        "discriminator" => "it asserts nothing; write a const into each alternative",
-        "x-guidance" => "its options are not read; give JsonSchema blanks or separators",
+        "divisibleBy" => "use multipleOf",
+        "disallow" => "use not",
+        "extends" | "$merge" => "use allOf",
+        "nullable" | "x-nullable" => "add null to the types",
+        "optional" => "remove the name from required",
+        "propertyDependencies" => "use if and then, or dependentSchemas",
+        "discriminator" => "it asserts nothing; add a const to each alternative",
+        "x-guidance" => "its options are ignored; pass max_whitespace or separators to JsonSchema",
         "x-kubernetes-validations" => "its rules are not enforced",
-        "x-kubernetes-int-or-string" => "write the types integer and string",
-        "x-enum" => "write enum",
-        "x-pattern" | "regexp" => "write pattern",
-        "optionalProperties" => "write properties",
-        "elements" => "write items",
+        "x-kubernetes-int-or-string" => "use the types integer and string",
+        "x-enum" => "use enum",
+        "x-pattern" | "regexp" => "use pattern",
+        "optionalProperties" => "use properties",
+        "elements" => "use items",
         "instanceof"
         | "typeof"
         | "formatMinimum"
@@ -77,13 +77,13 @@ fn replacement_advice(keyword: &str) -> Option<&'static str> {
         | "uniqueItemProperties"
         | "patternRequired"
         | "transform" => "it is not enforced",
-        "allRequired" => "write required",
-        "anyRequired" => "write anyOf with required",
-        "oneRequired" => "write oneOf with required",
-        "prohibited" => "write not with required",
-        "range" => "write minimum and maximum",
-        "exclusiveRange" => "write exclusiveMinimum and exclusiveMaximum",
-        "select" | "switch" => "write if and then",
+        "allRequired" => "use required",
+        "anyRequired" => "use anyOf with required",
+        "oneRequired" => "use oneOf with required",
+        "prohibited" => "use not with required",
+        "range" => "use minimum and maximum",
+        "exclusiveRange" => "use exclusiveMinimum and exclusiveMaximum",
+        "select" | "switch" => "use if and then",
         _ => return None,
     })
 }
@@ -132,9 +132,10 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 {
                     None
                 }
-                Some(_) if ignores_siblings => {
-                    Some(format!("beside $ref {} reads no {keyword}", draft_name(at.draft)))
-                }
+                Some(_) if ignores_siblings => Some(format!(
+                    "{} ignores keywords next to $ref, such as {keyword}",
+                    draft_name(at.draft)
+                )),
                 Some((known, KeywordRole::Asserts(first, last))) => {
                     if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
                         match (
@@ -142,13 +143,13 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                             read_by_other_drafts(known, json.shape(), at.draft),
                         ) {
                             (Some(other), _) => {
-                                Some(format!("{keyword} says nothing without {other}"))
+                                Some(format!("{keyword} has no effect without {other}"))
                             }
                             (_, Some(drafts)) => Some(format!("{keyword} is read as in {drafts}")),
                             (None, None) => None,
                         }
                     } else {
-                        Some(format!("{keyword} says nothing in {}", draft_name(at.draft)))
+                        Some(format!("{keyword} has no effect in {}", draft_name(at.draft)))
                     }
                 }
                 None => misspelling_note(keyword, json.shape()),
@@ -160,7 +161,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             } else if let Some(wanted) = annotation_type_error(keyword, json) {
                 let hint = missing_properties_hint(json, fields.schema);
                 let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
-                let message = format!("{keyword} must be {wanted}, and is ignored{hint}");
+                let message = format!("{keyword} must be {wanted} and is ignored{hint}");
                 self.note(at, &[keyword], message);
             } else if known.is_none() && !is_known_annotation(keyword) {
                 self.note_wrapped_schema(keyword, json, fields, at);
@@ -188,11 +189,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let meant = match hint {
             Some(hint) => hint.to_owned(),
             None => {
-                format!("if the schema at {} is meant, pass it alone", self.pointer(at, &parts))
+                format!("to use the schema at {}, pass that schema alone", self.pointer(at, &parts))
             }
         };
         self.wrapper_notes.push(self.schema.notes.len());
-        self.note(at, &[keyword], format!("{keyword} is no keyword, and is ignored: {meant}"));
+        self.note(at, &[keyword], format!("{keyword} is not a keyword and is ignored: {meant}"));
     }
 
     /// Removes notes on unknown keywords that references lead into, such as the `components` of
@@ -276,7 +277,7 @@ pub(super) fn missing_companion<'r, J: JsonView<'r>>(
 ) -> Option<&'static str> {
     let other = match keyword {
         Keyword::AdditionalItems if !fields.get(Keyword::Items).is_some_and(J::is_array) => {
-            return Some("a list of items");
+            return Some("an array value of items");
         }
         Keyword::Then | Keyword::Else => Keyword::If,
         Keyword::MinContains | Keyword::MaxContains => Keyword::Contains,
@@ -303,7 +304,7 @@ fn read_by_other_drafts(
     }
     match shape {
         JsonShape::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
-        JsonShape::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
+        JsonShape::Number(_) if draft == Draft::Draft4 => Some("draft 6 and later"),
         _ => None,
     }
 }
@@ -315,7 +316,7 @@ fn misspelling_note(keyword: &str, shape: JsonShape<'_>) -> Option<String> {
     }
     if let Some(instead) = replacement_advice(keyword) {
         let asserts = shape != JsonShape::Bool(false);
-        return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
+        return asserts.then(|| format!("{keyword} is not a keyword of JSON Schema: {instead}"));
     }
     let sorts = letter_set(keyword);
     let length = keyword.chars().count();
@@ -330,7 +331,7 @@ fn misspelling_note(keyword: &str, shape: JsonShape<'_>) -> Option<String> {
     if far > most {
         return None;
     }
-    Some(format!("{keyword} is no keyword: {meant} may be meant"))
+    Some(format!("{keyword} is not a keyword: did you mean {meant}?"))
 }
 
 /// Maximum edit distance between a keyword and what was written. Chosen, not measured.

@@ -33,7 +33,8 @@ pub(super) fn check_in_place(schema: &ResolvedSchema) -> Result<(), Error> {
                         path.push((id, in_place_subschemas(&schema.node(id).rules)));
                     }
                     1 => {
-                        let message = "a schema refers to itself without going into the value";
+                        let message =
+                            "a schema refers to itself without descending into the instance";
                         return Err(schema_error(&schema.json_pointer(id), message, None));
                     }
                     _ => raise_depth(&mut depths, &path, id)?,

@@ -161,7 +161,7 @@ fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static
                     .is_some_and(|number| !number.is_zero() && !number.is_negative()),
                 _ => false,
             };
-            (fits, "a number that is more than zero")
+            (fits, "a number greater than zero")
         }
         ValueType::NumberOrBoolean => {
             (matches!(json.shape(), JsonShape::Number(_) | JsonShape::Bool(_)), "a number")
@@ -172,7 +172,7 @@ fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static
                     .is_some_and(|number| number.is_integer() && !number.is_negative()),
                 _ => false,
             };
-            (fits, "a whole number that is not negative")
+            (fits, "a non-negative integer")
         }
         ValueType::Types if json.is_array() => (all(&is_type), "a type or a list of types"),
         ValueType::Types => (is_type(json), "a type or a list of types"),
@@ -181,7 +181,7 @@ fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static
         ValueType::Object => (json.is_object(), "an object"),
         ValueType::BooleanMap => {
             let truths = json.children().all(|part| part.1.as_bool().is_some());
-            (json.is_object() && truths, "an object of true and false")
+            (json.is_object() && truths, "an object whose values are true or false")
         }
         ValueType::Schema => (is_schema(json), "a schema: an object, true or false"),
         ValueType::SchemaOrList if json.is_array() => {
@@ -189,15 +189,17 @@ fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static
         }
         ValueType::SchemaOrList => (is_schema(json), "a schema or a list of schemas"),
         ValueType::SchemaList => (json.is_array() && all(&is_schema), "a list of schemas"),
-        ValueType::SchemaMap => (json.is_object() && all(&is_schema), "an object of schemas"),
+        ValueType::SchemaMap => {
+            (json.is_object() && all(&is_schema), "an object whose values are schemas")
+        }
         ValueType::Dependencies => {
             let fits = |one: J| is_schema(one) || is_text(one) || names(one);
             let fits = json.children().all(|part| fits(part.1));
-            (json.is_object() && fits, "an object of schemas and lists of strings")
+            (json.is_object() && fits, "an object whose values are schemas or lists of strings")
         }
         ValueType::StringListMap => {
             let fits = json.children().all(|part| names(part.1));
-            (json.is_object() && fits, "an object of lists of strings")
+            (json.is_object() && fits, "an object whose values are lists of strings")
         }
     };
     (!fits).then_some(message)
@@ -387,5 +389,5 @@ pub(super) fn missing_properties_hint<'r, J: JsonView<'r>>(
 ) -> Option<&'static str> {
     let is_property = json.get("type").is_some() || json.get("$ref").is_some();
     (is_property && schema.get("properties").is_none())
-        .then_some("a property of this name belongs under properties")
+        .then_some("properties of the instance must be listed under properties")
 }

@@ -97,7 +97,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
                     Err(fault_at(&[name], message))
                 }
             },
-            Some(_) => Err(fault_at(&[name], format!("{name} is a number"))),
+            Some(_) => Err(fault_at(&[name], format!("{name} must be a number"))),
         }
     }
 
@@ -114,7 +114,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
         let Some(number) = self.number(keyword)? else { return Ok(None) };
         if !number.is_integer() || number.is_negative() {
             let name = keyword.name();
-            return Err(fault_at(&[name], format!("{name} is a whole number and not negative")));
+            return Err(fault_at(&[name], format!("{name} must be a non-negative integer")));
         }
         Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(MAX_COUNT)))
     }
@@ -122,7 +122,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
     pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, SchemaFault> {
         match self.get(keyword) {
             Some(json) if !json.is_array() => {
-                Err(fault_at(&[keyword.name()], format!("{} is a list", keyword.name())))
+                Err(fault_at(&[keyword.name()], format!("{} must be a list", keyword.name())))
             }
             list => Ok(list),
         }
@@ -131,7 +131,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
     pub(super) fn object(&self, keyword: Keyword) -> Result<Option<J>, SchemaFault> {
         match self.get(keyword) {
             Some(json) if !json.is_object() => {
-                Err(fault_at(&[keyword.name()], format!("{} is an object", keyword.name())))
+                Err(fault_at(&[keyword.name()], format!("{} must be an object", keyword.name())))
             }
             object => Ok(object),
         }
@@ -139,16 +139,19 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
 
     pub(super) fn string(&self, keyword: Keyword) -> Result<Option<&'r str>, SchemaFault> {
         match self.get(keyword).map(J::as_str) {
-            Some(None) => Err(fault_at(&[keyword.name()], format!("{} is a text", keyword.name()))),
+            Some(None) => {
+                Err(fault_at(&[keyword.name()], format!("{} must be a string", keyword.name())))
+            }
             text => Ok(text.flatten()),
         }
     }
 
     pub(super) fn boolean(&self, keyword: Keyword) -> Result<bool, SchemaFault> {
         match self.get(keyword).map(J::as_bool) {
-            Some(None) => {
-                Err(fault_at(&[keyword.name()], format!("{} is true or false", keyword.name())))
-            }
+            Some(None) => Err(fault_at(
+                &[keyword.name()],
+                format!("{} must be true or false", keyword.name()),
+            )),
             truth => Ok(truth.flatten() == Some(true)),
         }
     }
@@ -164,7 +167,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let mut names = Vec::new();
         for one in list {
             let Some(name) = one.as_str() else {
-                return Err(fault_at(parts, "names of members are texts"));
+                return Err(fault_at(parts, "property names must be strings"));
             };
             names.push(self.schema.names.intern(name));
         }

@@ -50,7 +50,7 @@ use references::ReferenceBase;
 use resource_registry::{build_registry, draft_from_uri};
 
 /// Advice for references that lead nowhere.
-const RESOURCES_HINT: &str = "pass what a schema refers to as resources, by URI";
+const RESOURCES_HINT: &str = "pass the schemas that are referenced as resources, keyed by URI";
 
 /// Maximum number of nodes. Chosen, not measured.
 const MAX_NODES: usize = 500_000;
@@ -301,7 +301,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         spot: NodeLocation,
     ) -> Result<NodeId, SchemaFault> {
         if !json.is_object() && json.as_bool().is_none() {
-            return Err(fault_at(&[], "a schema is an object, true or false"));
+            return Err(fault_at(&[], "a schema must be an object, true or false"));
         }
         if matches!(base, ReferenceBase::Registry(_))
             && let Some(uri) = json.get("$schema").and_then(J::as_str)

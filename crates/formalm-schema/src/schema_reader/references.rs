@@ -103,7 +103,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         // known.
         if Draft::from_schema_uri(uri) == Draft::Unknown && at.draft != Draft::Unknown {
             let unknown = draft_from_uri(uri) == Draft::Unknown;
-            let what = if unknown { "names no draft that is known, and " } else { "" };
+            let what = if unknown { "names an unknown draft and " } else { "" };
             let message = format!("{uri:?} {what}is read as {}", draft_name(at.draft));
             self.note(at, &["$schema"], message);
         }
@@ -167,13 +167,13 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
     ) -> Result<NodeId, SchemaFault> {
         let Some(text) = reference.as_str() else {
-            let message = format!("{} is a text", keyword.name());
+            let message = format!("{} must be a string", keyword.name());
             return Err(self.unresolved(at, Some(keyword), message, None));
         };
         let resolver = match &at.base {
             ReferenceBase::Local(root) => {
                 let Some(json) = local_refs::resolve_pointer(*root, text) else {
-                    let message = format!("{text} leads nowhere");
+                    let message = format!("{text} does not resolve");
                     return Err(self.unresolved(at, Some(keyword), message, None));
                 };
                 let spot = NodeLocation::Pointer(text.into());
@@ -187,7 +187,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             .filter(|_| !resolver.lookup(document).as_ref().is_ok_and(passed))
             .map(|uri| format!("{uri}#{fragment}"));
         if let Some(uri) = &respelled {
-            self.note(at, &[keyword.name()], format!("{text} is read as {uri}"));
+            self.note(at, &[keyword.name()], format!("{text} is resolved as {uri}"));
         }
         let (text, document) = match &respelled {
             Some(uri) => (uri.as_str(), uri.split('#').next().unwrap_or_default()),
@@ -206,7 +206,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             Ok(found) => found,
             Err(error) => match lookup_from_root(text, resolver) {
                 Some(found) => {
-                    let message = format!("{text} is read from the root of the document");
+                    let message = format!("{text} is resolved from the root of the document");
                     self.note(at, &[keyword.name()], message);
                     found
                 }
@@ -236,7 +236,12 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     ) -> Result<NodeId, SchemaFault> {
         let (json, resolver, draft) = found.into_inner();
         let Some(json) = J::from_serde(json) else {
-            return Err(self.unresolved(at, None, "a schema of another kind", None));
+            return Err(self.unresolved(
+                at,
+                None,
+                "the referenced schema is of another kind",
+                None,
+            ));
         };
         let same = resolver.base_uri() == from.base_uri();
         let draft = if draft == Draft::Unknown || same { at.draft } else { draft };

@@ -56,7 +56,7 @@ pub(super) fn alternate_meta_schema_uri(uri: &str) -> Option<String> {
 
 /// Returns the message for a document that is not available.
 pub(super) fn missing_message(uri: &str) -> String {
-    format!("{uri} is not among the resources passed")
+    format!("{uri} is not among the given resources")
 }
 
 /// Builds the registry, and returns it with the base URI and the draft of the schema. Fails if an
@@ -173,7 +173,7 @@ fn check_identifiers(resources: &[UriResource<'_>]) -> Result<(), Error> {
         for (id, json) in own {
             if known.insert(id.clone(), json).is_some_and(|other| other != json) {
                 let message = format!("two resources have the identifier {id}");
-                let hint = "pass one resource for each identifier";
+                let hint = "pass one resource per identifier";
                 return Err(schema_error(uri, message, Some(hint)));
             }
         }

@@ -68,7 +68,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             self.note_with_effect(
                 at,
                 &[KEYWORD_NAME],
-                format!("{message} (within the text, at {place})"),
+                format!("{message} (in the embedded document, at {place})"),
                 effect,
             );
         }
@@ -84,24 +84,26 @@ fn part_language(
     options: JsonSchemaOptions,
     notes: &mut Vec<SchemaNote>,
 ) -> Result<Expression, SchemaFault> {
-    let Some(properties) = part.as_object() else { return Err(part_fault("a part is an object")) };
+    let Some(properties) = part.as_object() else {
+        return Err(part_fault("a part must be an object"));
+    };
     let mut all = Vec::new();
     for (name, value) in properties {
         all.push(match name.as_str() {
             "pattern" => pattern_language(value)?,
             "format" => {
                 let format = value.as_str().and_then(formats::format);
-                format.ok_or_else(|| part_fault(format!("there is no format {value}")))??
+                format.ok_or_else(|| part_fault(format!("unknown format {value}")))??
             }
             "bytes" => byte_count_language(value)?,
             "moment" => moment_language(value)?,
             "url" => url_language(value)?,
             "json" => document_language(value, options, notes)?,
-            _ => return Err(part_fault(format!("a part has no {name:?}"))),
+            _ => return Err(part_fault(format!("unknown property {name:?} of a part"))),
         });
     }
     match all.len() {
-        0 => Err(part_fault("a part says nothing")),
+        0 => Err(part_fault("a part must have at least one property")),
         1 => Ok(all.remove(0)),
         _ => Ok(Expression::intersection(all)?),
     }
@@ -109,7 +111,7 @@ fn part_language(
 
 /// Returns the strings that a pattern matches as a whole.
 fn pattern_language(source: &Json) -> Result<Expression, SchemaFault> {
-    let Some(source) = source.as_str() else { return Err(part_fault("a pattern is a text")) };
+    let Some(source) = source.as_str() else { return Err(part_fault("pattern must be a string")) };
     let read =
         parse(source, PatternDialect::Ecma, PatternFlags::default()).map_err(
             |error| match error {
@@ -131,7 +133,7 @@ fn byte_count_language(value: &Json) -> Result<Expression, SchemaFault> {
     let (min, max) = match counts.as_deref() {
         Some(&[min]) => (min, None),
         Some(&[min, max]) => (min, Some(max)),
-        _ => return Err(part_fault("bytes are a list of one count or two")),
+        _ => return Err(part_fault("bytes must be a list of one or two counts")),
     };
     match ByteCount::new(min as u32, max.map(|max| max as u32)) {
         Some(count) => Ok(Expression::custom(Arc::new(count))),
@@ -151,7 +153,7 @@ fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
         }),
         _ => None,
     });
-    let bound = bound.ok_or_else(|| part_fault("a moment is a bound in UTC"))?;
+    let bound = bound.ok_or_else(|| part_fault("moment must be a bound in UTC"))?;
     match BoundedTimestamps::new(bound) {
         Some(moments) => Ok(Expression::custom(Arc::new(moments))),
         None => Ok(Expression::union(Vec::new())?),
@@ -162,7 +164,7 @@ fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
 fn url_language(value: &Json) -> Result<Expression, SchemaFault> {
     let list = value.as_array().map_or(&[][..], Vec::as_slice);
     let [pattern @ Json::String(_), Json::Bool(is_multiple)] = list else {
-        return Err(part_fault("a url is a pattern, and whether there are several hosts"));
+        return Err(part_fault("url must be a pattern and a flag for multiple hosts"));
     };
     match Urls::of(&pattern_language(pattern)?, *is_multiple)? {
         Some(urls) => Ok(Expression::custom(Arc::new(urls))),
@@ -178,9 +180,7 @@ fn document_language(
     notes: &mut Vec<SchemaNote>,
 ) -> Result<Expression, SchemaFault> {
     if document_nesting(schema) > MAX_DOCUMENT_NESTING {
-        return Err(part_fault(format!(
-            "more than {MAX_DOCUMENT_NESTING} documents within each other"
-        )));
+        return Err(part_fault(format!("documents are nested deeper than {MAX_DOCUMENT_NESTING}")));
     }
     let document = Document::from(schema.clone());
     let machine =

@@ -20,7 +20,7 @@ use crate::solver::{
     ENOUGH_VALUES, Enumeration, FEW_VALUES, MAX_ENUMERATED, NumberInterval, NumberScale,
 };
 
-const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
+const MESSAGE: &str = "could not prove that enough distinct items remain";
 
 /// Maximum number of nodes that query a node in place. More are reported as not exact. Chosen, not
 /// measured.

@@ -31,7 +31,7 @@ impl BaseSymbols {
     pub(super) fn of_bytes(list: impl Iterator<Item = (u8, u32)>) -> Result<BaseSymbols, Error> {
         match byte_token_table(list) {
             Ok(bytes) => Ok(BaseSymbols::Bytes(bytes)),
-            Err(byte) => Err(refused(&format!("the byte {byte:#04x} is no piece of it"))),
+            Err(byte) => Err(refused(&format!("it has no piece for the byte {byte:#04x}"))),
         }
     }
 
@@ -64,7 +64,7 @@ impl BaseSymbols {
             .collect();
         match ids.contains_key(&' ') {
             true => Ok(BaseSymbols::Characters(ids, bytes)),
-            false => Err(refused("the mark of a space is no piece of it")),
+            false => Err(refused("it has no piece for the space marker")),
         }
     }
 

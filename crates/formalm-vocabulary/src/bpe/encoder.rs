@@ -90,7 +90,8 @@ impl BpeEncoder {
             splitter.pretokens(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
         };
         if let Some(name) = description.reserved.iter().find(|name| is_piece(name)) {
-            let message = format!("the special token {name:?} is a piece of text");
+            let message =
+                format!("the special token {name:?} is also a pre-token of ordinary text");
             return Err(refused(&message).at("model.ignore_merges"));
         }
         let mut unreachable = description.merges.unreachable;
@@ -124,16 +125,16 @@ impl BpeEncoder {
         {
             let Some(bytes) = vocabulary.token_bytes(token) else {
                 return Err(Error::new(format!(
-                    "token {token} is text to the tokenizer, but not here"
+                    "token {token} has bytes in the tokenizer, but not in this vocabulary"
                 ))
-                .hint("end tokens are special tokens of the tokenizer"));
+                .hint("end tokens must be special tokens of the tokenizer"));
             };
             // Base symbols identify the vocabulary; all other tokens are made of them.
             if bytes.len() == 1 && self.origin(token) == TokenOrigin::Merged {
                 text.clear();
                 self.merge(bytes, &mut text);
                 if text != [token] {
-                    return Err(Error::new("the vocabulary is not that of this tokenizer"));
+                    return Err(Error::new("the vocabulary does not match the tokenizer"));
                 }
             }
         }
@@ -143,9 +144,12 @@ impl BpeEncoder {
             if vocabulary.token_bytes(token) != Some(spelled) {
                 let text = String::from_utf8_lossy(spelled);
                 return Err(Error::new(format!(
-                    "token {token} stands for the text {text:?}, but spells other bytes"
+                    "added token {token} matches {text:?}, but decodes to other bytes"
                 ))
-                .hint("decoding this added token does not give back its text: use tokenization=\"all\""));
+                .hint(
+                    "decoding this added token does not reproduce its string; use \
+                     tokenization=\"all\"",
+                ));
             }
         }
         Ok(())
@@ -300,7 +304,7 @@ fn origins(description: &BpeSpec) -> Result<(Vec<TokenOrigin>, ByText), Error> {
     let ids = added.chain(bytes.iter().copied()).map(|id| id as usize + 1);
     let len = ids.max().unwrap_or_default().max(adjacency.len());
     if len > MAX_IDS {
-        return Err(Error::new(format!("ids are beyond {MAX_IDS}")).at("added_tokens"));
+        return Err(Error::new(format!("token ids must be less than {MAX_IDS}")).at("added_tokens"));
     }
     let mut origins = vec![TokenOrigin::Never; len];
     for id in (0..adjacency.len() as u32).filter(|&id| adjacency.is_reachable(id)) {
@@ -313,7 +317,7 @@ fn origins(description: &BpeSpec) -> Result<(Vec<TokenOrigin>, ByText), Error> {
     }
     for (byte, &id) in bytes.iter().enumerate() {
         if origins[id as usize] != TokenOrigin::Never {
-            return Err(refused("its merges make one of the tokens for single bytes"));
+            return Err(refused("its merges produce a token of a single byte"));
         }
         origins[id as usize] = TokenOrigin::Byte(byte as u8);
     }

@@ -134,7 +134,7 @@ fn check_ids(pieces: &[(Cow<'_, str>, u32)]) -> Result<(), Error> {
     let twice = ids.windows(2).any(|pair| pair[0] == pair[1]);
     match ids.last() {
         Some(&last) if twice || last as usize >= MAX_IDS => {
-            Err(Error::new(format!("ids are given twice or are beyond {MAX_IDS}"))
+            Err(Error::new(format!("token ids must be unique and less than {MAX_IDS}"))
                 .at("model.vocab"))
         }
         _ => Ok(()),
@@ -158,10 +158,9 @@ fn rules(
     ids: &FxHashMap<&str, u32>,
 ) -> Result<Vec<(u32, u32, MergeRule)>, Error> {
     let written: Vec<WrittenMerge<'_>> = match merges {
-        None => return Err(Error::new("there are no merges").at("model.merges")),
-        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
-            Error::new(format!("the merges cannot be read: {error}")).at("model.merges")
-        })?,
+        None => return Err(Error::new("the merges are missing").at("model.merges")),
+        Some(raw) => serde_json::from_str(raw.get())
+            .map_err(|error| Error::new(format!("invalid merges: {error}")).at("model.merges"))?,
     };
     let read = pool::map(&written, SMALL, String::new, |joined, rank, written| {
         let at = || format!("model.merges[{rank}]");
@@ -171,14 +170,14 @@ fn rules(
                 .0
                 .split_once(' ')
                 .filter(|(_, right)| !right.contains(' '))
-                .ok_or_else(|| Error::new("a merge is two pieces").at(at()))?,
+                .ok_or_else(|| Error::new("a merge must have two pieces").at(at()))?,
         };
         joined.clear();
         joined.push_str(left);
         joined.push_str(right);
         let id = |piece: &str| {
             ids.get(piece).copied().ok_or_else(|| {
-                Error::new(format!("the merge names {piece:?}, which is no piece")).at(at())
+                Error::new(format!("the merge refers to {piece:?}, which is not a piece")).at(at())
             })
         };
         let rule = MergeRule { rank: rank as u32, token: id(joined)? };

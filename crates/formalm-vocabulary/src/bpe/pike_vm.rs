@@ -60,7 +60,7 @@ impl PikeProgram {
             start: 0,
         };
         if is_nullable(node) {
-            return Err(refused("it matches the empty text"));
+            return Err(refused("it matches the empty string"));
         }
         let end = program.push(PikeInstruction::Match)?;
         program.start = program.compile(node, end)?;
@@ -121,9 +121,9 @@ impl PikeProgram {
                     let set = self.intern_set(set);
                     self.push(PikeInstruction::Ahead(set, *negative, next))
                 }
-                _ => Err(refused("it looks ahead further than one character")),
+                _ => Err(refused("it looks ahead more than one character")),
             },
-            PatternNode::Look { ahead: false, .. } => Err(refused("it looks behind")),
+            PatternNode::Look { ahead: false, .. } => Err(refused("it has a lookbehind")),
             PatternNode::TextStart | PatternNode::TextEnd | PatternNode::WordBoundary { .. } => {
                 Err(refused("it has an anchor"))
             }
@@ -140,7 +140,7 @@ impl PikeProgram {
         (stop, full): (u16, u16),
     ) -> Result<u16, Error> {
         if is_nullable(node) && max != Some(0) {
-            return Err(refused("it repeats what matches the empty text"));
+            return Err(refused("it repeats a pattern that matches the empty string"));
         }
         let order = |body: u16, stop: u16| if lazy { vec![stop, body] } else { vec![body, stop] };
         let mut at = full;
@@ -172,9 +172,9 @@ impl PikeProgram {
                     let stop = self.push(PikeInstruction::Ahead(index, true, next))?;
                     self.repeat(&PatternNode::Class(set.clone()), (*min, *max), false, (stop, next))
                 }
-                _ => Err(refused("it is possessive about more than single characters")),
+                _ => Err(refused("it has a possessive quantifier on more than single characters")),
             },
-            _ => Err(refused("it is possessive about more than single characters")),
+            _ => Err(refused("it has a possessive quantifier on more than single characters")),
         }
     }
 
@@ -253,5 +253,5 @@ fn is_nullable(node: &PatternNode) -> bool {
 }
 
 fn refused(reason: &str) -> Error {
-    Error::new(format!("the pattern of the pre-tokenizer is not one we can follow: {reason}"))
+    Error::new(format!("unsupported pre-tokenizer pattern: {reason}"))
 }

@@ -83,8 +83,9 @@ impl Splitter {
         never: &CharSet,
     ) -> Result<Splitter, Error> {
         let sets = split_steps.iter().flat_map(|split_step| split_step.program.sets());
-        let partition = CharPartition::new(sets.chain([symbols, never]))
-            .ok_or_else(|| Error::new("the pre-tokenizer tells too many characters apart"))?;
+        let partition = CharPartition::new(sets.chain([symbols, never])).ok_or_else(|| {
+            Error::new("the pre-tokenizer distinguishes too many character classes")
+        })?;
         for split_step in &mut split_steps {
             split_step.use_classes(partition.representatives());
         }

@@ -36,7 +36,7 @@ impl SplitSteps {
         for step in steps(pre_tokenizer, "pretokenizers") {
             let split_step = split_steps.step(step).map_err(|error| error.at("pre_tokenizer"))?;
             if split_steps.byte_level && split_step.is_some() && kind(step) != "ByteLevel" {
-                let message = format!("it has {} after ByteLevel", kind(step));
+                let message = format!("it has the step {} after ByteLevel", kind(step));
                 return Err(refused(&message).at("pre_tokenizer"));
             }
             split_steps.list.extend(split_step);
@@ -50,7 +50,7 @@ impl SplitSteps {
             "ByteLevel" => {
                 self.byte_level = true;
                 if on("add_prefix_space", true) {
-                    return Err(refused("its ByteLevel puts a space in front of text"));
+                    return Err(refused("its ByteLevel step inserts a space before the text"));
                 }
                 match on("use_regex", true) {
                     true => {
@@ -64,7 +64,7 @@ impl SplitSteps {
                 let node = match (step["pattern"]["Regex"].as_str(), &step["pattern"]["String"]) {
                     (Some(pattern), _) => read(pattern, ONIGURUMA)?,
                     (None, Value::String(text)) => literal(text),
-                    _ => return Err(refused("its Split has a pattern of an unknown kind")),
+                    _ => return Err(refused("its Split step has an unknown kind of pattern")),
                 };
                 let behavior = behavior(step)?;
                 split_step(&node, behavior, on("invert", false)).map(Some)
@@ -75,7 +75,9 @@ impl SplitSteps {
             }
             "Metaspace" => {
                 if step["replacement"].as_str() != Some("\u{2581}") {
-                    return Err(refused("its Metaspace replaces spaces by something else than ▁"));
+                    return Err(refused(
+                        "its Metaspace step replaces spaces with a character other than ▁",
+                    ));
                 }
                 match on("split", true) {
                     // The mark itself, if the text contains it, looks like a space from here on.
@@ -88,7 +90,7 @@ impl SplitSteps {
                     false => Ok(None),
                 }
             }
-            other => Err(refused(&format!("it has {other}"))),
+            other => Err(refused(&format!("it has the unknown step {other}"))),
         }
     }
 
@@ -138,15 +140,15 @@ fn behavior(step: &Value) -> Result<SplitBehavior, Error> {
         Some("MergedWithPrevious") => Ok(SplitBehavior::MergedWithPrevious),
         Some("MergedWithNext") => Ok(SplitBehavior::MergedWithNext),
         Some("Contiguous") => Ok(SplitBehavior::Contiguous),
-        Some("Removed") => Err(refused("its Split removes text")),
-        _ => Err(refused("its Split has an unknown behavior")),
+        Some("Removed") => Err(refused("its Split step removes text")),
+        _ => Err(refused("its Split step has an unknown behavior")),
     }
 }
 
 fn read(pattern: &str, dialect: PatternDialect) -> Result<PatternNode, Error> {
     match parse(pattern, dialect, PatternFlags::default()) {
         Ok(pattern) => Ok(pattern.root),
-        Err(error) => Err(refused(&format!("its pattern cannot be followed: {error}"))),
+        Err(error) => Err(refused(&format!("its pattern is not supported: {error}"))),
     }
 }
 
@@ -163,6 +165,6 @@ fn split_step(
 }
 
 fn refused(reason: &str) -> Error {
-    Error::new(format!("this pre-tokenizer is not known exactly: {reason}"))
+    Error::new(format!("this pre-tokenizer is not supported exactly: {reason}"))
         .hint("use tokenization=\"all\" with this vocabulary")
 }

@@ -35,14 +35,15 @@ pub(super) fn rules_of_all_splits(tokens: &[RankedToken]) -> Result<MergeRules, 
     let work: u64 = tokens.iter().map(|each| (each.text.len() as u64).pow(2)).sum();
     if work > MAX_WORK {
         return Err(refused(&format!(
-            "its tokens are too long to look at every split ({work} steps, {MAX_WORK} allowed)"
+            "its tokens are too long to enumerate all splits ({work} steps, but the limit is \
+             {MAX_WORK})"
         )));
     }
     let mut ids: FxHashMap<&[u8], u32> = FxHashMap::default();
     ids.reserve(tokens.len());
     for each in tokens {
         if let Some(other) = ids.insert(&each.text, each.token) {
-            let message = format!("tokens {other} and {} spell the same", each.token);
+            let message = format!("tokens {other} and {} have the same bytes", each.token);
             return Err(refused(&message));
         }
     }

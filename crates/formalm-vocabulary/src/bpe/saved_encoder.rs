@@ -62,12 +62,14 @@ impl BpeEncoder {
         vocabulary: &Vocabulary,
         tokenizer: &[u8],
     ) -> Result<BpeEncoder, Error> {
-        let rest = data.strip_prefix(FILE_LABEL).ok_or_else(|| again("is none"))?;
+        let rest =
+            data.strip_prefix(FILE_LABEL).ok_or_else(|| again("is not in a known format"))?;
         let mut reader = ByteReader(rest);
         let version = reader.number()?;
         if version != FORMAT_VERSION {
-            let message =
-                format!("has format {version}, this version of formalm reads {FORMAT_VERSION}");
+            let message = format!(
+                "has format {version}, but this version of formalm reads format {FORMAT_VERSION}"
+            );
             return Err(again(&message));
         }
         let length = reader.length()?;
@@ -76,7 +78,7 @@ impl BpeEncoder {
             return Err(again("is damaged"));
         }
         if reader.text()? != vocabulary.fingerprint() || reader.bytes()? != checksum(tokenizer) {
-            return Err(again("is that of another tokenizer"));
+            return Err(again("belongs to another tokenizer"));
         }
         let adjacency = read_adjacency(&mut reader, vocabulary)?;
         let (partition, table) = (reader.numbers()?, reader.numbers()?);
@@ -294,12 +296,12 @@ fn kind(number: u8) -> Option<TokenOrigin> {
 }
 
 fn again(what: &str) -> Error {
-    Error::new(format!("what was saved of the tokenizer {what}"))
+    Error::new(format!("the saved tokenizer data {what}"))
         .hint("save the vocabulary again from the tokenizer's file")
 }
 
 fn wrong(what: &str) -> Error {
-    again(&format!("contradicts itself: {what}"))
+    again(&format!("is inconsistent: {what}"))
 }
 
 #[cfg(test)]

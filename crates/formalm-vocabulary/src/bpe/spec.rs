@@ -24,6 +24,6 @@ pub(super) struct BpeSpec {
 }
 
 pub(super) fn refused(reason: &str) -> Error {
-    Error::new(format!("canonical tokens of this tokenizer are not known exactly: {reason}"))
+    Error::new(format!("canonical tokenization is not supported for this tokenizer: {reason}"))
         .hint("use tokenization=\"all\" with this vocabulary")
 }

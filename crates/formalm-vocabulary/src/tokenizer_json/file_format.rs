@@ -106,8 +106,8 @@ impl<'a> TokenizerFile<'a> {
                 .at(format!("byte {}", error.valid_up_to()))
         })?;
         serde_json::from_str(text).map_err(|error| {
-            Error::new(format!("the tokenizer file cannot be read: {error}"))
-                .hint("this reads the `tokenizer.json` of the Hugging Face `tokenizers` library")
+            Error::new(format!("invalid tokenizer file: {error}"))
+                .hint("this must be a `tokenizer.json` of the Hugging Face `tokenizers` library")
         })
     }
 }

@@ -123,14 +123,17 @@ impl TokenRemarks {
     fn report(&self, tokens: &mut TokenBytes) {
         tokens.note(&self.holes, "missing from the file, never allowed");
         tokens.note(&self.empty, "without bytes, never allowed");
-        tokens
-            .note(&self.changed, "that decode to other text than encoding finds them in; their bytes are the decoded ones");
+        tokens.note(
+            &self.changed,
+            "that decode to a different string than they match when encoding; their bytes are the \
+             decoded ones",
+        );
         tokens.note(
             &self.literal,
-            "with characters that stand for no byte; their bytes are their own UTF-8",
+            "with characters that represent no byte; their bytes are the characters' UTF-8",
         );
-        tokens.note(&self.stripping, "that swallow white space around them when text is encoded");
-        tokens.note(&self.normalized, "found only after normalisation when text is encoded");
+        tokens.note(&self.stripping, "that absorb surrounding whitespace when text is encoded");
+        tokens.note(&self.normalized, "matched only after normalization when text is encoded");
     }
 }
 
@@ -142,8 +145,8 @@ fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Erro
         Some("BPE") => {}
         None if old_bpe => {}
         kind => {
-            let kind = kind.unwrap_or("without a type");
-            return Err(Error::new(format!("models of type {kind} are not read, only BPE"))
+            let kind = kind.unwrap_or("(missing)");
+            return Err(Error::new(format!("model type must be BPE, got {kind}"))
                 .at("model.type")
                 .hint(hint));
         }
@@ -154,15 +157,17 @@ fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Erro
     ];
     for (name, mark) in marks {
         if let Some(mark) = mark.as_deref().filter(|mark| !mark.is_empty()) {
-            return Err(Error::new(format!("pieces marked with {mark:?} have no exact bytes"))
-                .at(format!("model.{name}"))
-                .hint(hint));
+            return Err(Error::new(format!(
+                "the bytes of pieces marked with {mark:?} are unknown"
+            ))
+            .at(format!("model.{name}"))
+            .hint(hint));
         }
     }
     match &model.vocab {
         VocabPieces::Map(pieces) => Ok(pieces),
         VocabPieces::Other => {
-            Err(Error::new("there is no map from pieces to ids").at("model.vocab"))
+            Err(Error::new("the vocab must be a map from pieces to ids").at("model.vocab"))
         }
     }
 }
@@ -175,10 +180,10 @@ fn sources(
     let ids = pieces.iter().map(|(_, id)| *id).chain(added.iter().map(|added| added.id));
     let len = ids.max().map_or(0, |id| id as usize + 1);
     if len == 0 {
-        return Err(Error::new("there are no tokens").at("model.vocab"));
+        return Err(Error::new("the vocab must not be empty").at("model.vocab"));
     }
     if len > MAX_IDS {
-        return Err(Error::new(format!("id {} is beyond {MAX_IDS}, our limit", len - 1)));
+        return Err(Error::new(format!("token id {} exceeds the limit of {MAX_IDS}", len - 1)));
     }
     let mut sources = vec![TokenSource::Nothing; len];
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
@@ -186,22 +191,22 @@ fn sources(
     for (at, (piece, id)) in pieces.iter().enumerate() {
         if let TokenSource::Piece(other) = sources[*id as usize] {
             let other = quoted(&pieces[other as usize].0);
-            return Err(Error::new(format!("id {id} belongs to {other} already")).at(place(piece)));
+            return Err(Error::new(format!("id {id} is already used by {other}")).at(place(piece)));
         }
         if let Some(other) = known.insert(piece, *id) {
-            return Err(Error::new(format!("this piece has id {other} already")).at(place(piece)));
+            return Err(Error::new(format!("this piece already has id {other}")).at(place(piece)));
         }
         sources[*id as usize] = TokenSource::Piece(at as u32);
     }
     for (at, token) in added.iter().enumerate() {
         let id = token.id;
         let conflict = match (known.insert(&token.content, id), sources[id as usize]) {
-            (Some(other), _) if other != id => format!("this text has id {other} already"),
+            (Some(other), _) if other != id => format!("this token already has id {other}"),
             (None, TokenSource::Piece(other)) => {
-                format!("id {id} belongs to {} already", quoted(&pieces[other as usize].0))
+                format!("id {id} is already used by {}", quoted(&pieces[other as usize].0))
             }
             (_, TokenSource::Added(other)) => {
-                format!("id {id} belongs to added_tokens[{other}] already")
+                format!("id {id} is already used by added_tokens[{other}]")
             }
             _ => {
                 sources[id as usize] = TokenSource::Added(at as u32);
@@ -215,7 +220,8 @@ fn sources(
 
 fn unknown_character(piece: &str, id: u32, unknown: &UnmappedCharacter) -> Error {
     Error::new(format!(
-        "the piece of id {id} has the character {:?}, which stands for no byte, and the decoder joins all pieces of a text before it reads them",
+        "the piece with id {id} contains the character {:?}, which represents no byte, and the \
+         decoder joins all pieces before decoding them",
         unknown.0
     ))
     .at(place(piece))

@@ -36,11 +36,14 @@ impl PieceDecoding {
                 .collect();
             return match non_printable_bytes.first() {
                 None => Ok((PieceDecoding::ByteLevel, Vec::new())),
-                Some(other) => Err(refused(&format!("the decoder has {other} beside ByteLevel"))),
+                Some(other) => {
+                    Err(refused(&format!("the decoder has {other} in addition to ByteLevel")))
+                }
             };
         }
         if steps.is_empty() && is_byte_level(file) {
-            let note = "there is no decoder; pieces are read as ByteLevel, like the pre-tokenizer";
+            let note =
+                "the file has no decoder; pieces are decoded as ByteLevel, like the pre-tokenizer";
             return Ok((PieceDecoding::ByteLevel, vec![note.to_owned()]));
         }
         if !file.model.byte_fallback {
@@ -117,24 +120,22 @@ fn fallback(steps: &[&Value]) -> Result<(PieceDecoding, Vec<String>), Error> {
                 3
             }
             other => {
-                return Err(refused(&format!(
-                    "its decoder has a step {other:?} that we do not know here"
-                )));
+                return Err(refused(&format!("its decoder has the unknown step {other:?}")));
             }
         };
         if place < order || place == order && place == 1 {
-            return Err(refused("the steps of its decoder are in an order that we do not know"));
+            return Err(refused("its decoder has its steps in an unknown order"));
         }
         order = place;
     }
     if !steps.iter().any(|step| kind(step) == "ByteFallback") {
-        return Err(refused("the model has byte fallback, the decoder has not"));
+        return Err(refused("the model has byte fallback, but the decoder does not"));
     }
     Ok((PieceDecoding::Fallback { replacements }, notes))
 }
 
 fn strips(string_effect: bool) -> Option<String> {
-    let note = "decoding drops a space at the start of a text; the bytes of the token keep it";
+    let note = "decoding drops a space at the start of the text; the token's bytes keep it";
     string_effect.then(|| note.to_owned())
 }
 
@@ -149,7 +150,7 @@ fn replacement(step: &Value) -> Result<(String, String), Error> {
 }
 
 fn refused(reason: &str) -> Error {
-    Error::new(format!("the bytes of this tokenizer's pieces are not known: {reason}"))
+    Error::new(format!("the bytes of this tokenizer's pieces are unknown: {reason}"))
         .at("decoder")
         .hint("pass the bytes of each token to `Vocabulary.from_tokens` if you know them")
 }
@@ -186,7 +187,7 @@ pub(crate) fn steps<'a>(value: &'a Value, list: &str) -> Vec<&'a Value> {
 }
 
 pub(crate) fn kind(step: &Value) -> &str {
-    step["type"].as_str().unwrap_or("without a type")
+    step["type"].as_str().unwrap_or("(untyped)")
 }
 
 /// Returns the byte of a byte-level character. Printable Latin-1 characters stand for themselves;

@@ -39,8 +39,8 @@ pub(in crate::syntax) fn escape(
 fn reference(cursor: &PatternCursor, start: usize) -> Error {
     cursor.refuse(
         start,
-        "a reference to what a group matched is not regular",
-        "repeat the group's pattern, or write the possible texts out as alternatives",
+        "backreferences are not regular",
+        "repeat the group's pattern, or list the possible strings as alternatives",
     )
 }
 
@@ -72,12 +72,12 @@ pub(in crate::syntax) fn member(
 }
 
 fn bad_escape(cursor: &PatternCursor, letter: char, start: usize) -> Error {
-    let message = format!("\\{letter} is not an escape here");
+    let message = format!("\\{letter} is not a valid escape in this dialect");
     let hint = match letter {
-        'A' => "write ^ for the start of the text",
-        'Z' | 'z' => "write $ for the end of the text",
+        'A' => "write ^ for the start of the string",
+        'Z' | 'z' => "write $ for the end of the string",
         'U' | 'N' => "write \\u{h…} with hexadecimal digits h",
-        '0'..='9' => "write \\xhh for a character by number",
+        '0'..='9' => "write \\xhh to give a character by its code",
         _ => "write the letter without the backslash, or \\\\ for a backslash",
     };
     cursor.refuse(start, message, hint)
@@ -122,8 +122,8 @@ fn unicode(cursor: &mut PatternCursor, start: usize) -> Result<u32, Error> {
         return match u32::try_from(value) {
             Ok(code) if count > 0 && code <= 0x10_ffff && cursor.eat('}') => Ok(code),
             _ => {
-                let message = format!("{} is not a character", cursor.text(start));
-                Err(cursor.refuse(start, message, "the last character is \\u{10ffff}"))
+                let message = format!("{} is not a valid character", cursor.text(start));
+                Err(cursor.refuse(start, message, "the largest code point is \\u{10ffff}"))
             }
         };
     }
@@ -143,8 +143,8 @@ fn property(parser: &mut PatternParser, negated: bool, start: usize) -> Result<C
     let cursor = &mut parser.cursor;
     let name = if cursor.eat('{') { cursor.until('}') } else { None };
     let Some(name) = name else {
-        let hint = "write it as in \\p{Lu} or \\p{Script=Greek}";
-        return Err(cursor.refuse(start, "the property has no name in braces", hint));
+        let hint = "write, for example, \\p{Lu} or \\p{Script=Greek}";
+        return Err(cursor.refuse(start, "the character property must be named in braces", hint));
     };
     if let Some(class) = parser.properties.get(&name) {
         return Ok(ClassMember::Property(Arc::clone(class), negated));
@@ -155,9 +155,9 @@ fn property(parser: &mut PatternParser, negated: bool, start: usize) -> Result<C
             Ok(ClassMember::Property(class, negated))
         }
         None => {
-            let message = format!("there is no character property '{name}'");
-            let hint = "name a general category, a binary property, or a script as in \
-                        Script=Greek; spelling and case count";
+            let message = format!("unknown character property '{name}'");
+            let hint = "use a general category, a binary property, or a script as in Script=Greek; \
+                        spelling and case matter";
             Err(cursor.refuse(start, message, hint))
         }
     }
@@ -210,7 +210,7 @@ pub(in crate::syntax) fn class(
 fn next_in_class(cursor: &mut PatternCursor, start: usize) -> Result<PatternToken, Error> {
     cursor.next().ok_or_else(|| {
         let hint = "add the missing ], or escape the [ with a backslash";
-        cursor.refuse(start, "a class is never closed", hint)
+        cursor.refuse(start, "the character class is not closed", hint)
     })
 }
 
@@ -230,7 +230,7 @@ fn class_member(
 }
 
 fn bad_range(parser: &PatternParser, start: usize) -> Error {
-    let message = format!("{} is not a range of characters", parser.cursor.text(start));
+    let message = format!("{} is not a valid character range", parser.cursor.text(start));
     let hint = "write the lower character first, or escape the hyphen with a backslash";
     parser.cursor.refuse(start, message, hint)
 }

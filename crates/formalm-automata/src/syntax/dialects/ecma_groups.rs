@@ -29,12 +29,12 @@ pub(in crate::syntax) fn open(
 }
 
 fn unknown(parser: &PatternParser, letter: Option<char>, start: usize) -> Error {
-    let message = format!("{} begins no kind of group", parser.cursor.text(start));
+    let message = format!("{} does not start a valid group", parser.cursor.text(start));
     let hint = match letter {
-        Some('>') => "only the python dialect has atomic groups",
+        Some('>') => "only the python dialect supports atomic groups",
         Some('P') => "write (?<name>…) for a named group",
-        Some('#') => "only the python dialect has comments",
-        Some('(') => "a condition is not regular; write both cases out as alternatives",
+        Some('#') => "only the python dialect supports comments",
+        Some('(') => "conditionals are not regular; write both cases as alternatives",
         Some('a' | 'L' | 'u' | 'x') => "the modifiers are i, m and s, as in (?i:…)",
         _ => "write (?:…) to group, (?<name>…) to name, or escape the parenthesis",
     };
@@ -49,14 +49,15 @@ fn angle(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('!') {
         return Ok(GroupKind::Look { ahead: false, negative: true });
     }
-    let hint = "a name is made of letters, digits, $ and underscores and begins with no digit";
+    let hint = "a group name consists of letters, digits, $ and underscores and does not start \
+                with a digit";
     match parser.cursor.until('>') {
         Some(name) if is_ecma_identifier(&name) => parser.capture(start, Some(name)),
         Some(name) => {
-            let message = format!("'{name}' is not a name for a group");
+            let message = format!("'{name}' is not a valid group name");
             Err(parser.cursor.refuse(start, message, hint))
         }
-        None => Err(parser.cursor.refuse(start, "the name of a group is never ended", hint)),
+        None => Err(parser.cursor.refuse(start, "the group name is not closed", hint)),
     }
 }
 
@@ -91,6 +92,6 @@ fn modifiers(
 }
 
 fn bad_modifiers(parser: &PatternParser, start: usize) -> Error {
-    let hint = "write each of i, m and s at most once and a colon after them, as in (?i-s:…)";
-    parser.cursor.refuse(start, "the modifiers cannot be read", hint)
+    let hint = "write each of i, m and s at most once, followed by a colon, as in (?i-s:…)";
+    parser.cursor.refuse(start, "the modifiers are invalid", hint)
 }

@@ -87,7 +87,7 @@ pub(in crate::syntax) fn text_end() -> PatternNode {
 
 /// Refuses syntax that is valid in Oniguruma but not read here.
 pub(in crate::syntax) fn unread(cursor: &PatternCursor, start: usize) -> Error {
-    let message = format!("{} is not read in patterns of pre-tokenizers", cursor.text(start));
-    let hint = "its exact meaning to the tokenizer is not known here";
+    let message = format!("{} is not supported in pre-tokenizer patterns", cursor.text(start));
+    let hint = "its exact meaning in the tokenizer is unknown";
     cursor.refuse(start, message, hint)
 }

@@ -66,8 +66,8 @@ fn hexadecimal(cursor: &mut PatternCursor, digits: usize, start: usize) -> Resul
     match u32::try_from(value) {
         Ok(code) if code <= 0x10_ffff => Ok(code),
         _ => {
-            let message = format!("{} is not a character", cursor.text(start));
-            Err(cursor.refuse(start, message, "the last character is \\U0010ffff"))
+            let message = format!("{} is not a valid character", cursor.text(start));
+            Err(cursor.refuse(start, message, "the largest code point is \\U0010ffff"))
         }
     }
 }
@@ -78,15 +78,15 @@ fn named_character(cursor: &mut PatternCursor, start: usize) -> Error {
         cursor.until('}');
     }
     let hint = "write the character itself, or \\uhhhh or \\Uhhhhhhhh";
-    cursor.refuse(start, "characters by name are not supported", hint)
+    cursor.refuse(start, "named characters (\\N{…}) are not supported", hint)
 }
 
 fn bad_escape(cursor: &PatternCursor, letter: char, start: usize) -> Error {
-    let message = format!("\\{letter} is not an escape here");
+    let message = format!("\\{letter} is not a valid escape in this dialect");
     let hint = match letter {
-        'z' => "write \\Z for the end of the text; \\z is Python's from 3.14 on",
+        'z' => "write \\Z for the end of the string; Python supports \\z from version 3.14",
         'p' | 'P' => "list the characters in a class, or use the ecma dialect for \\p{…}",
-        'k' | 'g' => "references to groups are not regular; repeat the group's pattern instead",
+        'k' | 'g' => "backreferences are not regular; repeat the group's pattern instead",
         _ => "write the letter without the backslash, or \\\\ for a backslash",
     };
     cursor.refuse(start, message, hint)
@@ -105,7 +105,11 @@ fn octal_digits(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember,
         Ok(code) if code <= 0o377 => Ok(ClassMember::Literal(code)),
         _ => {
             let message = format!("the octal escape {} is too large", cursor.text(start));
-            Err(cursor.refuse(start, message, "the greatest is \\377; write \\uhhhh beyond it"))
+            Err(cursor.refuse(
+                start,
+                message,
+                "the largest is \\377; write \\uhhhh for larger codes",
+            ))
         }
     }
 }
@@ -126,8 +130,8 @@ fn numbered(parser: &mut PatternParser, letter: char, start: usize) -> Result<Cl
 /// Refuses a reference to a group by number.
 fn reference(parser: &PatternParser, number: u64, start: usize) -> Error {
     if number > parser.groups.len() as u64 {
-        let message = format!("there is no group {number} to refer to");
-        let hint = "write \\xhh for a character by number";
+        let message = format!("backreference to group {number}, which does not exist");
+        let hint = "write \\xhh to give a character by its code";
         return parser.cursor.refuse(start, message, hint);
     }
     not_regular(&parser.cursor, start)
@@ -137,8 +141,8 @@ fn reference(parser: &PatternParser, number: u64, start: usize) -> Error {
 pub(in crate::syntax) fn not_regular(cursor: &PatternCursor, start: usize) -> Error {
     cursor.refuse(
         start,
-        "a reference to what a group matched is not regular",
-        "repeat the group's pattern, or write the possible texts out as alternatives",
+        "backreferences are not regular",
+        "repeat the group's pattern, or list the possible strings as alternatives",
     )
 }
 
@@ -205,13 +209,13 @@ fn range(
     {
         return Ok(ClassMember::Range(low, high));
     }
-    let message = format!("{} is not a range of characters", cursor.text(start));
+    let message = format!("{} is not a valid character range", cursor.text(start));
     let hint = "write the lower character first, or escape the hyphen with a backslash";
     Err(cursor.refuse(start, message, hint))
 }
 
 fn unterminated(cursor: &PatternCursor, start: usize) -> Error {
-    let hint = "add the missing ], or escape the [ with a backslash; a ] that comes first is \
-                itself a member";
-    cursor.refuse(start, "a class is never closed", hint)
+    let hint = "add the missing ], or escape the [ with a backslash; a ] in first position is a \
+                literal character of the class";
+    cursor.refuse(start, "the character class is not closed", hint)
 }

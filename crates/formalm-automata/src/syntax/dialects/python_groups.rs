@@ -35,7 +35,7 @@ pub(in crate::syntax) fn open(
 }
 
 fn unknown(parser: &PatternParser, start: usize) -> Error {
-    let message = format!("{} begins no kind of group", parser.cursor.text(start));
+    let message = format!("{} does not start a valid group", parser.cursor.text(start));
     let hint = "write (?:…) to group, (?P<name>…) to name, or escape the parenthesis";
     parser.cursor.refuse(start, message, hint)
 }
@@ -43,7 +43,7 @@ fn unknown(parser: &PatternParser, start: usize) -> Error {
 fn comment(parser: &mut PatternParser, start: usize) -> Result<(), Error> {
     if parser.cursor.until(')').is_none() {
         let hint = "add the missing )";
-        return Err(parser.cursor.refuse(start, "a comment is never closed", hint));
+        return Err(parser.cursor.refuse(start, "the comment is not closed", hint));
     }
     Ok(())
 }
@@ -53,8 +53,8 @@ fn look_behind(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Er
         Some(PatternToken::Char('=')) => Ok(GroupKind::Look { ahead: false, negative: false }),
         Some(PatternToken::Char('!')) => Ok(GroupKind::Look { ahead: false, negative: true }),
         _ => {
-            let message = format!("{} begins no kind of group", parser.cursor.text(start));
-            let hint = "Python writes (?P<name>…) to name a group and (?<=…) to look behind";
+            let message = format!("{} does not start a valid group", parser.cursor.text(start));
+            let hint = "Python writes (?P<name>…) for a named group and (?<=…) for a lookbehind";
             Err(parser.cursor.refuse(start, message, hint))
         }
     }
@@ -65,8 +65,8 @@ fn named(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('=') {
         let name = name(parser, ')', start)?;
         if !parser.names.contains_key(&name) {
-            let message = format!("there is no group '{name}' to refer to");
-            let hint = "references to groups are not regular anyway";
+            let message = format!("backreference to group '{name}', which does not exist");
+            let hint = "backreferences are not regular and therefore not supported";
             return Err(parser.cursor.refuse(start, message, hint));
         }
         return Err(not_regular(&parser.cursor, start));
@@ -80,14 +80,15 @@ fn named(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
 }
 
 fn name(parser: &mut PatternParser, terminator: char, start: usize) -> Result<String, Error> {
-    let hint = "a name is made of letters, digits and underscores and begins with no digit";
+    let hint =
+        "a group name consists of letters, digits and underscores and does not start with a digit";
     match parser.cursor.until(terminator) {
         Some(name) if is_identifier(&name) => Ok(name),
         Some(name) => {
-            let message = format!("'{name}' is not a name for a group");
+            let message = format!("'{name}' is not a valid group name");
             Err(parser.cursor.refuse(start, message, hint))
         }
-        None => Err(parser.cursor.refuse(start, "the name of a group is never ended", hint)),
+        None => Err(parser.cursor.refuse(start, "the group name is not closed", hint)),
     }
 }
 
@@ -95,8 +96,8 @@ fn conditional(parser: &mut PatternParser, start: usize) -> Error {
     parser.cursor.until(')');
     parser.cursor.refuse(
         start,
-        "a condition on what a group matched is not regular",
-        "write both cases out as alternatives",
+        "conditionals on a group are not regular",
+        "write both cases as alternatives",
     )
 }
 
@@ -147,7 +148,7 @@ fn flag_letter(parser: &mut PatternParser, others: &str, start: usize) -> Result
         Some(letter) if is_flag(letter) || others.contains(letter) => Ok(letter),
         _ => {
             let hint = "the flags are a, i, m, s, u and x, as in (?im) or (?i-s:…)";
-            Err(parser.cursor.refuse(start, "the inline flags cannot be read", hint))
+            Err(parser.cursor.refuse(start, "the inline flags are invalid", hint))
         }
     }
 }
@@ -160,11 +161,15 @@ fn check_on(
 ) -> Result<(), Error> {
     let other = if letter == 'a' { 'u' } else { 'a' };
     if letter == 'L' {
-        let hint = "texts are Unicode; drop the L";
-        return Err(parser.cursor.refuse(start, "the locale flag is for bytes only", hint));
+        let hint = "strings are Unicode; remove the L";
+        return Err(parser.cursor.refuse(
+            start,
+            "the locale flag is valid for bytes patterns only",
+            hint,
+        ));
     }
     if "au".contains(letter) && changes.on.contains(other) {
-        let message = "the flags a and u exclude each other";
+        let message = "the flags a and u are mutually exclusive";
         return Err(parser.cursor.refuse(start, message, "keep one of them"));
     }
     Ok(())
@@ -187,14 +192,14 @@ fn global_flags(
     if !parser.is_at_start() {
         return Err(parser.cursor.refuse(
             start,
-            "flags for the whole pattern stand at its start",
-            "move them to the start, or write (?i:…) around what they are for",
+            "flags for the whole pattern must be at its start",
+            "move them to the start, or write (?i:…) around the part they apply to",
         ));
     }
     parser.says_unicode |= changes.on.contains('u');
     let ascii = parser.open.flags.ascii || changes.on.contains('a');
     if parser.says_unicode && ascii {
-        let message = "the flags a and u exclude each other";
+        let message = "the flags a and u are mutually exclusive";
         return Err(parser.cursor.refuse(start, message, "keep one of them"));
     }
     parser.open.flags = changes.apply(parser.open.flags);

@@ -63,9 +63,9 @@ impl FlagsInForce {
 pub(in crate::syntax) fn parse(source: &str, flags: PatternFlags) -> Result<Pattern, Error> {
     if flags.ascii {
         return Err(Error::Language {
-            message: "the rust dialect has no ascii flag".to_owned(),
+            message: "the rust dialect does not support the ascii flag".to_owned(),
             span: None,
-            hint: Some("write (?-u:…) around what knows ASCII only".to_owned()),
+            hint: Some("write (?-u:…) around the ASCII-only part".to_owned()),
         });
     }
     let mut parser = ast::parse::ParserBuilder::new();
@@ -302,16 +302,16 @@ impl AstReader<'_> {
                 };
             }
             UnsupportedBackreference => {
-                "repeat the group's pattern, or write the possible texts out as alternatives"
+                "repeat the group's pattern, or list the possible strings as alternatives"
             }
             UnsupportedLookAround => {
-                "the regex crate has no look-around: use the python or ecma dialect"
+                "the regex crate does not support lookaround; use the python or ecma dialect"
             }
             ClassUnclosed => "add the missing ], or escape the [ with a backslash",
             RepetitionMissing => {
                 "put something before the quantifier, or escape it with a backslash"
             }
-            _ => "the syntax of the rust dialect is that of the regex crate",
+            _ => "the rust dialect follows the syntax of the regex crate",
         };
         let span = self.places.span(error.span());
         Error::at(error.kind().to_string(), span, Some(hint))
@@ -322,12 +322,12 @@ impl AstReader<'_> {
             InvalidUtf8, UnicodeNotAllowed, UnicodePropertyNotFound, UnicodePropertyValueNotFound,
         };
         let hint = match error.kind() {
-            InvalidUtf8 => "texts are UTF-8: without (?-u) the escape is the character",
-            UnicodeNotAllowed => "leave (?-u) out",
+            InvalidUtf8 => "strings are UTF-8; without (?-u) the escape denotes the character",
+            UnicodeNotAllowed => "remove (?-u)",
             UnicodePropertyNotFound | UnicodePropertyValueNotFound => {
                 "name a general category, a script or a property, as in \\p{Greek}"
             }
-            _ => "the syntax of the rust dialect is that of the regex crate",
+            _ => "the rust dialect follows the syntax of the regex crate",
         };
         Error::at(error.kind().to_string(), self.places.span(error.span()), Some(hint))
     }

@@ -14,7 +14,7 @@ fn read(text: &str) -> Option<RegexSourceState> {
 fn parses(text: &str) -> Option<bool> {
     match parse(text, PatternDialect::Ecma, PatternFlags::default()) {
         Ok(_) => Some(true),
-        Err(Error::Language { message, .. }) if message.contains("a reference") => None,
+        Err(Error::Language { message, .. }) if message.contains("backreferences") => None,
         Err(_) => Some(false),
     }
 }

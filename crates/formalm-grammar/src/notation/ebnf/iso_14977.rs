@@ -14,11 +14,11 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
         let start = scanner.at;
         let name = name(&mut scanner)?;
         if scanner.peek() == Some(':') {
-            let message = "\"::=\" in a grammar that began with \"=\"";
-            let hint = Some("write all rules in one of the two ways");
+            let message = "found \"::=\" in a grammar whose first rule uses \"=\"";
+            let hint = Some("use the same sign in all rules");
             return Err(scanner.refuse(scanner.at, message, hint));
         }
-        scanner.expect("=", "after the name of a rule")?;
+        scanner.expect("=", "after the rule name")?;
         let body = choice(&mut scanner)?;
         if !scanner.eat(";") {
             scanner.expect(".", "or \";\" at the end of the rule")?;
@@ -96,7 +96,7 @@ fn factor(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     }
     let count = scanner.count()?;
     blanks(scanner)?;
-    scanner.expect("*", "after a number of times")?;
+    scanner.expect("*", "after a repetition count")?;
     blanks(scanner)?;
     Ok(SyntaxTree::Repeat(Box::new(primary(scanner)?), count, Some(count)))
 }
@@ -111,8 +111,8 @@ fn primary(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
         Some('[') if scanner.eat("[") => optional(group(scanner, "]", choice)?),
         Some('{') if scanner.eat("{") => repeated(group(scanner, "}", choice)?),
         Some('?') => {
-            let message = "a special sequence means what somebody agreed on";
-            let hint = Some("write what it stands for");
+            let message = "special sequences have no standard meaning and are not supported";
+            let hint = Some("write out what the sequence stands for");
             return Err(scanner.refuse(start, message, hint));
         }
         Some(one) if is_name(one) && one != '.' && one != '-' => {

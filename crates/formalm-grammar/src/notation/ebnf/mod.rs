@@ -33,7 +33,7 @@ fn is_w3c(scanner: &mut Scanner) -> Result<bool, Error> {
                 scanner.at += 1;
                 named = true;
             }
-            _ => return Err(scanner.unexpected("a name and \"=\" or \"::=\"")),
+            _ => return Err(scanner.unexpected("a rule name and \"=\" or \"::=\"")),
         }
     }
 }
@@ -57,7 +57,7 @@ fn blanks(scanner: &mut Scanner, (open, close): (&str, &str)) -> Result<(), Erro
             } else if open == "(*" && scanner.eat(open) {
                 opened += 1;
             } else if scanner.next().is_none() {
-                return Err(scanner.refuse(start, "the comment has no end", None));
+                return Err(scanner.refuse(start, "the comment is not closed", None));
             }
         }
     }
@@ -69,7 +69,7 @@ fn quoted(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let quote = scanner.next();
     let text = scanner.take_while(|one| Some(one) != quote && one != '\n');
     if scanner.next() != quote {
-        return Err(scanner.refuse(start, "the text has no closing quote", None));
+        return Err(scanner.refuse(start, "the string has no closing quote", None));
     }
     Ok(SyntaxTree::Atom(Atom::text(&text, PatternFlags::default(), scanner.span(start))?))
 }

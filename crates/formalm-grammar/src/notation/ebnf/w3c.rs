@@ -23,15 +23,15 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
         let name = name(&mut scanner)?;
         blanks(&mut scanner)?;
         if scanner.peek() == Some('=') {
-            let message = "\"=\" in a grammar that began with \"::=\"";
-            let hint = Some("write all rules in one of the two ways");
+            let message = "found \"=\" in a grammar whose first rule uses \"::=\"";
+            let hint = Some("use the same sign in all rules");
             return Err(scanner.refuse(scanner.at, message, hint));
         }
-        scanner.expect("::=", "after the name of a rule")?;
+        scanner.expect("::=", "after the rule name")?;
         let body = choice(&mut scanner, numbered)?;
         source.rules.push(rule(&scanner, name, body, start));
         if !is_definition(&scanner, numbered) && scanner.peek().is_some() {
-            return Err(scanner.unexpected("a part of the rule or the next one"));
+            return Err(scanner.unexpected("a part of the rule or the next rule"));
         }
     }
     Ok(source)
@@ -143,13 +143,17 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
         Some('"' | '\'') => quoted(scanner),
         Some('(') if scanner.eat("(") => group(scanner, ")", |scanner| choice(scanner, numbered)),
         Some('[') if is_constraint(scanner) => {
-            let message = "what a constraint (wfc or vc) asks for is not checked";
-            Err(scanner.refuse(start, message, Some("leave it out, and check it elsewhere")))
+            let message = "constraints (wfc or vc) are not enforced";
+            Err(scanner.refuse(
+                start,
+                message,
+                Some("remove the constraint and check it separately"),
+            ))
         }
         Some('[') => class(scanner),
         Some('#') if scanner.peek_at(1) != Some('x') => {
-            let hint = Some("comments are written /* so */, the character itself '#'");
-            Err(scanner.refuse(start, "# begins the number of a character, as in #x20", hint))
+            let hint = Some("comments are written /* … */, and the character itself '#'");
+            Err(scanner.refuse(start, "# starts a character code, as in #x20", hint))
         }
         Some('#') => {
             let one = character(scanner)?;
@@ -157,17 +161,17 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
             Ok(SyntaxTree::Atom(atom))
         }
         Some('{') => {
-            let hint = Some("write (…)* for parts that are repeated, or all rules with \"=\"");
-            Err(scanner.refuse(start, "{ is of the EBNF that writes \"=\"", hint))
+            let hint = Some("write (…)* for repetition, or use \"=\" in all rules");
+            Err(scanner.refuse(start, "{ belongs to the EBNF that uses \"=\"", hint))
         }
         Some('@') => {
-            let hint = Some("leave it out, and blanks and comments where they may stand");
-            Err(scanner.refuse(start, "@ begins what is for a program, not for a grammar", hint))
+            let hint = Some("remove it, and write whitespace and comments where they may occur");
+            Err(scanner.refuse(start, "annotations that start with @ are not supported", hint))
         }
         Some(one) if is_name(one) && !"-.".contains(one) => {
             Ok(SyntaxTree::Name(name(scanner)?, Vec::new(), scanner.span(start)))
         }
-        _ => Err(scanner.unexpected("a name, a text, a class or a bracket")),
+        _ => Err(scanner.unexpected("a name, a string, a character class or a bracket")),
     }
 }
 
@@ -179,7 +183,7 @@ fn character(scanner: &mut Scanner) -> Result<char, Error> {
     }
     let digits = scanner.take_while(|one| one.is_ascii_hexdigit());
     let number = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
-    number.ok_or_else(|| scanner.refuse(start, "this is the number of no character", None))
+    number.ok_or_else(|| scanner.refuse(start, "the code is not a valid Unicode character", None))
 }
 
 fn class(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
@@ -189,7 +193,7 @@ fn class(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let mut ranges = Vec::new();
     while !scanner.eat("]") {
         if matches!(scanner.peek(), None | Some('\n')) {
-            return Err(scanner.refuse(start, "the class has no closing bracket", None));
+            return Err(scanner.refuse(start, "the character class has no closing bracket", None));
         }
         let place = scanner.at;
         let low = character(scanner)?;
@@ -197,7 +201,11 @@ fn class(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
         scanner.at += usize::from(is_range);
         let high = if is_range { character(scanner)? } else { low };
         if high < low {
-            return Err(scanner.refuse(place, "the range ends before it begins", None));
+            return Err(scanner.refuse(
+                place,
+                "the end of the range is smaller than its start",
+                None,
+            ));
         }
         ranges.push((low, high));
     }

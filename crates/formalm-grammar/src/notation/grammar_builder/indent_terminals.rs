@@ -47,12 +47,18 @@ impl GrammarBuilder<'_> {
         let Some(levels) = self.levels else { return Ok(()) };
         for name in [&levels.indent, &levels.dedent] {
             let Some((_, span)) = self.source.declared.iter().find(|one| one.0 == *name) else {
-                let message = format!("the terminal {name} of indentation is not declared");
-                return Err(refused(message, "write %declare with its name on a line of its own"));
+                let message = format!("the indentation terminal {name} is not declared");
+                return Err(refused(
+                    message,
+                    "write %declare followed by its name on a line of its own",
+                ));
             };
             if self.has_terminal(name) || (levels.indent == levels.dedent) {
-                let message = format!("the terminal {name} of indentation is defined twice");
-                return Err(refused(message, "columns tell it: it has no pattern"));
+                let message = format!("the indentation terminal {name} is defined twice");
+                return Err(refused(
+                    message,
+                    "remove its definition: indentation terminals have no pattern",
+                ));
             }
             let language = Expression::literals(Vec::new());
             let terminal =
@@ -68,19 +74,21 @@ impl GrammarBuilder<'_> {
     /// Returns the indentation rules with terminals by index.
     pub(in crate::notation) fn indentation(&self) -> Result<Option<Indentation>, Error> {
         let Some(levels) = self.levels else { return Ok(None) };
-        let found = |name: &str| {
-            let is_it = |one: &RankedTerminal| {
-                one.terminal.name == name
-                    || one.kind.text.as_deref() == Some(name)
-                    || one.kind.sort_name == name
-            };
-            self.terminals.iter().position(is_it).ok_or_else(|| {
-                let message = format!("the grammar has no terminal {name} to tell indentation by");
-                let hint = "name terminals that rules use, or texts as they are in rules; without \
-                            brackets say opening=() and closing=()";
+        let found =
+            |name: &str| {
+                let is_it = |one: &RankedTerminal| {
+                    one.terminal.name == name
+                        || one.kind.text.as_deref() == Some(name)
+                        || one.kind.sort_name == name
+                };
+                self.terminals.iter().position(is_it).ok_or_else(|| {
+                let message = format!("indentation refers to the terminal {name}, which the \
+                                       grammar does not have");
+                let hint = "use terminals that the rules contain, or literals as written in the \
+                            rules; without brackets, pass opening=() and closing=()";
                 refused(message, hint)
             })
-        };
+            };
         let all = |collect_names: &[String]| -> Result<Vec<usize>, Error> {
             collect_names.iter().map(|one| found(one)).collect()
         };

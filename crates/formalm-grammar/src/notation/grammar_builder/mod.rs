@@ -118,7 +118,7 @@ pub(super) fn grammar(
         return Err(build.missing_start(&start));
     };
     if !first.parameters.is_empty() {
-        return Err(build.refuse(first.span, "a template cannot be the start", None));
+        return Err(build.refuse(first.span, "a template cannot be the start rule", None));
     }
     // In Lark's order, an ignored string is ignored in rules too.
     let first = if lexing == Lexing::First { build.ignored_terminals()? } else { Vec::new() };
@@ -155,8 +155,8 @@ pub(super) fn grammar(
         build.note_unused_priorities();
     }
     if lexing == Lexing::Any && !ignored.is_empty() {
-        let message = "lexemes are read in any way: nothing has to stand between them, so that \
-                       words may touch where blanks are ignored";
+        let message = "lexing=\"any\" requires no separator between lexemes, so words may touch \
+                       where whitespace is ignored";
         build.notes.push(GrammarNote { message: message.to_owned(), span: None });
     }
     let (indentation, captures) = (build.indentation()?, build.captures());
@@ -190,11 +190,11 @@ impl<'a> GrammarBuilder<'a> {
     /// Builds the error for a missing start rule.
     fn missing_start(&self, name: &str) -> Error {
         let Some(first) = self.source.rules.first() else {
-            let message = format!("the grammar has no rule {name} to start with, nor any other");
+            let message = format!("the grammar has no start rule {name}, nor any other rule");
             return Error::Language { message, span: None, hint: None };
         };
-        let message = format!("the grammar has no rule {name} to start with");
-        let hint = format!("its first one is {0}: name it so, or say start=\"{0}\"", first.name);
+        let message = format!("the grammar has no start rule {name}");
+        let hint = format!("the first rule is {0}: rename it, or pass start=\"{0}\"", first.name);
         self.refuse(first.span, &message, Some(&hint))
     }
 

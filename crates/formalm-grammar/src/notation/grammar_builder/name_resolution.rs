@@ -42,8 +42,9 @@ impl GrammarBuilder<'_> {
                 || self.is_embedded(name)
                 || self.level(name).is_some();
             if defined && !given {
-                let message = format!("{name} is declared, and defined in the text as well");
-                let hint = "leave out %declare, which is for languages that are given and levels";
+                let message = format!("{name} is both declared and defined in the grammar");
+                let hint = "remove the %declare; it is for languages passed as arguments and for \
+                            indentation";
                 return Err(self.refuse(*span, &message, Some(hint)));
             }
         }
@@ -52,13 +53,13 @@ impl GrammarBuilder<'_> {
             let twice = languages[..at].iter().any(|one| one.0 == *name);
             let why = match self.defined.contains_key(name.as_str()) || twice {
                 true => "is defined twice",
-                false if !declared => "is not declared in the text",
+                false if !declared => "is not declared in the grammar",
                 false => continue,
             };
             return Err(Error::Language {
                 message: format!("the terminal {name} {why}"),
                 span: None,
-                hint: Some(format!("write %declare {name} on a line of its own, once")),
+                hint: Some(format!("write %declare {name} once, on a line of its own")),
             });
         }
         self.collect_named_atoms();
@@ -96,13 +97,13 @@ impl GrammarBuilder<'_> {
             let twice = all[..at].iter().any(|one| one.0 == *name);
             let why = match self.templates.contains_key(name.as_str()) || twice {
                 true => "is defined twice",
-                false if !declared => "is not declared in the text",
+                false if !declared => "is not declared in the grammar",
                 false => continue,
             };
             return Err(Error::Language {
                 message: format!("the rule {name} {why}"),
                 span: None,
-                hint: Some(format!("write %declare {name} on a line of its own, once")),
+                hint: Some(format!("write %declare {name} once, on a line of its own")),
             });
         }
         Ok(())
@@ -225,13 +226,17 @@ impl GrammarBuilder<'_> {
         place: SourceSpan,
     ) -> Error {
         let (name, takes) = (&rule.name, rule.parameters.len());
-        self.refuse(place, &format!("{name} takes {takes} arguments, not {given}"), None)
+        self.refuse(
+            place,
+            &format!("number of arguments of {name} must be {takes}, got {given}"),
+            None,
+        )
     }
 
     pub(in crate::notation) fn not_a_template(&self, name: &str, place: SourceSpan) -> Error {
-        let message = format!("{name} is no template: it takes no arguments in braces");
-        let hint =
-            "a template is a rule: name{x}: …; numbers in braces repeat: A{2}, A{2,3}, A{2,}";
+        let message = format!("{name} is not a template and takes no arguments in braces");
+        let hint = "a template is a rule such as name{x}: …; numbers in braces are repetition \
+                    counts: A{2}, A{2,3}, A{2,}";
         self.refuse(place, &message, Some(hint))
     }
 
@@ -265,7 +270,7 @@ impl GrammarBuilder<'_> {
         let mut list: Vec<(&str, &String, SourceSpan)> = unused.collect();
         list.sort_by_key(|one| one.2.start);
         let note = |(what, name, span): (&str, &String, SourceSpan)| GrammarNote {
-            message: format!("the {what} {name} is not needed by the start rule"),
+            message: format!("the {what} {name} is unreachable from the start rule"),
             span: Some(span),
         };
         list.into_iter().map(note).collect()

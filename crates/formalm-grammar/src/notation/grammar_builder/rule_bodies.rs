@@ -58,9 +58,9 @@ impl GrammarBuilder<'_> {
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
                     let what = if is_terminal(name) { "terminal" } else { "rule" };
-                    let message = format!("the {what} {name} is declared and has no pattern");
-                    let hint = "define it, or give it as a language: languages={name: language}; \
-                                if lines and levels tell it, say indentation=Indentation(...)";
+                    let message = format!("the {what} {name} is declared but has no definition");
+                    let hint = "define it, or pass it as a language: languages={name: language}; \
+                                for indentation terminals, pass indentation=Indentation(...)";
                     return Err(self.refuse(*span, &message, Some(hint)));
                 }
                 RuleBody::Rule(self.rule(name, list, *span)?)
@@ -83,9 +83,9 @@ impl GrammarBuilder<'_> {
                 RuleBody::Terminal(self.difference(first, second, *span)?)
             }
             SyntaxTree::Intersection(_, span) | SyntaxTree::Complement(_, span) => {
-                let message =
-                    "& and ~ are of terminals: what a rule derives may have no complement";
-                let hint = Some("give this part the name of a terminal, in capitals");
+                let message = "& and ~ apply to terminals only: the language of a rule may have no \
+                               complement";
+                let hint = Some("move this part into a terminal (a name in capitals)");
                 return Err(self.refuse(*span, message, hint));
             }
         })

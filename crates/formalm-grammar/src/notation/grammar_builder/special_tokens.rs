@@ -19,16 +19,16 @@ impl GrammarSource {
         scanner.at += 1;
         let inner = scanner.take_while(|one| !one.is_whitespace() && !"<>".contains(one));
         if inner.is_empty() || !scanner.eat(">") {
-            let hint = "it is written as its name, with the angle brackets: <|name|>";
-            return Err(scanner.refuse(start, "this is no special token", Some(hint)));
+            let hint = "write its name in angle brackets, as in <|name|>";
+            return Err(scanner.refuse(start, "invalid special token", Some(hint)));
         }
         if inner == "[*]" {
-            let hint = Some("write which texts may stand there");
-            return Err(scanner.refuse(start, "<[*]>, any token, is not supported", hint));
+            let hint = Some("list the strings that may occur there");
+            return Err(scanner.refuse(start, "<[*]> (any token) is not supported", hint));
         }
         if is_number(&inner) {
-            let hint = Some("write its text: <|name|>");
-            let message = "tokens by their numbers are not supported: each vocabulary has its own";
+            let hint = Some("write its name instead: <|name|>");
+            let message = "token ids are not supported, because they differ between vocabularies";
             return Err(scanner.refuse(start, message, hint));
         }
         let name = format!("<{inner}>");

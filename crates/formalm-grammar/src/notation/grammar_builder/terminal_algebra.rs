@@ -78,10 +78,11 @@ impl GrammarBuilder<'_> {
         let lookaround = lookaround_of(&atom.node);
         if lookaround.ahead || lookaround.before.is_some() || is_lazy(&atom.node) {
             let message = format!(
-                "{} looks around or prefers fewer, which has no meaning in a terminal with & or ~",
+                "{} has lookaround or lazy quantifiers, which are not supported in a terminal with \
+                 & or ~",
                 atom.source_text
             );
-            return Err(self.refuse(atom.span, &message, Some("write what it reads by itself")));
+            return Err(self.refuse(atom.span, &message, Some("write a pattern without them")));
         }
         Ok(pattern_expression(atom.node.clone()))
     }
@@ -94,10 +95,10 @@ impl GrammarBuilder<'_> {
         span: SourceSpan,
     ) -> Result<Expression, Error> {
         if depth == 0 {
-            let message =
-                "what is put together as languages has parts that come back to themselves";
+            let message = "a terminal or rule defined by language operators refers to itself";
             let hint = Some(
-                "what has max_bytes or stop, or stands beside -, & or ~, is regular: no recursion",
+                "a definition with max_bytes, stop, -, & or ~ must be regular, so it cannot be \
+                 recursive",
             );
             return Err(self.refuse(span, message, hint));
         }
@@ -119,7 +120,7 @@ impl GrammarBuilder<'_> {
                 match self.templates.get(name) {
                     Some(_) if !self.rules_within => {
                         let message =
-                            format!("{name} is a rule, and terminals are made of terminals");
+                            format!("{name} is a rule, but a terminal may refer to terminals only");
                         Err(self.refuse(*place, &message, None))
                     }
                     Some(source) if source.parameters.len() != arguments.len() => {

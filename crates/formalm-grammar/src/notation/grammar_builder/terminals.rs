@@ -75,8 +75,8 @@ impl<'a> GrammarBuilder<'a> {
             return self.language_terminal(name, 0, language.clone(), span);
         }
         if self.embedded.contains_key(name) {
-            let message = format!("{name} is a language of its own, which stands in rules only");
-            let hint = Some("declare it with a name in capitals, if it is regular");
+            let message = format!("{name} is an embedded language, which is allowed in rules only");
+            let hint = Some("if it is regular, declare it with a name in capitals");
             return Err(self.refuse(span, &message, hint));
         }
         let Some(&source) = self.defined.get(name) else {
@@ -108,8 +108,10 @@ impl<'a> GrammarBuilder<'a> {
         span: SourceSpan,
     ) -> Result<usize, Error> {
         if self.lexing == Lexing::First {
-            let message = format!("{name} is put together as languages, which Lark does not have");
-            let hint = Some("read the longest lexemes, or lexemes of any kind");
+            let message = format!(
+                "{name} is defined by language operators, which lexing=\"first\" does not support"
+            );
+            let hint = Some("use lexing=\"longest\" or lexing=\"any\"");
             return Err(self.refuse(span, &message, hint));
         }
         let kind = TerminalRank {
@@ -128,10 +130,7 @@ impl<'a> GrammarBuilder<'a> {
     /// Notes priorities that have no effect because all lexemes are read.
     pub(super) fn note_unused_priorities(&mut self) {
         for one in self.source.terminals.iter().filter(|one| one.priority != 0) {
-            let message = format!(
-                "the priority of {} chooses nothing: lexemes are read in any way",
-                one.name
-            );
+            let message = format!("the priority of {} has no effect with lexing=\"any\"", one.name);
             self.notes.push(GrammarNote { message, span: Some(one.span) });
         }
     }
@@ -165,8 +164,8 @@ impl<'a> GrammarBuilder<'a> {
         span: SourceSpan,
     ) -> Result<syntax::PatternNode, Error> {
         if depth == 0 {
-            let message = "a terminal refers to itself, or to others too deeply";
-            return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
+            let message = "a terminal refers to itself, or is nested too deeply";
+            return Err(self.refuse(span, message, Some("make it a rule: rules may be recursive")));
         }
         // Terminals inside terminals are expanded, which can double at every level.
         self.parts.set(self.parts.get() + 1);
@@ -180,11 +179,11 @@ impl<'a> GrammarBuilder<'a> {
                 Some(source) => self.pattern(&source.body, depth - 1, *place)?,
                 None => {
                     let name = name.split('@').next().unwrap_or(name);
-                    let message = format!("{name} is not a terminal that is defined");
+                    let message = format!("{name} is not a defined terminal");
                     return Err(self.refuse(
                         *place,
                         &message,
-                        Some("terminals are made of terminals"),
+                        Some("a terminal may refer to terminals only"),
                     ));
                 }
             },
@@ -203,7 +202,11 @@ impl<'a> GrammarBuilder<'a> {
             SyntaxTree::Difference(_, _, span)
             | SyntaxTree::Intersection(_, span)
             | SyntaxTree::Complement(_, span) => {
-                return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
+                return Err(self.refuse(
+                    *span,
+                    "a terminal may contain strings and patterns only",
+                    None,
+                ));
             }
             SyntaxTree::Optional(one) => syntax::PatternNode::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
@@ -234,12 +237,14 @@ impl<'a> GrammarBuilder<'a> {
         let lookaround = lookaround_of(&root);
         if let Some(why) = lookaround.before {
             let message = format!("the terminal {name} is not supported: {why}");
-            let hint = "lexemes begin where the one before them ended, so it can often be left out";
+            let hint = "a lexeme starts where the previous one ended, so the assertion can often \
+                        be removed";
             return Err(self.refuse(span, &message, Some(hint)));
         }
         if self.lexing == Lexing::Longest && is_lazy(&root) {
             let message = format!(
-                "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
+                "the terminal {name} has lazy quantifiers: its lexemes are its preferred matches, \
+                 not the longest"
             );
             self.notes.push(GrammarNote { message, span: Some(span) });
             root = syntax::PatternNode::Atomic(Box::new(root));
@@ -299,8 +304,8 @@ impl GrammarBuilder<'_> {
 
     fn whole(&mut self, tree: &SyntaxTree, span: SourceSpan) -> Result<usize, Error> {
         if self.lexing != Lexing::Longest {
-            let message = "%whole forbids lexemes that something longer begins with";
-            let hint = Some("it goes with the longest lexemes only: lexing=\"longest\"");
+            let message = "%whole requires lexing=\"longest\"";
+            let hint = Some("pass lexing=\"longest\", or remove %whole");
             return Err(self.refuse(span, message, hint));
         }
         let name = format!("%whole {}", to_source(tree));

@@ -98,15 +98,20 @@ impl LarkReader {
     }
 
     fn unknown_module(&self, start: usize, module: &str) -> Error {
-        let message = format!("{module} cannot be imported: only terminals of common can");
-        let hint = format!("write the definitions into this grammar, or {USE_LARK_HINT}");
+        let message =
+            format!("{module} cannot be imported: only terminals of common can be imported");
+        let hint = format!("copy the definitions into this grammar, or {USE_LARK_HINT}");
         self.scanner.refuse(start, &message, Some(&hint))
     }
 
     fn add_import(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {
         let Some(&(name, length, pattern)) = COMMON_TERMINALS.iter().find(|one| one.0 == name)
         else {
-            return Err(self.scanner.refuse(start, &format!("common has no {name}"), None));
+            return Err(self.scanner.refuse(
+                start,
+                &format!("common has no terminal {name}"),
+                None,
+            ));
         };
         let span: SourceSpan = self.scanner.span(start);
         let mut atom = Atom::pattern(&self.scanner, pattern, start, PatternFlags::default(), "")?;

@@ -109,22 +109,25 @@ impl LarkReader {
                     all.stop.replace(text).is_some()
                 }
                 ("max_bytes", true) => {
-                    let most = self.scanner.integer("max_bytes is")?;
+                    let most = self.scanner.integer("max_bytes")?;
                     if most == 0 || most > MAX_MAX_BYTES {
-                        let message = format!("max_bytes is from 1 to {MAX_MAX_BYTES}");
+                        let message = format!("max_bytes must be 1 to {MAX_MAX_BYTES}");
                         return Err(self.scanner.refuse(start, &message, None));
                     }
                     all.max_bytes.replace(most).is_some()
                 }
                 _ => {
-                    let hint =
-                        "there are capture, capture=\"name\", max_bytes=20 and stop=\"text\"";
+                    let hint = "the attributes are capture, capture=\"name\", max_bytes=20 and \
+                                stop=\"string\"";
                     let message = match &*key {
                         "max_tokens" | "temperature" => {
-                            format!("{key} is no matter of texts: a language says which there are")
+                            format!(
+                                "{key} is not supported: it does not restrict which strings are \
+                                 members"
+                            )
                         }
-                        "lazy" | "suffix" => format!("{key} is not read: write stop=\"text\""),
-                        _ => format!("the attribute {key} is not read"),
+                        "lazy" | "suffix" => format!("{key} is not supported; use stop=\"string\""),
+                        _ => format!("unknown attribute {key}"),
                     };
                     return Err(self.scanner.refuse(start, &message, Some(hint)));
                 }
@@ -146,7 +149,7 @@ impl LarkReader {
         match self.text()? {
             (text, false) if !text.is_empty() => Ok(text),
             _ => {
-                let message = "the text of an attribute is not empty, and has its case";
+                let message = "an attribute string must be non-empty and case-sensitive";
                 Err(self.scanner.refuse(start, message, None))
             }
         }
@@ -172,7 +175,7 @@ impl GrammarBuilder<'_> {
     ) -> Result<Expression, Error> {
         let language = self.regular(body, depth, span)?;
         if attributes.are_bounds() && !language.is_utf8() {
-            let message = "max_bytes and stop are of texts, and these bytes may be none";
+            let message = "max_bytes and stop require UTF-8, but this part may match invalid UTF-8";
             return Err(self.refuse(span, message, None));
         }
         attributes.apply_bounds(language)
@@ -184,12 +187,19 @@ impl GrammarBuilder<'_> {
         rule: &RuleSource,
     ) -> Result<RuleBody, Error> {
         if !rule.parameters.is_empty() {
-            let message = "a template has no max_bytes and no stop";
-            return Err(self.refuse(rule.span, message, Some("give them to a terminal in it")));
+            let message = "a template cannot have max_bytes or stop";
+            return Err(self.refuse(
+                rule.span,
+                message,
+                Some("give them to a terminal in the template"),
+            ));
         }
         if self.lexing == Lexing::First {
-            let message = format!("{} has max_bytes or stop, which Lark does not have", rule.name);
-            let hint = Some("read the longest lexemes, or lexemes of any kind");
+            let message = format!(
+                "{} has max_bytes or stop, which lexing=\"first\" does not support",
+                rule.name
+            );
+            let hint = Some("use lexing=\"longest\" or lexing=\"any\"");
             return Err(self.refuse(rule.span, &message, hint));
         }
         let language = self.apply_bounds(&rule.body, &rule.attributes, MAX_DEPTH, rule.span)?;
@@ -215,8 +225,8 @@ impl GrammarBuilder<'_> {
                     SyntaxTree::Name(name, arguments, span) => {
                         if self.is_captured(name) {
                             let message = format!(
-                                "{name} within {whole} captures nothing: {whole} is read as one \
-                                 lexeme, whose parts are not kept"
+                                "{name} in {whole} captures nothing: {whole} is read as one \
+                                 lexeme, whose parts are not recorded"
                             );
                             notes.push(GrammarNote { message, span: Some(*span) });
                         }

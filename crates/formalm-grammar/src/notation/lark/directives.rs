@@ -5,8 +5,8 @@ use formalm_automata::Error;
 use crate::notation::lark::{LarkReader, is_name};
 
 /// The hint for texts that refer to other files.
-pub(in crate::notation) const USE_LARK_HINT: &str = "let Lark put its files together: \
-    Grammar.from_lark(lark.Lark.open(path, parser=\"lalr\"))";
+pub(in crate::notation) const USE_LARK_HINT: &str =
+    "load the grammar with Lark: Grammar.from_lark(lark.Lark.open(path, parser=\"lalr\"))";
 
 impl LarkReader {
     /// Reads the tree options that Lark takes for a whole grammar.
@@ -37,23 +37,23 @@ impl LarkReader {
         self.skip_blanks();
         match &*name {
             "ignore" | "whole" if matches!(self.scanner.peek(), None | Some('\n' | '\r')) => {
-                Err(self.scanner.unexpected(&format!("a terminal behind %{name}")))
+                Err(self.scanner.unexpected(&format!("a terminal after %{name}")))
             }
             "ignore" => {
                 let tree = self.choice()?;
-                self.refuse_aliases(start, "what is ignored")?;
+                self.refuse_aliases(start, "an ignored terminal")?;
                 self.source.ignored.push((tree, self.scanner.span(start)));
                 Ok(())
             }
             "whole" => {
                 let tree = self.choice()?;
-                self.refuse_aliases(start, "what is whole")?;
+                self.refuse_aliases(start, "a %whole terminal")?;
                 self.source.whole.push((tree, self.scanner.span(start)));
                 Ok(())
             }
             "declare" => {
                 if matches!(self.scanner.peek(), None | Some('\n' | '\r')) {
-                    return Err(self.scanner.unexpected("a name behind %declare"));
+                    return Err(self.scanner.unexpected("a name after %declare"));
                 }
                 while self.scanner.peek().is_some_and(is_name) {
                     let start = self.scanner.at;
@@ -67,7 +67,7 @@ impl LarkReader {
             "ascii" => {
                 let all = &self.source;
                 if all.rules.len() + all.terminals.len() + all.ignored.len() + all.whole.len() > 0 {
-                    let message = "%ascii stands in front of all definitions: it is of all of them";
+                    let message = "%ascii must precede all definitions";
                     return Err(self.scanner.refuse(start, message, None));
                 }
                 self.ascii = true;
@@ -75,16 +75,16 @@ impl LarkReader {
             }
             "trees" => self.tree_options(),
             "override" | "extend" => {
-                let hint = format!("write the definition as it is meant, or {USE_LARK_HINT}");
-                let message = format!("%{name} changes what was imported: not supported");
+                let hint = format!("write the final definition directly, or {USE_LARK_HINT}");
+                let message = format!("%{name} is not supported");
                 Err(self.scanner.refuse(start, &message, Some(&hint)))
             }
             "llguidance" => {
-                let hint = Some("leave the line out: the constraint here has no such options");
-                let message = "%llguidance sets options of another program";
+                let hint = Some("remove the line: formalm has no such options");
+                let message = "%llguidance sets options of llguidance, which do not apply here";
                 Err(self.scanner.refuse(start, message, hint))
             }
-            _ => Err(self.scanner.refuse(start, &format!("%{name} is not known"), None)),
+            _ => Err(self.scanner.refuse(start, &format!("unknown directive %{name}"), None)),
         }
     }
 }

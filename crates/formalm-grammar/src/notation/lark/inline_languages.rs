@@ -30,8 +30,8 @@ impl LarkReader {
     pub(in crate::notation) fn inline(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         if !self.scanner.eat("%json") {
-            let hint = Some("statements stand on lines of their own");
-            return Err(self.scanner.refuse(start, "only %json stands within rules", hint));
+            let hint = Some("write other directives on a line of their own");
+            return Err(self.scanner.refuse(start, "only %json is allowed within rules", hint));
         }
         let name = format!("%json@{start}");
         self.skip_blanks();
@@ -51,7 +51,7 @@ impl LarkReader {
             }
         }
         if self.scanner.peek() != Some('{') {
-            return Err(self.scanner.unexpected("a schema, which is an object, true or false"));
+            return Err(self.scanner.unexpected("a schema (an object, true or false)"));
         }
         let (mut text, mut depth, mut quoted) = (String::new(), 0usize, false);
         while let Some(one) = self.scanner.next() {

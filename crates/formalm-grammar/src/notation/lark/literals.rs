@@ -33,12 +33,16 @@ impl LarkReader {
     /// Reads a string, and whether it ignores case.
     pub(in crate::notation) fn text(&mut self) -> Result<(String, bool), Error> {
         let start = self.scanner.at;
-        self.scanner.expect("\"", "at the beginning of a text")?;
+        self.scanner.expect("\"", "at the start of a string")?;
         let mut text = String::new();
         loop {
             match self.scanner.next() {
                 None | Some('\n') => {
-                    return Err(self.scanner.refuse(start, "the text has no closing quote", None));
+                    return Err(self.scanner.refuse(
+                        start,
+                        "the string has no closing quote",
+                        None,
+                    ));
                 }
                 Some('"') => break,
                 Some('\\') => self.escape(&mut text)?,
@@ -91,7 +95,8 @@ impl LarkReader {
                 Ok(SyntaxTree::Atom(atom))
             }
             _ => {
-                let message = "a range goes from one character up to another, both with case";
+                let message = "the ends of a range must be single case-sensitive characters in \
+                               ascending order";
                 Err(self.scanner.refuse(start, message, None))
             }
         }
@@ -121,16 +126,16 @@ impl LarkReader {
             return Err(self.scanner.unexpected("one of the flags i, m, s, l, u, x"));
         }
         if letters.contains('l') {
-            let message = "the flag l depends on a locale, which no grammar has";
+            let message = "the flag l depends on a locale, which grammars do not have";
             return Err(self.scanner.refuse(start, message, None));
         }
         if letters.contains('u') && self.ascii {
-            let message = "the flag u knows all letters, and %ascii those of ASCII only";
+            let message = "the flag u contradicts %ascii";
             return Err(self.scanner.refuse(start, message, None));
         }
         if pattern.contains('\n') && !letters.contains('x') {
-            let message = "the pattern goes on behind the end of its line";
-            let hint = Some("close it with a slash, or write the flag x behind it");
+            let message = "the pattern continues past the end of its line";
+            let hint = Some("close it with a slash, or add the flag x after the slash");
             return Err(self.scanner.refuse(start, message, hint));
         }
         let flags = PatternFlags {

@@ -157,7 +157,7 @@ impl LarkReader {
 
     pub(super) fn name(&mut self) -> Result<String, Error> {
         if self.scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
-            return Err(self.scanner.unexpected("a name, which begins with a letter or _"));
+            return Err(self.scanner.unexpected("a name that starts with a letter or _"));
         }
         let name = self.scanner.take_while(is_name);
         if name.is_empty() { Err(self.scanner.unexpected("a name")) } else { Ok(name) }
@@ -185,7 +185,10 @@ impl LarkReader {
         }
         if !is_terminal(&name) {
             if priority != 0 {
-                let message = "the priority of a rule chooses among trees only".to_owned();
+                let message =
+                    "the priority of a rule does not change which strings match; it only chooses \
+                     among parse trees"
+                        .to_owned();
                 self.source.notes.push(GrammarNote { message, span: Some(span) });
             }
             let shown = RuleTreeShape {
@@ -215,10 +218,10 @@ impl LarkReader {
     fn check_signs(&self, start: usize, signs: &str, name: &str) -> Result<(), Error> {
         let twice = signs.chars().any(|one| signs.matches(one).count() > 1);
         let (message, hint) = if twice {
-            (format!("{signs} repeats a sign"), "write ? or ! once, or both")
+            (format!("{signs} repeats a sign"), "write each of ? and ! at most once")
         } else if !signs.is_empty() && is_terminal(name) {
-            let message = format!("{signs} shapes trees of rules, and {name} is a terminal");
-            (message, "leave it out, or give the rule a name in small letters")
+            let message = format!("{signs} shapes parse trees of rules, but {name} is a terminal");
+            (message, "remove it, or make it a rule (a name in lowercase)")
         } else {
             return Ok(());
         };
@@ -230,8 +233,8 @@ impl LarkReader {
         if self.aliases.iter().all(Option::is_none) {
             return Ok(());
         }
-        let message = format!("{what} has an alias");
-        Err(self.scanner.refuse(start, &message, Some("only rules have them")))
+        let message = format!("{what} cannot have an alias");
+        Err(self.scanner.refuse(start, &message, Some("only rules can have aliases")))
     }
 
     fn parameters(&mut self) -> Result<Vec<String>, Error> {
@@ -242,7 +245,7 @@ impl LarkReader {
                 let start = self.scanner.at;
                 let name = self.name()?;
                 if parameters.contains(&name) {
-                    let message = format!("the template has two parameters {name}");
+                    let message = format!("the template has two parameters named {name}");
                     return Err(self.scanner.refuse(start, &message, None));
                 }
                 parameters.push(name);
@@ -258,7 +261,7 @@ impl LarkReader {
 
     fn priority(&mut self) -> Result<i64, Error> {
         let negative = self.scanner.eat("-");
-        let value = i64::from(self.scanner.integer("a priority is")?);
+        let value = i64::from(self.scanner.integer("a priority")?);
         Ok(if negative { -value } else { value })
     }
 
@@ -290,7 +293,7 @@ impl LarkReader {
             let is_bare =
                 |one: &SyntaxTree| matches!(one, SyntaxTree::Sequence(parts) if parts.is_empty());
             if self.scanner.peek() == Some('&') && list.first().is_some_and(is_bare) {
-                return Err(self.scanner.unexpected("a part in front of &"));
+                return Err(self.scanner.unexpected("an operand before &"));
             }
             if !self.scanner.eat("&") {
                 self.scanner.at = before;
@@ -298,7 +301,7 @@ impl LarkReader {
             }
             let one = self.sequence()?;
             if is_bare(&one) {
-                return Err(self.scanner.unexpected("a part behind &"));
+                return Err(self.scanner.unexpected("an operand after &"));
             }
             list.push(one);
         }
@@ -338,14 +341,14 @@ impl LarkReader {
         self.skip_blanks();
         let name = self.name()?;
         if self.scanner.is_nested() || is_terminal(&name) {
-            let message = format!("-> {name} is no alias of an alternative");
-            let hint = "an alias is written as names of rules are, behind a whole alternative";
+            let message = format!("-> {name} is not a valid alias");
+            let hint = "an alias is a lowercase name at the end of a top-level alternative";
             return Err(self.scanner.refuse(start, &message, Some(hint)));
         }
         self.skip_blanks();
         match self.scanner.peek() {
             None | Some('\n' | '|') => Ok(name),
-            _ => Err(self.scanner.unexpected("the end of the alternative, behind its alias")),
+            _ => Err(self.scanner.unexpected("the end of the alternative after its alias")),
         }
     }
 
@@ -368,8 +371,8 @@ impl LarkReader {
                 if matches!(one, SyntaxTree::Repeat(..)) {
                     self.source.notes.push(GrammarNote {
                         message:
-                            "~ excludes the part with its repetition, ~(A+); llguidance reads \
-                                  ~A+ as (~A)+: put in the brackets that are meant"
+                            "~A+ is read as ~(A+), but llguidance reads (~A)+: add parentheses to \
+                             make it explicit"
                                 .to_owned(),
                         span: Some(self.scanner.span(start)),
                     });
@@ -377,7 +380,7 @@ impl LarkReader {
                 Ok(SyntaxTree::Complement(Box::new(one), self.scanner.span(start)))
             }
             Some(one) if is_name(one) => self.reference(),
-            _ => Err(self.scanner.unexpected("a name, a text, a pattern or a bracket")),
+            _ => Err(self.scanner.unexpected("a name, a string, a pattern or a bracket")),
         }
     }
 

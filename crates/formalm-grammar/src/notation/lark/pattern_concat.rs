@@ -28,8 +28,9 @@ impl<'a> GrammarBuilder<'a> {
                     if let Some(atom) = found.filter(|_| list.len() > 1) {
                         let (name, written) = (&terminal.name, &atom.source_text);
                         let message = format!(
-                            "in the terminal {name}, {written} is one part; Lark joins the texts of \
-                             patterns, where its | would split all of it: put it into (?:…)"
+                            "in the terminal {name}, {written} is one part; Lark joins the pattern \
+                             sources, so there its | would split the whole pattern: write (?:…) \
+                             around it"
                         );
                         return Some(GrammarNote { message, span: Some(terminal.span) });
                     }

@@ -25,7 +25,7 @@ impl<'a> Iterator for MessageFields<'a> {
         if field.is_none() {
             self.0 = &[];
         }
-        Some(field.ok_or_else(|| Error::new("the model is no readable protocol buffer")))
+        Some(field.ok_or_else(|| Error::new("the model is not a valid protocol buffer")))
     }
 }
 

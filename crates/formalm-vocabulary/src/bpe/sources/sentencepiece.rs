@@ -67,7 +67,8 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     for (piece, _) in of_kind(NORMAL) {
         let strange = |c: &char| !characters.contains_key(c) && !frozen.contains(c);
         if let Some(character) = piece.text.chars().find(strange) {
-            let message = format!("{character:?} of the piece {:?} is no piece itself", piece.text);
+            let message =
+                format!("{character:?} in the piece {:?} is not itself a piece", piece.text);
             return Err(refused(&message));
         }
     }
@@ -99,7 +100,7 @@ fn spelled(added: &[(&str, u32)], symbols: &BaseSymbols) -> Result<Vec<(String, 
         let spelled = text.replace(SPACE, " ");
         if spelled.chars().any(|character| never.contains(character)) {
             let message =
-                format!("the user-defined piece {text:?} has characters that are no pieces");
+                format!("the user-defined piece {text:?} contains characters that are not pieces");
             return Err(refused(&message));
         }
         Ok((spelled, token))
@@ -122,7 +123,7 @@ fn ranked<'a>(
     let mut list: Vec<(f32, &str, u32)> =
         pieces.map(|(piece, token)| (piece.score + 0.0, piece.text, token)).collect();
     if list.iter().any(|(score, _, _)| score.is_nan()) {
-        return Err(refused("one of its scores is no number"));
+        return Err(refused("one of its scores is NaN"));
     }
     list.sort_by(|one, other| other.0.total_cmp(&one.0));
     let (mut rank, mut last) = (0, None);
@@ -189,27 +190,28 @@ impl<'a> SentencePieceModel<'a> {
     fn check(&self) -> Result<(), Error> {
         let kind = match self.kind {
             BPE => None,
-            UNIGRAM => Some(
-                "the model is Unigram: it chooses the best of all tokenizations of a text, which \
-                 depends on everything in it",
-            ),
-            3 => Some("the model takes whole words"),
-            4 => Some("the model takes single characters"),
-            _ => Some("the model is of an unknown type"),
+            UNIGRAM => {
+                Some("it is a Unigram model, which picks the best tokenization of the whole text")
+            }
+            3 => Some("it is a model of whole words"),
+            4 => Some("it is a model of single characters"),
+            _ => Some("it is a model of an unknown type"),
         };
         if let Some(kind) = kind {
             return Err(refused(kind));
         }
         if self.normalizes {
             let name = self.normalization;
-            return Err(refused(&format!("it changes characters (normalization {name:?})")));
+            return Err(refused(&format!(
+                "its normalizer changes characters (normalization {name:?})"
+            )));
         }
         let unused = self.pieces.iter().any(|piece| piece.kind == UNUSED);
         let reasons = [
-            (self.trims_spaces, "it drops repeated spaces, and those at both ends of a text"),
+            (self.trims_spaces, "it removes repeated, leading and trailing spaces"),
             (!self.marks_spaces, "it does not mark spaces"),
-            (self.suffixes_spaces, "it puts spaces behind words"),
-            (unused, "it takes pieces marked unused apart again"),
+            (self.suffixes_spaces, "it puts spaces after words"),
+            (unused, "it splits pieces marked as unused"),
             (self.pieces.len() > MAX_IDS, "it has too many pieces"),
         ];
         match reasons.iter().find(|(holds, _)| *holds) {
@@ -224,7 +226,7 @@ impl<'a> SentencePieceModel<'a> {
         byte_token_table(
             pieces.filter_map(|(piece, token)| Some((fallback_byte(piece.text)?, token))),
         )
-        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+        .map_err(|byte| refused(&format!("it has no piece <{byte:#04X}> for a byte")))
     }
 }
 
@@ -244,5 +246,5 @@ impl<'a> ScoredPiece<'a> {
 }
 
 fn utf8(text: &[u8]) -> Result<&str, Error> {
-    std::str::from_utf8(text).map_err(|_| Error::new("a text of the model is not UTF-8"))
+    std::str::from_utf8(text).map_err(|_| Error::new("a string in the model is not UTF-8"))
 }

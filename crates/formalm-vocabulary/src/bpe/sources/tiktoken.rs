@@ -59,13 +59,14 @@ impl<'de> Deserialize<'de> for TokenRanks {
 /// The data is not laid out as an encoding, or does something that we cannot reproduce exactly.
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let encoding: TiktokenEncoding = serde_json::from_slice(data)
-        .map_err(|error| Error::new(format!("the encoding cannot be read: {error}")))?;
+        .map_err(|error| Error::new(format!("invalid encoding file: {error}")))?;
     let split_steps = SplitSteps::of_pattern(&encoding.pattern)?;
     let offset = encoding.offset;
     let mut tokens = Vec::with_capacity(encoding.ranks.0.len());
     for (text, rank) in encoding.ranks.0 {
         let token = rank.checked_add(offset).filter(|&token| (token as usize) < MAX_IDS);
-        let token = token.ok_or_else(|| Error::new(format!("ids are beyond {MAX_IDS}")))?;
+        let token =
+            token.ok_or_else(|| Error::new(format!("token ids must be less than {MAX_IDS}")))?;
         tokens.push(RankedToken { text, token, rank });
     }
     tokens.sort_unstable_by_key(|each| each.rank);

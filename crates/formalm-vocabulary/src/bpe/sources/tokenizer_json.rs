@@ -27,12 +27,12 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let prepends = prepends(&file, &spelling)?;
     let split_steps = SplitSteps::read(&file.pre_tokenizer)?;
     if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
-        return Err(refused("its pre-tokenizer and its decoder spell bytes differently")
+        return Err(refused("its pre-tokenizer and its decoder represent bytes differently")
             .at("pre_tokenizer"));
     }
     let added = added_texts(&file)?;
     let VocabPieces::Map(pieces) = &file.model.vocab else {
-        return Err(refused("it has no map of pieces").at("model.vocab"));
+        return Err(refused("its vocab must be a map from pieces to ids").at("model.vocab"));
     };
     let mut single = characters(pieces);
     if split_steps.byte_level {
@@ -69,25 +69,22 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
 /// Returns the pieces of single bytes, such as `<0x0A>`.
 fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<ByteTokens, Error> {
     byte_token_table(pieces.iter().filter_map(|(piece, id)| Some((fallback_byte(piece)?, *id))))
-        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+        .map_err(|byte| refused(&format!("it has no piece <{byte:#04X}> for a byte")))
 }
 
 fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
     let kind = model.kind.as_deref().unwrap_or("BPE");
     let why = match kind {
         "BPE" => None,
-        "Unigram" => Some(
-            "it chooses the best of all tokenizations of a text, which depends on \
-                           everything in it",
-        ),
-        "WordPiece" => Some("it takes the longest piece again and again within each word"),
-        _ => Some("we do not know how it tokenizes"),
+        "Unigram" => Some("it picks the best tokenization of the whole text"),
+        "WordPiece" => Some("it repeatedly takes the longest piece within each word"),
+        _ => Some("how it tokenizes is unknown"),
     };
     if let Some(why) = why {
-        return Err(refused(&format!("the model is {kind}: {why}")).at("model.type"));
+        return Err(refused(&format!("the model type is {kind}: {why}")).at("model.type"));
     }
     if model.dropout.is_some_and(|chance| chance > 0.0) {
-        return Err(refused("it leaves merges out at random").at("model.dropout"));
+        return Err(refused("it drops merges at random").at("model.dropout"));
     }
     Ok(())
 }
@@ -100,14 +97,16 @@ fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, E
         let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
         if strange {
             let message =
-                format!("the added token {:?} looks at the text around it", token.content);
+                format!("the added token {:?} depends on the surrounding text", token.content);
             return Err(refused(&message).at("added_tokens"));
         }
     }
     let changes = !steps(&file.normalizer, "normalizers").is_empty();
     if changes && !texts.is_empty() {
-        return Err(refused("it has added tokens that are text and changes text besides")
-            .at("added_tokens"));
+        return Err(refused(
+            "it has added tokens that match in text and a normalizer that changes text",
+        )
+        .at("added_tokens"));
     }
     Ok(texts)
 }
@@ -126,7 +125,7 @@ fn prepends(file: &TokenizerFile<'_>, spelling: &PieceDecoding) -> Result<bool, 
                 replaces = true;
             }
             other => {
-                let message = format!("its normalizer has {other}, which changes text");
+                let message = format!("its normalizer has the step {other}, which changes text");
                 return Err(refused(&message).at("normalizer"));
             }
         }
@@ -139,7 +138,7 @@ fn prepends(file: &TokenizerFile<'_>, spelling: &PieceDecoding) -> Result<bool, 
     }
     if replaces == (*spelling == PieceDecoding::ByteLevel) {
         return Err(
-            refused("it writes spaces in one way and reads them in another").at("normalizer")
+            refused("its encoder and its decoder treat spaces differently").at("normalizer")
         );
     }
     Ok(prepends)
