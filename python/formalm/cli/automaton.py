@@ -155,7 +155,7 @@ def automaton(
         if asked in ("dot", "svg"):
             _draw(view.automaton, asked, question.output, json)
         elif asked == "summary":
-            _summarise(view, json)
+            _summarize(view, json)
         else:
             _answer(view, asked, question, json)
 
@@ -275,7 +275,7 @@ def _name(view: _View, member: object) -> str:
     return "token_ids" if view.tokens else "bytes_hex" if isinstance(member, bytes) else "text"
 
 
-def _summarise(view: _View, json: bool) -> None:
+def _summarize(view: _View, json: bool) -> None:
     from formalm.errors import LanguageError
 
     automaton = view.automaton

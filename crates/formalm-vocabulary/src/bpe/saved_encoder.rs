@@ -214,7 +214,7 @@ fn side(reader: &mut ByteReader<'_>, len: usize) -> Result<AdjacencySide, Error>
         && offsets.last() == Some(&(intervals.len() as u32))
         && numbers.len() % 12 == 0
         && intervals.iter().all(|i| i.start < i.end && i.end as usize <= order.len());
-    if fits { Ok(AdjacencySide { order, offsets, intervals }) } else { Err(wrong("neighbours")) }
+    if fits { Ok(AdjacencySide { order, offsets, intervals }) } else { Err(wrong("neighbors")) }
 }
 
 fn read_piece_tables(
