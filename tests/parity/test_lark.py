@@ -256,7 +256,7 @@ def test_the_first_lexeme_is_not_the_longest() -> None:
 
 
 def test_the_first_lexeme_is_refused_for_other_syntaxes() -> None:
-    with pytest.raises(LanguageError, match='require syntax="lark"'):
+    with pytest.raises(LanguageError, match='requires syntax="lark"'):
         Grammar('root ::= "a"', syntax="gbnf", lexing="first")
 
 

@@ -266,7 +266,7 @@ def test_wrong_arguments_are_typed_errors() -> None:
 def test_a_version_of_the_future_is_refused_with_its_number() -> None:
     saved = bytearray(StringLiteral("a").to_automaton().to_bytes())
     saved[12] = 9
-    with pytest.raises(ArgumentError, match=r"version 9; version 1"):
+    with pytest.raises(ArgumentError, match=r"version 9, expected version 1"):
         Automaton.from_bytes(bytes(saved))
 
 

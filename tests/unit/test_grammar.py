@@ -183,7 +183,7 @@ def test_of_equals_the_terminal_written_first_is_read() -> None:
 def test_start_is_chosen() -> None:
     text = 'start: "a"\nother: "b"'
     assert Grammar(text, start="other").matches("b")
-    with pytest.raises(LanguageError, match="no rule third"):
+    with pytest.raises(LanguageError, match="no start rule third"):
         Grammar(text, start="third")
 
 
@@ -197,7 +197,7 @@ def test_mistakes_show_their_place() -> None:
         Grammar('start: "a" start').automaton()
     with pytest.raises(ArgumentError, match="syntax"):
         Grammar('start: "a"', syntax="yacc")
-    with pytest.raises(ArgumentError, match="reading"):
+    with pytest.raises(ArgumentError, match="lexing must be"):
         Grammar('start: "a"', lexing="shortest")
     with pytest.raises(ArgumentError, match="text must be a str"):
         Grammar(b"start: A")  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def test_the_meaning_of_a_version_of_python_is_recorded(pattern: str) -> None:
     assert newer != Regex(pattern.replace(r"\z", r"\Z"), dialect="python-3.11")
     running = "python-3.14" if sys.version_info >= (3, 14) else "python-3.11"
     if r"\z" in pattern and running == "python-3.11":
-        with pytest.raises(LanguageError, match=r"\\z is not an escape"):
+        with pytest.raises(LanguageError, match=r"\\z is not a valid escape"):
             Regex(pattern)
         return
     language = Regex(pattern)

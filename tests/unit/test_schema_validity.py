@@ -121,7 +121,9 @@ def test_a_keyword_value_of_a_wrong_type_is_refused_even_without_effect(
 
 
 def test_counts_need_no_array_to_be_refused() -> None:
-    with pytest.raises(LanguageError, match=r"minContains must be a whole number.*#/minContains"):
+    with pytest.raises(
+        LanguageError, match=r"minContains must be a non-negative integer.*#/minContains"
+    ):
         JsonSchema({"minContains": "1"}).is_viable("")
     with pytest.raises(LanguageError, match=r"then must be a schema.*\(at #/anyOf/0/then\)"):
         JsonSchema({"anyOf": [{"then": 1}]}).is_viable("")
