@@ -89,7 +89,7 @@ def _meet(left: Shape, right: Shape) -> Shape:
         case Array(a), Array(b):
             return Array(meet_later(a, b))
         case (Tuple(), _) | (_, Tuple()):
-            raise LanguageError("an intersection of tuples is not supported")
+            raise LanguageError("intersections of tuples are not supported")
     return _meet_scalars(left, right)
 
 

@@ -43,7 +43,7 @@ def read_module(source: str) -> syntax_tree.Module:
             cursor.take()
             is_default = cursor.took("default") is not None
             if cursor.sees("{", "*", "="):
-                cursor.unsupported(cursor.look(), "an export of other names")
+                cursor.unsupported(cursor.look(), "an export of names declared elsewhere")
         if cursor.sees("declare") and cursor.look(1).kind == "name":
             cursor.take()
         one = _declaration(cursor, comment)
@@ -53,12 +53,12 @@ def read_module(source: str) -> syntax_tree.Module:
             if one.name in declared:
                 refuse(source, one.span, f"{one.name} is declared twice")
             if one.name in BUILT_IN:
-                refuse(source, one.span, f"{one.name} is a type of TypeScript's own")
+                refuse(source, one.span, f"{one.name} is the name of a built-in TypeScript type")
             declared[one.name] = one
             whole = syntax_tree.Named(one.span, one.name)
         if one is None or is_default:
             if found is not None:
-                refuse(source, start.span, "there are two types that the text could stand for")
+                refuse(source, start.span, "two types could be the root")
             found = whole
         _statement_ends(cursor, one)
     return syntax_tree.Module(source, declared, found)
@@ -69,7 +69,7 @@ def _statement_ends(cursor: Cursor, one: syntax_tree.Declared | None) -> None:
     braced = one is not None and cursor.source[cursor.since(0)[1] - 1] == "}"
     word = cursor.look()
     if not (cursor.took(";") or word.after_line or braced):
-        cursor.expected("';' or a new line behind a type")
+        cursor.expected("';' or a new line after a type")
 
 
 def _declaration(cursor: Cursor, comment: str | None) -> syntax_tree.Declared | None:
@@ -78,7 +78,7 @@ def _declaration(cursor: Cursor, comment: str | None) -> syntax_tree.Declared | 
     if cursor.sees("const") and cursor.sees("enum", ahead=1):
         cursor.take()
     elif cursor.sees(*OTHERS, "const") and cursor.look(1).kind != "end":
-        cursor.unsupported(word, word.text, "give interfaces, type aliases and enums only")
+        cursor.unsupported(word, word.text, "declare interfaces, type aliases and enums only")
     if cursor.look(1).kind != "name":
         return None
     if cursor.sees("enum"):
@@ -109,7 +109,7 @@ def _alias(cursor: Cursor, comment: str | None) -> syntax_tree.Declared:
     cursor.take()
     name = cursor.name("a type")
     parameters = _parameters(cursor)
-    cursor.expect("=", "behind the name of a type")
+    cursor.expect("=", "after the name of a type")
     found = read_type(cursor)
     return syntax_tree.Declared(name.span, name.text, found, parameters, (), comment)
 
@@ -121,43 +121,45 @@ def _parameters(cursor: Cursor) -> tuple[tuple[str, syntax_tree.Node | None], ..
     while not cursor.sees(">"):
         word = cursor.name("a type parameter")
         if cursor.sees("extends"):
-            cursor.unsupported(cursor.look(), "a bound of a type parameter", "leave it out")
+            cursor.unsupported(
+                cursor.look(), "a constraint (extends) on a type parameter", "remove it"
+            )
         if cursor.look().kind == "name":
             cursor.unsupported(word, f"the modifier {word.text} of a type parameter")
         if word.text in found:
-            refuse(cursor.source, word.span, f"the parameter {word.text} is declared twice")
+            refuse(cursor.source, word.span, f"the type parameter {word.text} is declared twice")
         found[word.text] = read_type(cursor) if cursor.took("=") else None
         if found[word.text] is None and any(found.values()):
-            refuse(cursor.source, word.span, "parameters without a default come first")
+            refuse(cursor.source, word.span, "type parameters without a default must come first")
         if not cursor.took(","):
             break
-    cursor.expect(">", "behind type parameters")
+    cursor.expect(">", "after type parameters")
     return tuple(found.items())
 
 
 def _enum(cursor: Cursor, comment: str | None) -> syntax_tree.Declared:
     cursor.take()
     name = cursor.name("an enum")
-    start = cursor.expect("{", "behind the name of an enum").span[0]
+    start = cursor.expect("{", "after the name of an enum").span[0]
     values: dict[str, syntax_tree.Value] = {}
     following: int | None = 0
     while not cursor.sees("}"):
         word = cursor.take()
         if word.kind not in ("name", "string"):
-            refuse(cursor.source, word.span, f"expected a member of the enum, not {word}")
+            refuse(cursor.source, word.span, f"expected an enum member, got {word}")
         if word.text in values:
-            refuse(cursor.source, word.span, f"the member {word.text!r} is declared twice")
+            refuse(cursor.source, word.span, f"the enum member {word.text!r} is declared twice")
         if cursor.took("="):
             value = _value(cursor)
         elif following is None:
-            refuse(cursor.source, word.span, f"the member {word.text!r} needs a value")
+            refuse(cursor.source, word.span, f"the enum member {word.text!r} must have a value")
         else:
             value = following
         values[word.text] = value
         following = value + 1 if isinstance(value, int) else None
         if not cursor.took(","):
             break
-    cursor.expect("}", "or ',' behind a member of an enum")
+    cursor.expect("}", "or ',' after an enum member")
     if not values:
         refuse(cursor.source, name.span, "an enum without members has no values")
     found = syntax_tree.EnumOf(cursor.since(start), tuple(values.items()))
@@ -173,7 +175,7 @@ def _value(cursor: Cursor) -> syntax_tree.Value:
     elif word.kind == "number" or cursor.sees("-"):
         value = read_number(cursor)
     else:
-        cursor.unsupported(word, "a computed value of an enum", "write a string or a number")
+        cursor.unsupported(word, "a computed enum value", "write a string or a number")
     if not cursor.sees(",", "}"):
-        cursor.unsupported(cursor.look(), "a computed value of an enum")
+        cursor.unsupported(cursor.look(), "a computed enum value")
     return value

@@ -15,7 +15,7 @@ ReadType = Callable[[Cursor], syntax_tree.Node]
 
 def read_object(cursor: Cursor, read_type: ReadType) -> syntax_tree.ObjectOf | syntax_tree.Mapped:
     """Parses ``{…}``."""
-    start = cursor.expect("{", "at the beginning of an object type").span[0]
+    start = cursor.expect("{", "at the start of an object type").span[0]
     if _is_mapped(cursor):
         return _mapped(cursor, start, read_type)
     members: dict[str, syntax_tree.Member] = {}
@@ -25,13 +25,13 @@ def read_object(cursor: Cursor, read_type: ReadType) -> syntax_tree.ObjectOf | s
         if isinstance(found, syntax_tree.Signature):
             signatures.append(found)
         elif found.name in members:
-            refuse(cursor.source, found.span, f"the member {found.name!r} is declared twice")
+            refuse(cursor.source, found.span, f"the property {found.name!r} is declared twice")
         else:
             members[found.name] = found
         if cursor.took(";") or cursor.took(",") or cursor.look().after_line:
             continue
         if not cursor.sees("}"):
-            cursor.expected("',', ';', a new line or '}' behind a member")
+            cursor.expected("',', ';', a new line or '}' after a property")
     cursor.take()
     return syntax_tree.ObjectOf(cursor.since(start), tuple(members.values()), tuple(signatures))
 
@@ -51,21 +51,21 @@ def _mapped(cursor: Cursor, start: int, read_type: ReadType) -> syntax_tree.Mapp
     cursor.took("readonly")
     cursor.take()
     name = cursor.name("a type parameter").text
-    cursor.expect("in", "behind the parameter of a mapped type")
+    cursor.expect("in", "after the parameter of a mapped type")
     keys = read_type(cursor)
     if cursor.sees("as"):
         cursor.unsupported(cursor.look(), "renaming keys in a mapped type")
-    cursor.expect("]", "behind the keys of a mapped type")
+    cursor.expect("]", "after the keys of a mapped type")
     sign = cursor.take() if cursor.sees("+", "-") else None
     optional = None
     if sign is not None or cursor.sees("?"):
-        cursor.expect("?", "behind its sign")
+        cursor.expect("?", "after the sign")
         optional = sign is None or sign.text == "+"
-    cursor.expect(":", "behind the keys of a mapped type")
+    cursor.expect(":", "after the keys of a mapped type")
     found = read_type(cursor)
     if not cursor.took(";"):
         cursor.took(",")
-    cursor.expect("}", "behind a mapped type")
+    cursor.expect("}", "after a mapped type")
     return syntax_tree.Mapped(cursor.since(start), name, keys, found, optional)
 
 
@@ -80,7 +80,7 @@ def _part(cursor: Cursor, read_type: ReadType) -> syntax_tree.Member | syntax_tr
     optional = cursor.took("?") is not None
     if cursor.sees("(", "<"):
         cursor.unsupported(cursor.look(), "a method", "JSON has no functions")
-    cursor.expect(":", f"and a type behind the member {name!r}")
+    cursor.expect(":", f"and a type after the property {name!r}")
     found = read_type(cursor)
     return syntax_tree.Member(cursor.since(start), name, found, optional, comment)
 
@@ -92,24 +92,29 @@ def _member_name(cursor: Cursor) -> str:
     if cursor.sees("get", "set") and cursor.look(1).kind == "name":
         cursor.unsupported(word, "an accessor")
     if word.kind not in ("name", "string", "number"):
-        cursor.expected("the name of a member")
+        cursor.expected("a property name")
     cursor.take()
     if word.kind == "number" and not (
         word.text.isdigit() and str(int(word.text)) == word.text and len(word.text) < 16
     ):
-        refuse(cursor.source, word.span, "numbers as names are whole", hint="write it in quotes")
+        refuse(
+            cursor.source,
+            word.span,
+            "numeric property names must be integers",
+            hint="quote the name",
+        )
     return word.text
 
 
 def _signature(cursor: Cursor, start: int, read_type: ReadType) -> syntax_tree.Signature:
     cursor.take()
     if not (cursor.look().kind == "name" and cursor.sees(":", ahead=1)):
-        cursor.unsupported(cursor.look(), "a computed name")
+        cursor.unsupported(cursor.look(), "a computed property name")
     cursor.take()
     cursor.take()
     key = read_type(cursor)
-    cursor.expect("]", "behind the key of an index signature")
+    cursor.expect("]", "after the key of an index signature")
     if cursor.sees("?"):
         refuse(cursor.source, cursor.look().span, "an index signature cannot be optional")
-    cursor.expect(":", "behind an index signature")
+    cursor.expect(":", "after an index signature")
     return syntax_tree.Signature(cursor.since(start), key, read_type(cursor))

@@ -18,7 +18,7 @@ UNSUPPORTED = {
     "infer": "infer",
     "unique": "unique symbol",
     "asserts": "an assertion",
-    "this": "the type this",
+    "this": "the type 'this'",
     "new": "a constructor type",
     "abstract": "a constructor type",
     "import": "import",
@@ -68,7 +68,7 @@ def _operand(cursor: Cursor) -> syntax_tree.Node:
             with cursor.deeper():
                 found = _operand(cursor)
             if not isinstance(found, syntax_tree.ArrayOf | syntax_tree.TupleOf):
-                refuse(cursor.source, word.span, "readonly is for arrays and tuples")
+                refuse(cursor.source, word.span, "readonly applies to arrays and tuples only")
             return found
         if word.text == "keyof":
             cursor.take()
@@ -100,16 +100,16 @@ def _suffixes(cursor: Cursor, found: syntax_tree.Node, start: int) -> syntax_tre
     while cursor.sees("[") and not cursor.look().after_line:
         count += 1
         if count > MAX_DEPTH:
-            raise LimitError("brackets behind a type", count, MAX_DEPTH)
+            raise LimitError("brackets after a type", count, MAX_DEPTH)
         cursor.take()
         if cursor.took("]"):
             found = syntax_tree.ArrayOf(cursor.since(start), found)
         else:
             key = read_type(cursor)
-            cursor.expect("]", "behind the name of a member")
+            cursor.expect("]", "after a property name")
             found = syntax_tree.Indexed(cursor.since(start), found, key)
         if cursor.sees("!", "?"):
-            cursor.unsupported(cursor.look(), "a mark behind a type")
+            cursor.unsupported(cursor.look(), "a mark after a type")
     return found
 
 
@@ -145,10 +145,10 @@ def read_number(cursor: Cursor) -> int | Decimal:
     cursor.take()
     text = word.text.replace("_", "")
     if text.endswith("n") and not text.startswith(("0x", "0X")):
-        cursor.unsupported(word, "bigint", "JSON has numbers only: leave out the n")
+        cursor.unsupported(word, "bigint", "JSON has only numbers; remove the n")
     value = _value(text)
     if value is None:
-        refuse(cursor.source, word.span, f"{word.text!r} is no number that JavaScript has")
+        refuse(cursor.source, word.span, f"{word.text!r} is not a JavaScript number")
     return -value if sign else value
 
 
@@ -183,7 +183,7 @@ def read_named(cursor: Cursor) -> syntax_tree.Named:
             if cursor.sees(">"):
                 break
             arguments.append(read_type(cursor))
-        cursor.expect(">", "behind type arguments")
+        cursor.expect(">", "after type arguments")
     if cursor.sees("is") and not cursor.look().after_line:
         cursor.unsupported(cursor.look(), "a type predicate")
     return syntax_tree.Named(cursor.since(word.span[0]), name, tuple(arguments))
@@ -201,7 +201,7 @@ def _template(cursor: Cursor) -> syntax_tree.Node:
             inner = Cursor(cursor.source, *part, depth=cursor.depth)
             parts.append(read_type(inner))
             if inner.look().kind != "end":
-                inner.expected("'}' behind the type")
+                inner.expected("'}' after the type")
     return syntax_tree.Template(word.span, tuple(parts))
 
 
@@ -215,7 +215,7 @@ def _parenthesis(cursor: Cursor) -> syntax_tree.Node:
         cursor.unsupported(cursor.look(), "a function type", "JSON has no functions")
     cursor.take()
     found = read_type(cursor)
-    cursor.expect(")", "behind a type in parentheses")
+    cursor.expect(")", "after a type in parentheses")
     return found
 
 
@@ -226,7 +226,7 @@ def _tuple(cursor: Cursor) -> syntax_tree.Node:
         items.append(_item(cursor))
         if not cursor.took(","):
             break
-    cursor.expect("]", "behind the items of a tuple")
+    cursor.expect("]", "after the items of a tuple")
     return syntax_tree.TupleOf(cursor.since(start), tuple(items))
 
 
@@ -245,8 +245,8 @@ def _item(cursor: Cursor) -> syntax_tree.Item:
     mark = cursor.look()
     if cursor.took("?"):
         if named:
-            refuse(cursor.source, mark.span, "the '?' of a named item stands behind its name")
+            refuse(cursor.source, mark.span, "the '?' of a named item must follow its name")
         optional = True
     if optional and rest:
-        refuse(cursor.source, mark.span, "an item cannot be optional and the rest")
+        refuse(cursor.source, mark.span, "a rest item cannot be optional")
     return syntax_tree.Item(found, optional, rest)

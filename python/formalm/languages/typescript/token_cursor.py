@@ -68,7 +68,7 @@ class Cursor:
     def expected(self, what: str) -> NoReturn:
         """Raises an error about the next token."""
         word = self.look()
-        refuse(self.source, word.span, f"expected {what}, not {word}")
+        refuse(self.source, word.span, f"expected {what}, got {word}")
 
     def unsupported(self, word: Word, what: str, hint: str | None = None) -> NoReturn:
         """Raises an error about an unsupported construct."""
@@ -89,7 +89,7 @@ class Cursor:
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            hint = "give names to inner types"
+            hint = "declare named types for the inner types"
             raise LimitError("levels of nested types", self.depth, MAX_DEPTH, hint=hint)
         try:
             yield
