@@ -223,7 +223,7 @@ def test_questions_about_schemas_have_keys_of_all_they_are_made_of() -> None:
 # Damaged files.
 
 ANSWERS = {
-    "no object": lambda answer: [1],
+    "not an object": lambda answer: [1],
     "nothing": lambda answer: {},
     "another question": lambda answer: {**answer, "ask": "mass2"},
     "a field missing": lambda answer: {k: v for k, v in answer.items() if k != "work"},

@@ -81,7 +81,7 @@ def test_rows_of_a_partial_model_have_the_best_tokens(form: str) -> None:
 
 def test_texts_name_tokens_only_where_that_is_sure() -> None:
     with serving(TABLE, "text") as served:
-        with pytest.raises(ModelError, match="by its text"):
+        with pytest.raises(ModelError, match="must return token ids"):
             model_of(served).next_logprobs([[8]])
         row = model_of(served, 8, names="text").next_logprobs([[8]])[0]
         truth = TABLE.next_logprobs([[8]])[0]
@@ -194,9 +194,9 @@ def test_generate_works_where_what_is_shown_decides(served: Served) -> None:
         assert np.allclose(greedy.logprobs, truth.logprobs)
         unsure += bool(np.isnan(greedy.allowed_mass).any())
     assert unsure
-    with pytest.raises(ModelError, match="let the server show more"):
+    with pytest.raises(ModelError, match="configure the server to return more"):
         generate(model_of(served, 4), "", LANGUAGE, seed=1, max_tokens=6)
-    with pytest.raises(ModelError, match="let the server show more"):
+    with pytest.raises(ModelError, match="configure the server to return more"):
         generate(model_of(served, 4), "", LANGUAGE, beams=2, max_tokens=6)
     free = generate(model_of(served, 4), "", max_tokens=5, top_k=3, seed=1)
     assert free.token_ids == generate(true_model(), "", max_tokens=5, top_k=3, seed=1).token_ids
@@ -223,8 +223,8 @@ def test_slow_replies_run_into_the_timeout(served: Served, trouble: str) -> None
 
 MALFORMED = {
     "no JSON": "<html>",
-    "no choices": "[]",
-    "0 choices for 1": '{"choices": []}',
+    "must have choices": "[]",
+    "one choice per prompt \(1\), got 0": '{"choices": []}',
     "indices": '{"choices": [{"index": 4}]}',
     "no logprobs": '{"choices": [{"text": "a"}]}',
     "no list of top_logprobs": '{"choices": [{"logprobs": {}}]}',
@@ -233,7 +233,7 @@ MALFORMED = {
     "gave nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
     "gave 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
     "speaks of token 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',
-    "has bytes": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
+    "bytes in the reply": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
     "no content": '{"choices": [{"logprobs": {"content": [7]}}]}',
     "nor is this": "[" * 100_000,
 }
@@ -331,7 +331,7 @@ def test_a_server_that_shows_fewer_than_all_is_named(form: str) -> None:
     with serving(TABLE, form=form) as capped:
         assert model_of(capped, 9).next_logprobs([[8]]).shape == (1, 9)
         capped.most = 3
-        with pytest.raises(ModelError, match=r"(?s)names \d of 9 tokens.*max-logprobs"):
+        with pytest.raises(ModelError, match=r"(?s)returned \d of 9 tokens.*max-logprobs"):
             model_of(capped, 9).next_logprobs([[8]])
         assert mass(model_of(capped, 3), LANGUAGE, event="complete").truncated_by == "unseen"
 

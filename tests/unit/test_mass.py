@@ -110,7 +110,7 @@ def test_what_a_mass_has_no_use_for_is_refused() -> None:
         mass(no_end, Regex("a"), event="complete")
     with pytest.raises(ArgumentError, match="no group 'z'"):
         mass_table(MODEL, Regex("(?P<x>a)"), ["z"])
-    with pytest.raises(ArgumentError, match="no named groups"):
+    with pytest.raises(ArgumentError, match="must have a named group"):
         mass_table(MODEL, Regex("a"))
     with pytest.raises(ArgumentError, match="never"):
         mass_table(MODEL, Query(Regex("(?P<x>a)"), event="never"))

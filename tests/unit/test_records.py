@@ -273,7 +273,7 @@ def test_a_field_that_is_none_is_named(name: str) -> None:
     assert Records.from_jsonl(json.dumps(row))
     missing = {key: value for key, value in row.items() if key != name}
     for wrong in [missing, *({**row, name: value} for value in WRONG_FIELDS[name])]:
-        with pytest.raises(ArgumentError, match=f"line 1 is no record: .*{name}"):
+        with pytest.raises(ArgumentError, match=f"line 1 is not a record: .*{name}"):
             Records.from_jsonl(json.dumps(wrong))
 
 
@@ -307,9 +307,9 @@ def test_paths_that_are_none(path: object) -> None:
 
 @pytest.mark.parametrize("value", [None, 3, 5.5])
 def test_what_is_no_records(value: object) -> None:
-    with pytest.raises(ArgumentError, match="records are"):
+    with pytest.raises(ArgumentError, match="records must"):
         Records(value)
-    with pytest.raises(ArgumentError, match="records are"):
+    with pytest.raises(ArgumentError, match="results must"):
         rescore(MODEL, value)
-    with pytest.raises(ArgumentError, match="records are"):
+    with pytest.raises(ArgumentError, match="results must"):
         Records.from_jsonl(value)
