@@ -106,7 +106,7 @@ def test_bootstrap_intervals_cover() -> None:
     [(lambda: bootstrap([1.0, 1.0, 1.0]), "wilson"), (lambda: bootstrap([1.0]), "one cluster"),
      (lambda: clustered_mean([1.0, 1.0]), "wilson"),
      (lambda: clustered_mean([0.1, 0.3, 0.1, 0.3], "aabb"), "differ in their means"),
-     (lambda: clustered_mean([1.0, 2.0], "a"), "one name per value \(2\), got 1"),
+     (lambda: clustered_mean([1.0, 2.0], "a"), r"one name per value \(2\), got 1"),
      (lambda: clustered_mean([1.0, 2.0], "aa"), "one cluster"),
      (lambda: clustered_mean([1.0, 2.0], [[1], [2]]), "compared"),
      (lambda: bootstrap([1.0, 2.0], resamples=10), "resamples"),

@@ -183,7 +183,7 @@ def test_exposure_is_between_its_bounds() -> None:
         ('rows = "stories"\nevent', 'rows = "tales"\nevent', "'tales'"),
         ('words_of = "story"', 'words_of = "plot"', "words of a column 'plot'"),
         ('without = "barred"', 'without = "own"', "a slot with texts"),
-        ('end = "w"}', 'last = "w"}', "row 2 has the columns"),
+        ('end = "w"}', 'last = "w"}', "row 2 must have the columns"),
         ('name = "two"', 'name = "one"', "labels must be distinct"),
         ('end = "w"', 'end = "x"', "texts of the slot"),
         ('label = "name"', 'label = "title"', "no column 'title'"),
@@ -198,7 +198,7 @@ def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[ab]{3}", "[ab]{1,3}", "which the slot cannot have|begins another"),
+        ("[ab]{3}", "[ab]{1,3}", "texts of the slot|prefix of another"),
         ("[ab]{3}", "[ab]+", "finite"),
         ('"aba", "bbb"', '"aba", "bb"', "text of the slot, got 'bb'"),
         ("limits = {hits = 2}", "", "limits.hits"),

@@ -533,7 +533,7 @@ def test_a_suite_that_needs_a_package_is_refused_before_anything_is_asked(tmp_pa
         run = tmp_path / name
         options = ("suite", "run", name, str(run))
         ended = run_python(BLOCKED, EXTRAS, *options, timeout=60, env=ONE_THREAD)
-        is_error(ended, "needs the package scipy, for the metric", "formalm[stats]")
+        is_error(ended, "requires the package scipy, for the metric", "formalm[stats]")
         assert ended.stderr.count("\n") <= 2
         assert not run.exists()
 

@@ -173,7 +173,7 @@ def test_a_directory_holds_one_run(tmp_path: Path) -> None:
     options = {"identity": "small", "limit": 1}
     run_suite(SUITE, MODEL, tmp_path / "run", **options).close()
     other = Suite.from_toml(TINY.replace("max = 0.9", "max = 0.8"))
-    with pytest.raises(SuiteError, match="holds a run with another suite"):
+    with pytest.raises(SuiteError, match="contains a run with a different suite"):
         run_suite(other, MODEL, tmp_path / "run", **options)
     with pytest.raises(SuiteError, match="different model and a different batch_size"):
         run_suite(SUITE, MODEL, tmp_path / "run", identity="large", batch_size=2)

@@ -217,19 +217,19 @@ def test_troubles_that_pass_are_tried_again(served: Served, trouble: str) -> Non
 def test_slow_replies_run_into_the_timeout(served: Served, trouble: str) -> None:
     served.troubles.append(trouble)
     model = model_of(served, 9, timeout_seconds=0.3, retries=0)
-    with pytest.raises(ModelError, match=r"no whole reply in 0\.3 seconds"):
+    with pytest.raises(ModelError, match=r"did not complete its reply within 0\.3 seconds"):
         model.next_logprobs([[8]])
 
 
 MALFORMED = {
     "no JSON": "<html>",
     "must have choices": "[]",
-    "one choice per prompt \(1\), got 0": '{"choices": []}',
+    rr"one choice per prompt \(1\), got 0": '{"choices": []}',
     "indices": '{"choices": [{"index": 4}]}',
-    "no logprobs": '{"choices": [{"text": "a"}]}',
-    "no list of top_logprobs": '{"choices": [{"logprobs": {}}]}',
-    "empty list": '{"choices": [{"logprobs": {"top_logprobs": []}}]}',
-    "gave 'x'": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": "x"}]}}]}',
+    "logprobs in the reply must be": '{"choices": [{"text": "a"}]}',
+    "top_logprobs in the reply must be a list": '{"choices": [{"logprobs": {}}]}',
+    "must not be empty": '{"choices": [{"logprobs": {"top_logprobs": []}}]}',
+    "got 'x'": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": "x"}]}}]}',
     "gave nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
     "gave 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
     "speaks of token 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',

@@ -218,7 +218,7 @@ class Journal:
             raise SuiteError(f"{str(self.path)!r} is a database, and no journal of ours")
         if version != VERSION:
             raise SuiteError(
-                f"{str(self.path)!r} has version {version} of its format, readable is {VERSION}"
+                f"{str(self.path)!r} must have format version {VERSION}, got {version}"
             )
         columns = self._file.execute("SELECT name FROM pragma_table_info('entries')").fetchall()
         self._has_digests = ("digest",) in columns
