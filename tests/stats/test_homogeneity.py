@@ -154,10 +154,10 @@ def test_what_nobody_had_is_left_out_and_noted() -> None:
 @pytest.mark.parametrize(
     ("counts", "options", "said"),
     [([[0.5, 0.5], [0.3, 0.7]], {}, "total_variation"), ([1, 2], {}, "2-dimensional"),
-     ([[1, -1], [2, 2]], {}, "whole numbers"), ([[1, 2], [3]], {}, "counts are numbers"),
-     ([[1, float("nan")]], {}, "not finite"), ([["a"]], {}, "numbers"), ("ab", {}, "sequence"),
-     ([[1, 2], [2, 1]], {"method": "fast"}, "method is one of"),
-     ([[1, 2], [2, 1]], {"statistic": "t"}, "statistic is one of"),
+     ([[1, -1], [2, 2]], {}, "nonnegative integers"), ([[1, 2], [3]], {}, "counts must be numbers"),
+     ([[1, float("nan")]], {}, "must be finite"), ([["a"]], {}, "numbers"), ("ab", {}, "sequence"),
+     ([[1, 2], [2, 1]], {"method": "fast"}, "method must be one of"),
+     ([[1, 2], [2, 1]], {"statistic": "t"}, "statistic must be one of"),
      ([[1, 2], [2, 1]], {"seed": -1}, "seed"), ([[1, 2], [2, 1]], {"resamples": 0}, "resamples"),
      ([[1, 2], [2, 1]], {"statistic": "probability", "method": "asymptotic"}, "no asymptotic")],
 )  # fmt: skip

@@ -181,12 +181,12 @@ def test_exposure_is_between_its_bounds() -> None:
     [
         ('answer = "end"\n\n[metrics.closed]', 'answer = "none"\n\n[metrics.closed]', "one of"),
         ('rows = "stories"\nevent', 'rows = "tales"\nevent', "'tales'"),
-        ('words_of = "story"', 'words_of = "plot"', "words of a column 'plot'"),
+        ('words_of = "story"', 'words_of = "plot"', "rows with a column 'plot'"),
         ('without = "barred"', 'without = "own"', "a slot with texts"),
         ('end = "w"}', 'last = "w"}', "row 2 must have the columns"),
         ('name = "two"', 'name = "one"', "labels must be distinct"),
         ('end = "w"', 'end = "x"', "texts of the slot"),
-        ('label = "name"', 'label = "title"', "no column 'title'"),
+        ('label = "name"', 'label = "title"', "got 'title'"),
     ],
 )
 def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
@@ -200,7 +200,7 @@ def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
     [
         ("[ab]{3}", "[ab]{1,3}", "texts of the slot|prefix of another"),
         ("[ab]{3}", "[ab]+", "finite"),
-        ('"aba", "bbb"', '"aba", "bb"', "text of the slot, got 'bb'"),
+        ('"aba", "bbb"', '"aba", "bb"', "texts of the slot only, got 'bb'"),
         ("limits = {hits = 2}", "", "limits.hits"),
         ("draws = 200", "draws = 0", "draws must be an integer of at least 1"),
         ("draws = 200", "max_tokens = 4", "max_tokens does not apply to a score"),
@@ -395,13 +395,13 @@ def test_word_lists_and_rows_of_ones_own(tmp_path: Path) -> None:
         assert item.label == "mine"
         assert {hit["text"][-1] for hit in answer_of(MODEL, item)["hits"]} == set("bm")
     for wrong in ({"slots": {"letter": "x"}}, {"rows": {"none": "x"}}):
-        with pytest.raises(SuiteError, match="there is"):
+        with pytest.raises(SuiteError, match="texts are"):
             suite.replaced(**wrong)
     (tmp_path / "rows.csv").write_text("name,story,end\nmine,b a\n")
     with pytest.raises(SuiteError, match="as many fields"):
         suite.replaced(rows={"stories": tmp_path / "rows.csv"})
     (tmp_path / "rows.jsonl").write_text("{")
-    with pytest.raises(SuiteError, match="line 1, is no JSON"):
+    with pytest.raises(SuiteError, match="line 1, is not valid JSON"):
         suite.replaced(rows={"stories": tmp_path / "rows.jsonl"})
 
 
@@ -437,7 +437,7 @@ def test_schemas_are_languages_of_slots() -> None:
     assert item.asked_data()["language"] == ["{object}", '{"enum": [1, 22]}']
     answer = answer_of(canary(), item)
     assert 0 <= answer["low"] <= answer["high"] <= 1e-3
-    with pytest.raises(SuiteError, match="no JSON"):
+    with pytest.raises(SuiteError, match="not valid JSON"):
         Suite.from_toml(text.replace("[1, 22]}", "[1, 22]"))
     assert isinstance(item.query, Query)
     assert VOCABULARY is MODEL.vocabulary

@@ -142,15 +142,15 @@ def test_top_k_asks_about_what_is_shown(served: Served) -> None:
     "decoding", [Decoding(top_k=5), Decoding(top_p=0.5), Decoding(temperature=0.5, top_k=2)]
 )
 def test_rules_that_need_more_are_refused(served: Served, decoding: Decoding) -> None:
-    with pytest.raises(ArgumentError, match="shows its 4 most probable"):
+    with pytest.raises(ArgumentError, match="more than the 4 most probable"):
         search(model_of(served), Query(LANGUAGE, decoding=decoding, unique="tokens"))
 
 
 def test_drivers_that_need_all_refuse_by_name(served: Served) -> None:
     model = model_of(served)
-    with pytest.raises(ArgumentError, match="a sample needs every token"):
+    with pytest.raises(ArgumentError, match="a sample needs the probability of every token"):
         sample(model, LANGUAGE, event="complete")
-    with pytest.raises(ArgumentError, match="a listing of strings needs every token"):
+    with pytest.raises(ArgumentError, match="a listing of strings needs the probability of every token"):
         next(search(model, LANGUAGE))
 
 
@@ -159,7 +159,7 @@ def test_several_ends_of_complete_texts_are_not_told_apart(served: Served) -> No
     model = HttpModel(served.url, several, top_logprobs=4, bos_token_id=0)
     query = Query(LANGUAGE, unique="tokens")
     assert search(model, query, event="token_prefix").status == "running"
-    with pytest.raises(ArgumentError, match="several ends of sequence, needs every token"):
+    with pytest.raises(ArgumentError, match="several ends of sequence, needs the probability of every token"):
         next(search(model, query, event="complete"))
 
 
@@ -222,19 +222,19 @@ def test_slow_replies_run_into_the_timeout(served: Served, trouble: str) -> None
 
 
 MALFORMED = {
-    "no JSON": "<html>",
+    "invalid JSON": "<html>",
     "must have choices": "[]",
-    rr"one choice per prompt \(1\), got 0": '{"choices": []}',
+    r"one choice per prompt \(1\), got 0": '{"choices": []}',
     "indices": '{"choices": [{"index": 4}]}',
     "logprobs in the reply must be": '{"choices": [{"text": "a"}]}',
     "top_logprobs in the reply must be a list": '{"choices": [{"logprobs": {}}]}',
     "must not be empty": '{"choices": [{"logprobs": {"top_logprobs": []}}]}',
     "got 'x'": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": "x"}]}}]}',
-    "gave nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
-    "gave 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
-    "speaks of token 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',
+    "got nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
+    "got 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
+    "got 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',
     "bytes in the reply": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
-    "no content": '{"choices": [{"logprobs": {"content": [7]}}]}',
+    "content in the reply": '{"choices": [{"logprobs": {"content": [7]}}]}',
     "nor is this": "[" * 100_000,
 }
 
@@ -242,7 +242,7 @@ MALFORMED = {
 @pytest.mark.parametrize("message", list(MALFORMED))
 def test_malformed_replies_are_named(served: Served, message: str) -> None:
     served.troubles.append(MALFORMED[message])
-    with pytest.raises(ModelError, match="no JSON" if message == "nor is this" else message):
+    with pytest.raises(ModelError, match="invalid JSON" if message == "nor is this" else message):
         model_of(served).next_logprobs([[8]])
     assert len(served.bodies) == 1
 

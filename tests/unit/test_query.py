@@ -95,11 +95,11 @@ def test_wrong_data_is_refused_with_its_place(data: object, place: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("[]", "a table"),
         ("{}", "lacks 'format'"),
         ('{"format": "x", "version": 1}', "got 'x'"),
-        ('{"format": "formalm-query", "version": 2}', "version 2"),
+        ('{"format": "formalm-query", "version": 2}', "got 2"),
         ('{"format": "formalm-query", "version": 1}', "lacks 'language'"),
         (Query(SAT).to_json().replace('"language"', '"lenguage"'), "lacks 'language'"),
         (Query(SAT, event="prefix").to_json().replace('"event"', '"evnt"'), "'evnt'"),
@@ -108,7 +108,7 @@ def test_wrong_data_is_refused_with_its_place(data: object, place: str) -> None:
 def test_wrong_files_are_refused_with_their_place(text: str, place: str) -> None:
     with pytest.raises(ArgumentError, match=place):
         Query.from_json(text)
-    with pytest.raises(ArgumentError, match="no TOML"):
+    with pytest.raises(ArgumentError, match="not valid TOML"):
         Query.from_toml("a = ")
 
 
@@ -148,7 +148,7 @@ def test_what_is_given_must_begin_members() -> None:
     with pytest.raises(LanguageError, match="'The cat'") as caught:
         Query(SAT, given=Regex("The (man|cat|woman)"))
     assert caught.value.span == (4, 7)
-    with pytest.raises(LanguageError, match="no member begins with"):
+    with pytest.raises(LanguageError, match="prefix of a member"):
         Query(SAT, given=Regex("The (man|woman)( sat)*"))
     Query(SAT, given=Regex("(The)|(The man)"))
     Query(Regex("ab*c"), given=Regex("ab*"))
@@ -202,7 +202,7 @@ def test_a_grammar_is_asked_like_other_languages() -> None:
     nested = Grammar('start: "a" start "b" | "c"')
     query = Query(nested, given="aa")
     assert Query.from_toml(query.to_toml()) == query
-    with pytest.raises(LanguageError, match="no member begins with"):
+    with pytest.raises(LanguageError, match="prefix of a member"):
         Query(nested, given="b")
     with pytest.raises(LanguageError, match="cannot be edited"):
         Query(nested, edits=1)

@@ -27,10 +27,10 @@ def test_masses_are_compared_for_all_that_is_known() -> None:
     assert truth.low == pytest.approx(0.1875)
     assert assert_mass(MODEL, ["a", "b"], event="complete") < 0.19
     assert assert_mass(MODEL, ["a", "b"], event="complete") >= 0.18
-    with pytest.raises(AssertionError, match=r"should be < 0\.18") as failed:
+    with pytest.raises(AssertionError, match=r"must be < 0\.18") as failed:
         _ = assert_mass(MODEL, ["a", "b"], event="complete") < 0.18
     assert not isinstance(failed.value, Inconclusive)
-    with pytest.raises(AssertionError, match=r"should be > 0\.2"):
+    with pytest.raises(AssertionError, match=r"must be > 0\.2"):
         _ = assert_mass(MODEL, ["a", "b"], event="complete") > 0.2
 
 
@@ -54,7 +54,7 @@ def test_ranks() -> None:
     assert assert_rank(MODEL, Regex("(a|b)*"), "") == 1
     assert assert_rank(MODEL, Regex("(a|b)*"), "a") <= 2
     assert assert_rank(MODEL, Regex("(a|b)*"), "bbbbbb") > 10
-    with pytest.raises(AssertionError, match="should be > 2"):
+    with pytest.raises(AssertionError, match="must be > 2"):
         _ = assert_rank(MODEL, Regex("(a|b)*"), "a") > 2
     with pytest.raises(Inconclusive, match="stopped by hits"):
         _ = assert_rank(MODEL, Regex("(a|b)*"), "bbbbbb", limits=Limits(hits=3)) > 10
@@ -65,7 +65,7 @@ def test_ranks() -> None:
 def test_never_is_below_a_line() -> None:
     sure = TableModel(VOCABULARY, {}, default=[0.5, 0.0, 0.5])
     assert_never(sure, ["b"], max_tokens=40)
-    with pytest.raises(AssertionError, match=r"should be < 1e-06") as failed:
+    with pytest.raises(AssertionError, match=r"must be < 1e-06") as failed:
         assert_never(MODEL, ["b"])
     assert not isinstance(failed.value, Inconclusive)
     with pytest.raises(Inconclusive, match="stopped by length"):

@@ -163,7 +163,7 @@ def decoding_of(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any)
             raise ArgumentError(
                 f"{', '.join(named)} must be None without a seed, because generate samples the"
                 " tokens",
-                hint="pass {', '.join(named)} to model.generate, or pass seed here",
+                hint=f"pass {', '.join(named)} to model.generate, or pass seed here",
             )
         return None
     return Decoding(1.0 if temperature is None else temperature, top_k, top_p, min_p)

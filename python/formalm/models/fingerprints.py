@@ -40,7 +40,7 @@ def model_description(model: LanguageModel, identity: str | None = None) -> dict
         what = "model" if weights is None else "tokenizer"
         raise ArgumentError(
             f"identity must be given for this {what}, which cannot be fingerprinted",
-            hint="pass identity='...', and change it whenever the {what} changes",
+            hint=f"pass identity='...', and change it whenever the {what} changes",
         )
     if known and identity is not None:
         raise ArgumentError("identity must be None for this model, which has a fingerprint")
