@@ -150,7 +150,9 @@ def test_drivers_that_need_all_refuse_by_name(served: Served) -> None:
     model = model_of(served)
     with pytest.raises(ArgumentError, match="a sample needs the probability of every token"):
         sample(model, LANGUAGE, event="complete")
-    with pytest.raises(ArgumentError, match="a listing of strings needs the probability of every token"):
+    with pytest.raises(
+        ArgumentError, match="a listing of strings needs the probability of every token"
+    ):
         next(search(model, LANGUAGE))
 
 
@@ -159,7 +161,9 @@ def test_several_ends_of_complete_texts_are_not_told_apart(served: Served) -> No
     model = HttpModel(served.url, several, top_logprobs=4, bos_token_id=0)
     query = Query(LANGUAGE, unique="tokens")
     assert search(model, query, event="token_prefix").status == "running"
-    with pytest.raises(ArgumentError, match="several ends of sequence, needs the probability of every token"):
+    with pytest.raises(
+        ArgumentError, match="several ends of sequence, needs the probability of every token"
+    ):
         next(search(model, query, event="complete"))
 
 
@@ -233,7 +237,7 @@ MALFORMED = {
     "got nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
     "got 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
     "got 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',
-    "bytes in the reply": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
+    "from 0 to 255": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
     "content in the reply": '{"choices": [{"logprobs": {"content": [7]}}]}',
     "nor is this": "[" * 100_000,
 }

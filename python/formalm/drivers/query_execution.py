@@ -112,7 +112,7 @@ class QueryExecution:
         if rules.top_k is None or rules.top_k > shown or not known:
             raise ArgumentError(
                 f"{rules} needs more than the {shown} most probable tokens that the model reports",
-                hint=f"pass top_k of at most {shown}, with renormalize=True if temperature is not 1",
+                hint=f"pass top_k <= {shown}; add renormalize=True if temperature is not 1",
             )
 
     def needs_all(self, what: str) -> None:

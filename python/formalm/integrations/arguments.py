@@ -63,7 +63,7 @@ def room_for_text(context_length: int | None, prompt: int) -> int | None:
     if prompt >= context_length:
         raise ArgumentError(
             f"the prompt must be shorter than the model's context of {context_length} tokens, got"
-            " {prompt}",
+            f" {prompt}",
             hint="shorten the prompt",
         )
     return context_length - prompt

@@ -186,7 +186,7 @@ def _room(
     if len(lengths) > 1:
         raise ArgumentError(
             f"prefixes must have equally many tokens with sequence_length, got from {min(lengths)}"
-            " to {max(lengths)}",
+            f" to {max(lengths)}",
             hint="run one query per prefix",
         )
     room = query.sequence_length - max(lengths) - ends
