@@ -139,7 +139,7 @@ def test_the_odds_ratio_of_pairs_belongs_to_the_test() -> None:
      (lambda: permutation([[1]], [1]), "1-dimensional"), (lambda: permutation(1, [1]), "sequence"),
      (lambda: permutation([1], [2], alternative="up"), "alternative"),
      (lambda: sign_flips([1], margin=-1), "margin"), (lambda: sign_flips(["x"]), "numbers"),
-     (lambda: mcnemar([True], [True, False]), "many answers"), (lambda: mcnemar([2], [1]), "True or"),
+     (lambda: mcnemar([True], [True, False]), "equally"), (lambda: mcnemar([2], [1]), "True or"),
      (lambda: mcnemar([True], [False], method="t"), "method")],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(call, said) -> None:

@@ -108,7 +108,7 @@ WRONG = [
     ('each = ["who"]', 'each = ["who", "what", "end"]', "a list of texts", '"end"'),
     ('each = ["who"]\ngiven = false', 'each = ["end"]\ngiven = false',
      "not a slot of the template 'turned round'", '"end"'),
-    ('each = ["who"]\ngiven = false', 'each = ["who", "what"]\ngiven = false', "must have an open slot",
+    ('each = ["who"]\ngiven = false', 'each = ["who", "what"]\ngiven = false', "an open slot",
      '["who", "what"]'),
     ('each = ["who"]\ngiven = false', "given = true", "begin with an open slot", "true"),
     ('event = "complete"', 'event = "ended"', "event must be one of", "[queries.table]"),
