@@ -130,11 +130,11 @@ def test_a_constraint_brings_its_tokenization() -> None:
     model = canary()
     constraint = Constraint(DATES, model.vocabulary, tokenization="canonical")
     assert generate(model, PROMPT, constraint, seed=1).forced.any()
-    with pytest.raises(ArgumentError, match="has tokenization 'canonical', not 'all'"):
+    with pytest.raises(ArgumentError, match="the constraint's, 'canonical', got 'all'"):
         generate(model, PROMPT, constraint, tokenization="all")
-    with pytest.raises(ArgumentError, match="finish=True does not go with canonical"):
+    with pytest.raises(ArgumentError, match="finish=True is not supported with"):
         generate(model, PROMPT, constraint, finish=True, max_tokens=30)
     with pytest.raises(ArgumentError, match="heal=True does not apply"):
         generate(model, PROMPT, DATES, heal=True)
-    with pytest.raises(ArgumentError, match="measure=True compares"):
+    with pytest.raises(ArgumentError, match="measure=True requires"):
         generate(model, PROMPT, DATES, measure=True)

@@ -207,7 +207,7 @@ def test_options_that_do_not_apply_are_refused(loaded: tuple[Any, Any]) -> None:
         relm.search(ours, _other_tokenizer(), relm.SearchQuery("a"))
     with pytest.raises(ArgumentError, match="progress_bar"):
         relm.search(ours, relm.SearchQuery("a", progress_bar=True))
-    with pytest.raises(ArgumentError, match="different room"):
+    with pytest.raises(ArgumentError, match="equally many tokens"):
         relm.search(ours, relm.SearchQuery("a{3}", prefix="a{1,2}", sequence_length=9))
     with pytest.raises(LanguageError, match="no member begins with"):
         relm.search(ours, relm.SearchQuery("ab", prefix="b"))

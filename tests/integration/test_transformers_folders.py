@@ -39,7 +39,7 @@ def layers(folder: Path) -> int:
 def test_weights_that_the_folder_lacks_are_not_made_up(folder: Path) -> None:
     more = layers(folder)
     configure(folder, n_layer=more + 1)
-    with pytest.raises(ModelError, match=rf"lacks \d+ of the weights of GPT2.*h\.{more}\."):
+    with pytest.raises(ModelError, match=rf"all weights of GPT2.*lacks \d+.*h\.{more}\."):
         from_transformers(folder)
 
 
@@ -97,5 +97,5 @@ def test_where_the_ends_came_from(folder: Path) -> None:
 def test_an_end_token_outside_the_tokenizer_names_its_file() -> None:
     network = tiny("llama", vocab_size=300, eos_token_id=1, bos_token_id=0)
     network.generation_config.eos_token_id = [1, 290]
-    with pytest.raises(VocabularyError, match=r"generation_config is \[1, 290\], and 290 is no"):
+    with pytest.raises(VocabularyError, match=r"generation_config must .* got 290 in \[1, 290\]"):
         from_transformers(network, byte_tokenizer())

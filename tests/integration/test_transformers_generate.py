@@ -348,15 +348,15 @@ def test_arguments_that_are_refused(tokenizer) -> None:
         ({"prompt": 1, "seed": -1}, "seed"),
         ({"prompt": 1, "seed": 1, "top_p": 2.0}, "top_p"),
         ({"prompt": 1, "memory_limit_bytes": 0}, "memory_limit_bytes"),
-        ({"prompt": 1, "tokenizer": None}, "vocabulary is needed"),
-        ({"prompt": 1, "tokenizer": endless}, "no end of sequence"),
+        ({"prompt": 1, "tokenizer": None}, "tokenizer or a vocabulary"),
+        ({"prompt": 1, "tokenizer": endless}, "must have an end token"),
         ({"prompt": 1, "tokenizer": 5}, "not builtins.int"),
     ]:
         given = {"tokenizer": tokenizer, **options}
         with pytest.raises(ArgumentError, match=match):
             ConstraintLogitsProcessor(Choice(["a"]), **given)
     ends = Vocabulary.from_tokens([b"a", b"b"], end_token_ids=[1])
-    with pytest.raises(ArgumentError, match="other ends"):
+    with pytest.raises(ArgumentError, match="end tokens of"):
         ConstraintLogitsProcessor(Choice(["a"]), ends, prompt=1, end_token_ids=[0])
 
 
@@ -377,18 +377,18 @@ def test_ends_that_are_none(tokenizer, given) -> None:
     for source in (tokenizer, vocabulary):
         with pytest.raises(VocabularyError):
             ConstraintLogitsProcessor(PHONE, source, prompt=1, end_token_ids=given)
-    with pytest.raises(ArgumentError, match="no end of sequence"):
+    with pytest.raises(ArgumentError, match="must have an end token"):
         ConstraintLogitsProcessor(PHONE, tokenizer, prompt=1, end_token_ids=[])
 
 
 def test_ends_that_generate_does_not_stop_at(network, tokenizer) -> None:
     other = Vocabulary.from_tokenizer(tokenizer, [3])
     for language, source in [(PHONE, other), (Constraint(PHONE, other), None)]:
-        with pytest.raises(ArgumentError, match=r"other ends of sequence, \[3\], than.*\[1\]"):
+        with pytest.raises(ArgumentError, match=r"end tokens of .*\[1\], got \[3\]"):
             logits_processors(network, source, 1, language)
         # Whoever says that `generate` will stop there is believed.
         assert logits_processors(network, source, 1, language, end_token_ids="<x>")
-    with pytest.raises(ArgumentError, match="other ends"):
+    with pytest.raises(ArgumentError, match="end tokens of"):
         logits_processors(network, tokenizer, 1, Constraint(PHONE, other))
 
 
@@ -396,11 +396,11 @@ def test_models_that_are_none(network, tokenizer, model) -> None:
     for wrong, match in [
         (None, "not NoneType"),
         (tokenizer, "comes first"),
-        (model, "pass model.model"),
+        (model, "model.model and"),
     ]:
         with pytest.raises(ArgumentError, match=match):
             logits_processors(wrong, tokenizer, 1, PHONE)
-    with pytest.raises(ArgumentError, match="prompt is inputs"):
+    with pytest.raises(ArgumentError, match="prompt must not be given"):
         logits_processors(network, tokenizer, 1, PHONE, prompt=1)
     narrow = tiny("llama", vocab_size=SIZE - 20, eos_token_id=1, bos_token_id=0, pad_token_id=2)
     with pytest.raises(ModelError, match="244 logits"):
@@ -516,7 +516,7 @@ def test_copies(network, tokenizer) -> None:
 @pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS], ids=["one", "batch"])
 def test_a_seed_leaves_beams_no_choice(network, tokenizer, prompts, own) -> None:
     for options in ({"num_beams": 3}, {"num_beams": 2, "do_sample": True}):
-        with pytest.raises(ArgumentError, match="beams have none"):
+        with pytest.raises(ArgumentError, match="num_beams must be 1"):
             run(network, tokenizer, prompts, PHONE, options, **own)
     options = {"do_sample": True, "num_return_sequences": 2, "renormalize_logits": True}
     assert all(
@@ -555,7 +555,7 @@ def test_constraints_and_vocabularies_do(network, tokenizer) -> None:
     expected = by_tokenizer(torch.tensor([[5]]), scores)
     for other in others:
         assert same(other(torch.tensor([[5]]), scores), expected)
-    with pytest.raises(ModelError, match="different vocabularies"):
+    with pytest.raises(ModelError, match="the model's vocabulary"):
         ConstraintLogitsProcessor(
             constraint, Vocabulary.from_tokens([b"a"] * 2, end_token_ids=[1]), prompt=1
         )

@@ -104,8 +104,8 @@ def test_a_cache_that_is_wrong_beyond_the_window_is_found_out(reach: int, monkey
     network = built("MoshiConfig", **options)
     model = opened(network)
     assert not model.is_cached
-    assert any("cache changes its answers" in note for note in model.notes)
-    assert any("12 was compared as one of 4" in note for note in model.notes) == (reach == 4)
+    assert any("cache changes its results" in note for note in model.notes)
+    assert any("12 was checked as 4" in note for note in model.notes) == (reach == 4)
     assert network.config.sliding_window == 12
     check_every_way(model)
 
@@ -175,7 +175,7 @@ def test_a_model_that_only_works_without_a_cache() -> None:
     options |= {"lru_width": 32, "attention_window_size": 8}  # two layers, none with attention
     model = opened(built("RecurrentGemmaConfig", **options))
     assert not model.is_cached
-    assert any("reading with a cache fails" in note for note in model.notes)
+    assert any("evaluating with a cache fails" in note for note in model.notes)
     check_every_way(model)
 
 

@@ -311,7 +311,7 @@ def test_a_model_that_is_wrong_when_padded_is_found_out(monkeypatch) -> None:
     monkeypatch.setattr(type(network), "forward", careless)
     model = from_transformers(network, vocabulary=VOCABULARY)
     assert not model.is_padded
-    assert any("padding changes its answers" in note for note in model.notes)
+    assert any("padding changes its results" in note for note in model.notes)
     single = np.concatenate([model.next_logprobs([prefix]) for prefix in PREFIXES])
     np.testing.assert_allclose(model.next_logprobs(PREFIXES), single, atol=1e-5)
 
@@ -390,7 +390,7 @@ def test_answers_that_are_refused(monkeypatch) -> None:
         model.extend([state], [7])
 
     def full(*args, **options):
-        raise torch.OutOfMemoryError("no memory")
+        raise torch.OutOfMemoryError("out of memory")
 
     monkeypatch.setattr(type(network), "forward", full)
     with pytest.raises(ModelError, match="batch_size"):

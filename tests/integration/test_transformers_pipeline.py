@@ -85,7 +85,7 @@ def test_schemas(pipe, network, tokenizer) -> None:
     text = new(pipe("Input", enforce=Literal["some text"], return_full_text=False, **LONG))
     assert text == '"some text"'
     for wrong, match in [
-        ("{}", "TypeScript as well"),
+        ("{}", "both JSON and TypeScript"),
         ([1], "not list"),
         (3, "not int"),
         ("{a: strin}", "strin is not declared"),
@@ -179,7 +179,7 @@ def test_a_constraint_of_another_vocabulary(pipe, tokenizer) -> None:
     assert OPTIONS.matches(new(pipe("Input", enforce=constraint, return_full_text=False)))
     tokens = own.tokens()
     turned = Vocabulary.from_tokens([*tokens[:4], *tokens[5:], tokens[4]], end_token_ids=[1])
-    with pytest.raises(ModelError, match="different vocabularies"):
+    with pytest.raises(ModelError, match="the model's vocabulary"):
         pipe("Input", enforce=Constraint(OPTIONS, turned))
 
 
@@ -254,10 +254,10 @@ def test_a_folder_is_enough() -> None:
 def test_unsupported_arguments_are_refused(network, tokenizer, pipe) -> None:
     for options, match in [
         ({"task": "fill-mask", "model": network}, "text-generation"),
-        ({}, "needs a model"),
-        ({"model": network}, "needs its tokenizer"),
+        ({}, "model must be a model object"),
+        ({"model": network}, "tokenizer must be given"),
         ({"model": tokenizer, "tokenizer": network}, "comes first"),
-        ({"model": from_transformers(network, tokenizer)}, "pass model.model"),
+        ({"model": from_transformers(network, tokenizer)}, "model.model and"),
         ({"model": network, "tokenizer": tokenizer, "pipeline_class": int}, "pipeline_class"),
     ]:
         with pytest.raises(ArgumentError, match=match):
@@ -266,9 +266,9 @@ def test_unsupported_arguments_are_refused(network, tokenizer, pipe) -> None:
         with pytest.raises((ArgumentError, LanguageError)):
             pipe("Input", enforce=enforce)
     other = Constraint(OPTIONS, Vocabulary.from_tokens([b"a"] * 9, end_token_ids=[8]))
-    with pytest.raises(ArgumentError, match="other ends"):
+    with pytest.raises(ArgumentError, match="end tokens of"):
         pipe("Input", enforce=other)
-    with pytest.raises(ArgumentError, match="assistant of another tokenizer"):
+    with pytest.raises(ArgumentError, match="assistant with the same tokenizer"):
         pipe("Input", enforce=OPTIONS, assistant_tokenizer=tokenizer)
 
 

@@ -142,7 +142,7 @@ def test_a_healed_search_resumes(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "nothing is given"),
+        ({}, "requires given"),
         ({"given": Choice(["a", "ab"])}, "one text"),
         ({"given": ""}, "not empty"),
         ({"given": "a", "event": "contains"}, "contains"),

@@ -46,7 +46,7 @@ def test_a_statistic_of_its_own_gets_whole_rows() -> None:
     theirs = bootstrap(rows, lambda r: float((r[:, 0] - r[:, 1]).mean()), resamples=500, seed=7)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
     three = np.random.default_rng(4).normal(size=(12, 3))
-    with pytest.raises(ArgumentError, match="rows of 3 numbers need a statistic"):
+    with pytest.raises(ArgumentError, match="statistic must be given for rows of 3 numbers"):
         bootstrap(three)
 
 
@@ -56,7 +56,7 @@ def test_clusters_of_equal_numbers_are_one_number_each() -> None:
     once, many = bootstrap(values), bootstrap(repeated, clusters=names)
     assert (once.low, once.high) == pytest.approx((many.low, many.high))
     assert many.units == 6
-    assert "few" in many.notes[0]
+    assert "only" in many.notes[0]
     single, clustered = clustered_mean(values), clustered_mean(repeated, names)
     assert (single.low, single.high) == pytest.approx((clustered.low, clustered.high))
     assert clustered_mean(repeated).width < clustered.width / 2
@@ -103,12 +103,12 @@ def test_bootstrap_intervals_cover() -> None:
 
 @pytest.mark.parametrize(
     ("call", "said"),
-    [(lambda: bootstrap([1.0, 1.0, 1.0]), "wilson"), (lambda: bootstrap([1.0]), "one cluster"),
+    [(lambda: bootstrap([1.0, 1.0, 1.0]), "wilson"), (lambda: bootstrap([1.0]), "two clusters"),
      (lambda: clustered_mean([1.0, 1.0]), "wilson"),
-     (lambda: clustered_mean([0.1, 0.3, 0.1, 0.3], "aabb"), "equal means"),
-     (lambda: clustered_mean([1.0, 2.0], "a"), "1 clusters are named for 2"),
-     (lambda: clustered_mean([1.0, 2.0], "aa"), "one cluster"),
-     (lambda: clustered_mean([1.0, 2.0], [[1], [2]]), "compared"),
+     (lambda: clustered_mean([0.1, 0.3, 0.1, 0.3], "aabb"), "differ in their means"),
+     (lambda: clustered_mean([1.0, 2.0], "a"), r"one name per value \(2\), got 1"),
+     (lambda: clustered_mean([1.0, 2.0], "aa"), "two clusters"),
+     (lambda: clustered_mean([1.0, 2.0], [[1], [2]]), "comparable"),
      (lambda: bootstrap([1.0, 2.0], resamples=10), "resamples"),
      (lambda: bootstrap([1.0, 2.0], method="t"), "method"),
      (lambda: bootstrap([1.0, 2.0], lambda x: math.nan), "the statistic"),

@@ -84,9 +84,9 @@ def test_detectable_effects_have_the_power_asked_for() -> None:
 
 
 def test_effects_that_no_sample_size_detects_are_reported() -> None:
-    with pytest.raises(ArgumentError, match=r"no effect is found with a power of 0\.8"):
+    with pytest.raises(ArgumentError, match=r"no effect reaches a power of 0\.8"):
         detectable_difference(0.9, 5)
-    with pytest.raises(ArgumentError, match="not above the level"):
+    with pytest.raises(ArgumentError, match="must be above level"):
         detectable_mean(5, power=0.05)
     for call in (
         lambda: power_of_mean(0.5, 1),

@@ -227,6 +227,6 @@ metric = "ratio"
 test = "sign_flips"
 margin = 0.15
 """
-    with pytest.raises(SuiteError, match="with 6 templates and 10 values no difference"):
+    with pytest.raises(SuiteError, match="with 6 templates and 10 values, no difference"):
         Suite.from_toml(text)
     assert Suite.from_toml(text + 'correction = "none"').comparisons["c"].correction == "none"

@@ -44,7 +44,7 @@ def test_a_suite_can_be_written_and_read(name: str) -> None:
 
 
 def test_there_is_no_other() -> None:
-    with pytest.raises(SuiteError, match=r"(?s)no suite 'bias\.none' is built in.*bias\.prof"):
+    with pytest.raises(SuiteError, match=r"(?s)built-in suite, got 'bias\.none'.*bias\.prof"):
         builtin("bias.none")
 
 

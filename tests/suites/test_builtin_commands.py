@@ -77,7 +77,7 @@ def check_runs(
         assert (one / FORMS[form]).stat().st_size > 300
     if "markdown" in forms:
         assert verdicts[0] in (one / "report.md").read_text().splitlines()[0]
-    assert "Rounding may carry" in ended[-1].stdout
+    assert "Rounding may change" in ended[-1].stdout
     if "junit" in forms:
         junit = ElementTree.parse(one / "junit.xml").getroot()  # noqa: S314 - it is ours
         told = {"fail": "failures", "inconclusive": "errors"}.get(verdicts[0])
@@ -190,7 +190,7 @@ def test_models_that_differ_beyond_rounding_are_distinguished(tmp_path: Path) ->
     rows = {row["metric"]: row for row in map(json.loads, compared.check().stdout.splitlines())}
     assert rows["log_ratio"]["higher"] + rows["log_ratio"]["lower"] > 0
     page.check()
-    assert "Rounding may carry" in (tmp_path / "compare.html").read_text()
+    assert "Rounding may change" in (tmp_path / "compare.html").read_text()
 
 
 def test_few_items_and_draws_are_recorded(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_few_items_and_draws_are_recorded(tmp_path: Path) -> None:
         ],
         env=ONE_THREAD,
     )
-    assert "at most 2 draws an item" in ended.stdout
+    assert "at most 2 draws per item" in ended.stdout
     assert conclusion(ended) != "pass"
     answered = [int(re.findall(r"(\d+)/19 items", each.stdout)[0]) for each in (ended, resumed)]
     assert answered == [6, 11]
@@ -212,4 +212,4 @@ def test_few_items_and_draws_are_recorded(tmp_path: Path) -> None:
     assert "another max_draws" in other.stderr
     compared = formalm("suite", "compare", str(run), str(tmp_path / "more"))
     assert compared.code == 2
-    assert "other draws an item: 2, and 3" in compared.stderr
+    assert "same draws per item: 2, and 3" in compared.stderr

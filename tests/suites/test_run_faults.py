@@ -223,7 +223,7 @@ def test_questions_about_schemas_have_keys_of_all_they_are_made_of() -> None:
 # Damaged files.
 
 ANSWERS = {
-    "no object": lambda answer: [1],
+    "not an object": lambda answer: [1],
     "nothing": lambda answer: {},
     "another question": lambda answer: {**answer, "ask": "mass2"},
     "a field missing": lambda answer: {k: v for k, v in answer.items() if k != "work"},
@@ -535,7 +535,7 @@ def test_a_missing_package_is_reported_before_the_first_model_call(tmp_path: Pat
         run = tmp_path / name
         options = ("suite", "run", name, str(run))
         ended = run_python(BLOCKED, EXTRAS, *options, timeout=60, env=ONE_THREAD)
-        is_error(ended, "needs the package scipy, for the metric", "formalm[stats]")
+        is_error(ended, "requires the package scipy, for the metric", "formalm[stats]")
         assert ended.stderr.count("\n") <= 2
         assert not run.exists()
 

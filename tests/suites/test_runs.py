@@ -173,9 +173,9 @@ def test_a_directory_holds_one_run(tmp_path: Path) -> None:
     options = {"identity": "small", "limit": 1}
     run_suite(SUITE, MODEL, tmp_path / "run", **options).close()
     other = Suite.from_toml(TINY.replace("max = 0.9", "max = 0.8"))
-    with pytest.raises(SuiteError, match="holds a run with another suite"):
+    with pytest.raises(SuiteError, match="contains a run with a different suite"):
         run_suite(other, MODEL, tmp_path / "run", **options)
-    with pytest.raises(SuiteError, match="another model and another batch_size"):
+    with pytest.raises(SuiteError, match="different model and a different batch_size"):
         run_suite(SUITE, MODEL, tmp_path / "run", identity="large", batch_size=2)
     with Run(tmp_path / "run") as run, pytest.raises(SuiteError, match="another model"):
         run.work(MODEL, identity="large")
@@ -232,7 +232,7 @@ def test_a_full_disk_loses_nothing(results: bytes, tmp_path: Path) -> None:
     with Run.begin(tmp_path / "run", SUITE, MODEL, identity="small") as run:
         pages = run.journal._file.execute("PRAGMA page_count").fetchone()[0]
         run.journal._file.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(SuiteError, match=r"(?s)full.*make room and resume"):
+        with pytest.raises(SuiteError, match=r"(?s)full.*free disk space and resume"):
             run.work(MODEL, identity="small")
         kept = len(run.journal)
         assert kept < len(SUITE.items())

@@ -124,5 +124,5 @@ def test_files_that_are_missing_or_folders_are_named(folder: Path) -> None:
 
 def test_the_tokens_of_another_model_are_refused(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({**CONFIG, "n_layer": 3}))
-    with pytest.raises(ModelError, match=r"has 4 layers, config.json says 3"):
+    with pytest.raises(ModelError, match=r"the 3 layers of config.json, got 4"):
         load(folder)

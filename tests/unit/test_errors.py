@@ -86,8 +86,8 @@ def test_a_caret_marks_the_span() -> None:
 
 def test_a_position_in_a_file_has_a_line() -> None:
     source = "a = 1\nname = 3\n"
-    error = tree.SuiteError("no", source=source, span=(13, 14), hint="write it")
-    lines = ["no (line 2, column 8)", "  name = 3", "         ^", "  hint: write it"]
+    error = tree.SuiteError("no", source=source, span=(13, 14), hint="append it")
+    lines = ["no (line 2, column 8)", "  name = 3", "         ^", "  hint: append it"]
     assert str(error).splitlines() == lines
     assert tree.SuiteError("no").line is None
 

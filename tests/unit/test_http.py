@@ -81,7 +81,7 @@ def test_rows_of_a_partial_model_have_the_best_tokens(form: str) -> None:
 
 def test_token_strings_are_used_only_if_they_identify_the_token() -> None:
     with serving(TABLE, "text") as served:
-        with pytest.raises(ModelError, match="by its text"):
+        with pytest.raises(ModelError, match="must return token ids"):
             model_of(served).next_logprobs([[8]])
         row = model_of(served, 8, names="text").next_logprobs([[8]])[0]
         truth = TABLE.next_logprobs([[8]])[0]
@@ -142,15 +142,17 @@ def test_top_k_asks_about_what_is_shown(served: Served) -> None:
     "decoding", [Decoding(top_k=5), Decoding(top_p=0.5), Decoding(temperature=0.5, top_k=2)]
 )
 def test_rules_that_need_more_are_refused(served: Served, decoding: Decoding) -> None:
-    with pytest.raises(ArgumentError, match="shows its 4 most probable"):
+    with pytest.raises(ArgumentError, match="more than the 4 most probable"):
         search(model_of(served), Query(LANGUAGE, decoding=decoding, unique="tokens"))
 
 
 def test_drivers_that_need_all_refuse_by_name(served: Served) -> None:
     model = model_of(served)
-    with pytest.raises(ArgumentError, match="a sample needs every token"):
+    with pytest.raises(ArgumentError, match="a sample needs the probability of every token"):
         sample(model, LANGUAGE, event="complete")
-    with pytest.raises(ArgumentError, match="a listing of strings needs every token"):
+    with pytest.raises(
+        ArgumentError, match="a listing of strings needs the probability of every token"
+    ):
         next(search(model, LANGUAGE))
 
 
@@ -159,7 +161,9 @@ def test_several_end_tokens_of_complete_strings_are_not_distinguished(served: Se
     model = HttpModel(served.url, several, top_logprobs=4, bos_token_id=0)
     query = Query(LANGUAGE, unique="tokens")
     assert search(model, query, event="token_prefix").status == "running"
-    with pytest.raises(ArgumentError, match="several ends of sequence, needs every token"):
+    with pytest.raises(
+        ArgumentError, match="several ends of sequence, needs the probability of every token"
+    ):
         next(search(model, query, event="complete"))
 
 
@@ -194,9 +198,9 @@ def test_generate_works_if_the_shown_tokens_decide(served: Served) -> None:
         assert np.allclose(greedy.logprobs, truth.logprobs)
         unsure += bool(np.isnan(greedy.allowed_mass).any())
     assert unsure
-    with pytest.raises(ModelError, match="let the server show more"):
+    with pytest.raises(ModelError, match="configure the server to return more"):
         generate(model_of(served, 4), "", LANGUAGE, seed=1, max_tokens=6)
-    with pytest.raises(ModelError, match="let the server show more"):
+    with pytest.raises(ModelError, match="configure the server to return more"):
         generate(model_of(served, 4), "", LANGUAGE, beams=2, max_tokens=6)
     free = generate(model_of(served, 4), "", max_tokens=5, top_k=3, seed=1)
     assert free.token_ids == generate(true_model(), "", max_tokens=5, top_k=3, seed=1).token_ids
@@ -217,24 +221,24 @@ def test_troubles_that_pass_are_tried_again(served: Served, trouble: str) -> Non
 def test_slow_replies_run_into_the_timeout(served: Served, trouble: str) -> None:
     served.troubles.append(trouble)
     model = model_of(served, 9, timeout_seconds=0.3, retries=0)
-    with pytest.raises(ModelError, match=r"no whole reply in 0\.3 seconds"):
+    with pytest.raises(ModelError, match=r"did not complete its reply within 0\.3 seconds"):
         model.next_logprobs([[8]])
 
 
 MALFORMED = {
-    "no JSON": "<html>",
-    "no choices": "[]",
-    "0 choices for 1": '{"choices": []}',
+    "invalid JSON": "<html>",
+    "must have choices": "[]",
+    r"one choice per prompt \(1\), got 0": '{"choices": []}',
     "indices": '{"choices": [{"index": 4}]}',
-    "no logprobs": '{"choices": [{"text": "a"}]}',
-    "no list of top_logprobs": '{"choices": [{"logprobs": {}}]}',
-    "empty list": '{"choices": [{"logprobs": {"top_logprobs": []}}]}',
-    "gave 'x'": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": "x"}]}}]}',
-    "gave nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
-    "gave 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
-    "speaks of token 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',
-    "has bytes": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
-    "no content": '{"choices": [{"logprobs": {"content": [7]}}]}',
+    "logprobs in the reply must be": '{"choices": [{"text": "a"}]}',
+    "top_logprobs in the reply must be a list": '{"choices": [{"logprobs": {}}]}',
+    "must not be empty": '{"choices": [{"logprobs": {"top_logprobs": []}}]}',
+    "got 'x'": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": "x"}]}}]}',
+    "got nan": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": NaN}]}}]}',
+    "got 2": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:1": 2}]}}]}',
+    "got 99": '{"choices": [{"logprobs": {"top_logprobs": [{"token_id:99": -1}]}}]}',
+    "from 0 to 255": '{"choices": [{"logprobs": {"content": [{"bytes": [999], "logprob": -1}]}}]}',
+    "content in the reply": '{"choices": [{"logprobs": {"content": [7]}}]}',
     "nor is this": "[" * 100_000,
 }
 
@@ -242,7 +246,7 @@ MALFORMED = {
 @pytest.mark.parametrize("message", list(MALFORMED))
 def test_malformed_replies_are_named(served: Served, message: str) -> None:
     served.troubles.append(MALFORMED[message])
-    with pytest.raises(ModelError, match="no JSON" if message == "nor is this" else message):
+    with pytest.raises(ModelError, match="invalid JSON" if message == "nor is this" else message):
         model_of(served).next_logprobs([[8]])
     assert len(served.bodies) == 1
 
@@ -331,7 +335,7 @@ def test_a_server_that_shows_fewer_than_all_is_named(form: str) -> None:
     with serving(TABLE, form=form) as capped:
         assert model_of(capped, 9).next_logprobs([[8]]).shape == (1, 9)
         capped.most = 3
-        with pytest.raises(ModelError, match=r"(?s)names \d of 9 tokens.*max-logprobs"):
+        with pytest.raises(ModelError, match=r"(?s)returned \d of 9 tokens.*max-logprobs"):
             model_of(capped, 9).next_logprobs([[8]])
         assert mass(model_of(capped, 3), LANGUAGE, event="complete").truncated_by == "unseen"
 

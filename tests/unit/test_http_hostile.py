@@ -116,7 +116,7 @@ def test_a_flood_is_refused_before_the_timeout(name: str) -> None:
 def test_a_request_that_is_never_read_ends_with_its_timeout() -> None:
     with hostile_server(never) as url:
         model = model_of(url, options={"padding": "x" * (32 << 20)})
-        with pytest.raises(ModelError, match="no whole reply"):
+        with pytest.raises(ModelError, match="not complete its reply"):
             model.next_logprobs([[0]])
 
 
@@ -141,7 +141,7 @@ def test_looking_up_a_host_is_within_the_timeout(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(20))
     model = model_of("http://never.example")
     try:
-        with pytest.raises(ModelError, match="no whole reply"):
+        with pytest.raises(ModelError, match="not complete its reply"):
             model.next_logprobs([[0]])
         assert not Server(1e6, timeout_seconds=SECONDS)("http://never.example/")
     finally:
@@ -151,7 +151,7 @@ def test_looking_up_a_host_is_within_the_timeout(monkeypatch: pytest.MonkeyPatch
 def test_a_handshake_is_within_the_timeout() -> None:
     with hostile_server(never) as url:
         address = url.replace("http:", "https:")
-        with pytest.raises(ModelError, match="no whole reply"):
+        with pytest.raises(ModelError, match="not complete its reply"):
             model_of(address).next_logprobs([[0]])
         assert not Server(1e6, timeout_seconds=SECONDS)(address)
 
@@ -171,7 +171,7 @@ def test_connecting_is_within_the_timeout_and_each_address_gets_its_share() -> N
 
 
 HEAD_MISTAKES = {
-    "no status line": b"\x00\xffgarbage\r\n\r\n",
+    "not an HTTP/1.1 status line": b"\x00\xffgarbage\r\n\r\n",
     "another protocol": b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
     "HTTP/2": b"HTTP/2 200\r\n\r\n{}",
     "a status of other digits": "HTTP/1.1 ²00 OK\r\n\r\n{}".encode(),
@@ -369,7 +369,7 @@ def test_contradictory_or_surplus_json_is_refused(
 def test_replies_that_are_not_json_are_refused(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ModelError, match="answered no JSON"):
+    with pytest.raises(ModelError, match="sent invalid JSON"):
         answered(body, monkeypatch)
     assert answered(b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), monkeypatch) is not None
 

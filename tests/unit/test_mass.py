@@ -110,7 +110,7 @@ def test_options_without_effect_on_a_mass_are_refused() -> None:
         mass(no_end, Regex("a"), event="complete")
     with pytest.raises(ArgumentError, match="no group 'z'"):
         mass_table(MODEL, Regex("(?P<x>a)"), ["z"])
-    with pytest.raises(ArgumentError, match="no named groups"):
+    with pytest.raises(ArgumentError, match="must have a named group"):
         mass_table(MODEL, Regex("a"))
     with pytest.raises(ArgumentError, match="never"):
         mass_table(MODEL, Query(Regex("(?P<x>a)"), event="never"))

@@ -60,7 +60,7 @@ def test_a_row_that_is_no_distribution(row: object) -> None:
 
 
 def test_a_missing_row() -> None:
-    with pytest.raises(ModelError, match="no distribution"):
+    with pytest.raises(ModelError, match="must have a distribution"):
         TableModel(AB_VOCABULARY, {}).next_logprobs([(0,)])
 
 

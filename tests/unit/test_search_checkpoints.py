@@ -183,7 +183,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for bad in (b"", b"x", whole[: len(whole) // 2]):
             path.write_bytes(bad)
-            with pytest.raises(ArgumentError, match="no saved search"):
+            with pytest.raises(ArgumentError, match="not a saved search"):
                 search(MODEL, query, prompt="b", resume=path)
         path.write_bytes(whole)
         with np.load(path) as file:
@@ -293,7 +293,7 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
     link.symlink_to(pipe)
     (tmp_path / "folder").mkdir()
     for path in (pipe, link, tmp_path / "folder", "/dev/null"):
-        with pytest.raises(ArgumentError, match="no regular file"):
+        with pytest.raises(ArgumentError, match="not a regular file"):
             hits.save(path)
     assert pipe.is_fifo()
     assert link.is_symlink()

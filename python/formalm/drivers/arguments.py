@@ -72,12 +72,13 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = N
         return Constraint(made.language, vocabulary, tokenization=wanted)
     if language.vocabulary != vocabulary:
         raise ModelError(
-            "the constraint and the model have different vocabularies",
+            "the constraint must have the model's vocabulary, got a different one",
             hint="build it with Constraint(language, model.vocabulary)",
         )
     if tokenization not in (None, language.tokenization):
         raise ArgumentError(
-            f"the constraint has tokenization {language.tokenization!r}, not {tokenization!r}"
+            f"tokenization must be the constraint's, {language.tokenization!r}, got"
+            f" {tokenization!r}"
         )
     return language
 
@@ -115,18 +116,18 @@ def token_ids_of(name: str, value: Any, vocabulary: Vocabulary) -> list[int]:
         return vocabulary.encode(value) if value else []
     kind = type(value).__name__
     if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
-        raise ArgumentError(f"{name} is a text or a sequence of token ids, not {kind}")
+        raise ArgumentError(f"{name} must be a string or a sequence of token ids, got {kind}")
     ids = []
     for item in value:
         if not is_token_id(item):
             rows = getattr(value, "ndim", 1) > 1
             raise ArgumentError(
-                f"{name} has {item!r:.40} where a token id is wanted",
-                hint=f"a batch is a list of prompts: write list({name}s)" if rows else None,
+                f"{name} must contain token ids only, got {item!r:.40}",
+                hint=f"to pass a batch, use a list of prompts: list({name}s)" if rows else None,
             )
         ids.append(index(item))
         if not 0 <= ids[-1] < len(vocabulary):
             raise ArgumentError(
-                f"token id {ids[-1]} in {name} is outside the vocabulary of {len(vocabulary)}"
+                f"{name} must contain token ids below {len(vocabulary)}, got {ids[-1]}"
             )
     return ids

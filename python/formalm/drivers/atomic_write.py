@@ -25,9 +25,11 @@ def path_of(value: Any) -> str:
     """
     path = os.fspath(value) if isinstance(value, (str, PathLike)) else None
     if not isinstance(path, str):
-        raise ArgumentError(f"a path is a text or a Path, not {value!r:.80}")
+        raise ArgumentError(f"path must be a string or a Path, got {value!r:.80}")
     if not path or "\0" in path:
-        raise ArgumentError(f"{path!r:.80} is the path of no file")
+        raise ArgumentError(
+            f"path must be a nonempty string without null characters, got {path!r:.80}"
+        )
     return path
 
 
@@ -82,7 +84,7 @@ def _mode(path: str) -> int | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         raise ArgumentError(
-            f"cannot write {path!r}: it is no regular file, and would be replaced by one",
-            hint="name a file, or one that is not there yet",
+            f"cannot write {path!r}: it exists and is not a regular file",
+            hint="pass the path of a regular file or a path that does not exist yet",
         )
     return stat.S_IMODE(found.st_mode)

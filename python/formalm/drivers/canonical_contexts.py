@@ -34,16 +34,16 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
         ids = encoder.encode((vocabulary.decode(before) + spelled).decode()) or []
     except UnicodeDecodeError:
         raise TokenError(
-            f"{data!r} ends within a character, and has no canonical tokens",
-            hint="use tokenization='all', or let given end with a whole character",
+            f"{data!r} ends inside a UTF-8 character, so it has no canonical tokens",
+            hint="use tokenization='all', or end given with a complete character",
         ) from None
     if ids[: len(before)] != before:
         raise TokenError(
-            f"the tokenizer writes other tokens for what stands in front of {data!r}",
-            hint="let it end where a token ends, or use tokenization='all'",
+            f"the prompt does not end at a token boundary when {data!r} follows it",
+            hint="end the prompt at a token boundary, or use tokenization='all'",
         )
     if vocabulary.decode(ids[len(before) :]) != spelled:
-        raise TokenError(f"the tokenizer writes no tokens for {data!r}")
+        raise TokenError(f"the tokenizer cannot encode {data!r} losslessly")
     return ids[len(before) :]
 
 
@@ -70,8 +70,9 @@ def canonical_start(
     for token_id in token_ids:
         if not matcher.allows(token_id):
             raise TokenError(
-                f"no member goes on after {data!r} in canonical tokens, cut there into tokens",
-                hint="let given end where a token ends: without the space before a word",
+                f"no canonical tokenization of a member has a token boundary after {data!r}",
+                hint="end given at a token boundary, for example before the space that precedes"
+                " a word",
             )
         matcher.advance(token_id)
     return matcher

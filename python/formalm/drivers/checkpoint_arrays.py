@@ -52,13 +52,13 @@ def restore_queue(driver: StringSearch, arrays: Arrays) -> None:
     size, states = len(driver.frontier.trie), driver.frontier.states
     nodes = [arrays["exact"], arrays["pending"], arrays["fans"][:, 0], arrays["ends"]]
     if any(np.any(one < 0) or np.any(one >= size) for one in nodes):
-        raise ValueError("an entry has nodes that are none")
+        raise ValueError("a queue entry refers to nodes that do not exist")
     roots = driver.frontier.root_nodes
     if np.any(arrays["roots"] < 0) or np.any(arrays["roots"] >= len(roots)):
-        raise ValueError("an entry has no beginning")
+        raise ValueError("a queue entry has no context")
     logprobs = np.concatenate([arrays["fans.logprobs"], arrays["ends.logprobs"]])
     if not np.all(logprobs <= SLACK):
-        raise ValueError("a log-probability is none")
+        raise ValueError("a log-probability is invalid")
     token_ranges = [
         (*row, logprob)
         for row, logprob in zip(
@@ -102,7 +102,7 @@ def _joined(name: str, lists: Sequence[Sequence[int]], dtype: Any) -> Arrays:
 
 def _split(values: list[Any], lengths: npt.NDArray[Any]) -> Iterator[list[Any]]:
     if np.any(lengths < 0) or lengths.sum() != len(values):
-        raise ValueError("a list has another length")
+        raise ValueError("a list has the wrong length")
     at = 0
     for length in lengths.tolist():
         yield values[at : at + length]

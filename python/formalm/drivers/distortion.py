@@ -120,7 +120,7 @@ def distortion(
     (0.494, 0.222)
     """
     if exact not in (None, True, False):
-        raise ArgumentError(f"exact is True, False or None, not {exact!r:.60}")
+        raise ArgumentError(f"exact must be True, False or None, got {exact!r:.60}")
     resolved = _checked(query, event, draws, batch_size, limits)
     session = Session(model)
     complete = resolved.event == "complete"
@@ -137,7 +137,7 @@ def distortion(
         except (VocabularyError, TokenError) as error:
             if way == "all":
                 raise
-            notes.append(f"nothing canonical is compared: {error.message}")
+            notes.append(f"the canonical distribution is not compared: {error.message}")
     if exact is not False and _is_small(tasks, notes, must=bool(exact)):
         try:
             return _exact(tasks, notes)
@@ -147,9 +147,9 @@ def distortion(
             notes.append("not exact: some members are longer than the model's context")
     if not complete:
         raise ArgumentError(
-            "event='token_prefix' is compared exactly or not at all"
-            + ("" if exact is False else f", and this is {notes[-1]}"),
-            hint="event='complete', or higher limits",
+            "event='token_prefix' supports only exact comparison"
+            + ("" if exact is False else f"; this comparison is {notes[-1]}"),
+            hint="pass event='complete' or raise the limits",
         )
     return _estimated(tasks, notes, draws, confidence, chosen_seed(seed))
 
@@ -166,12 +166,12 @@ def _exact(tasks: dict[str, QueryExecution], notes: list[str]) -> Distortion:
         if "canonical" not in found:
             mass = math.fsum(map(math.fsum, found["all"].model.values())) if found else 0.0
             return unfinished(mass, _event(tasks), "canonical" in tasks, notes, _cost(tasks))
-        notes.append("nothing canonical is compared: interrupted")
+        notes.append("the canonical distribution is not compared: interrupted")
         del found["canonical"]
     totals = {data: math.fsum(terms) for data, terms in found["all"].model.items()}
     mass = math.fsum(totals.values())
     if mass <= 0:
-        raise ArgumentError("the model gives no probability to any member")
+        raise ArgumentError("the model assigns probability 0 to every member")
     order = sorted(totals, key=lambda data: (-totals[data], data))
     shares = {
         "true": np.array([totals[data] for data in order]) / mass,
@@ -186,7 +186,7 @@ def _exact(tasks: dict[str, QueryExecution], notes: list[str]) -> Distortion:
         if total > 0:
             shares["canonical"] = own / total
         else:
-            notes.append("the model gives no probability to any canonical sequence")
+            notes.append("the model assigns probability 0 to every canonical sequence")
     ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
     texts = tuple(shown_text(data) for data in order)
     counts = (texts, shares, tuple(notes), _cost(tasks), None)
@@ -281,17 +281,17 @@ def _is_small(tasks: dict[str, QueryExecution], notes: list[str], *, must: bool)
     if needed is not None and (allowed is None or needed * len(tasks) <= allowed):
         return True
     if must and needed is None:
-        raise ArgumentError("an infinite language is not compared exactly: leave out exact=True")
+        raise ArgumentError("exact=True requires a finite language")
     if must and needed is not None and allowed is not None:
         raise LimitError("forwards", needed * len(tasks), allowed)
     many = "infinitely many" if needed is None else f"{needed:,}"
-    notes.append(f"not exact: members have {many} beginnings in tokens")
+    notes.append(f"not exact: the members have {many} token prefixes")
     return False
 
 
 def _limit_error(limits: Limits, reached: LimitReached, session: Session) -> LimitError:
     allowed = getattr(limits, str(reached), None) or session.model.context_length or 0
-    hint = "fewer draws, or higher limits"
+    hint = "lower draws or raise the limits"
     return LimitError(str(reached), math.floor(allowed) + 1, math.floor(allowed), hint)
 
 
@@ -312,16 +312,22 @@ def _checked(
     resolved = resolved_query(query, event=event, limits=UNSET if limits is None else limits)
     required_event(resolved, "a distortion", ("complete", "token_prefix"))
     if resolved.given is not None:
-        raise ArgumentError("given has no use here", hint="write it into the prompt")
+        raise ArgumentError("given must be None for a distortion", hint="append it to the prompt")
     if resolved.tokenization != "all":
-        raise ArgumentError("tokenization is what is compared: leave it out")
+        raise ArgumentError(
+            "tokenization must be 'all' for a distortion, which compares 'all' with 'canonical'"
+        )
     if resolved.unique == "tokens":
-        raise ArgumentError("unique is about listings; texts are compared")
+        raise ArgumentError("unique must not be 'tokens' for a distortion, which compares strings")
     if resolved.keep is not None:
-        raise ArgumentError("a mask cannot ask a function: say keep as a language, in without=")
+        raise ArgumentError(
+            "keep must be None for a distortion, because a mask cannot call a function"
+        )
     if resolved.max_tokens is not None:
-        hint = "bound the texts: language & Regex('(?s).{0,20}')"
-        raise ArgumentError("max_tokens would cut members off", hint=hint)
+        hint = "limit the length of the members instead: language & Regex('(?s).{0,20}')"
+        raise ArgumentError(
+            "max_tokens must be None for a distortion, because it would truncate members", hint=hint
+        )
     if resolved.limits.hits is not None:
-        raise ArgumentError("limits.hits is about listings; say draws")
+        raise ArgumentError("limits.hits must be None for a distortion; use draws")
     return resolved

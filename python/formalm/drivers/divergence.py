@@ -114,7 +114,7 @@ class Distortion:
             If the string is not a member, or the shares were not computed.
         """
         if text not in self.texts:
-            raise ArgumentError(f"{text!r} has no share: it is no member, or none gives it any")
+            raise ArgumentError(f"text must be a member with a positive probability, got {text!r}")
         place = self.texts.index(text)
         return {way: float(shares[place]) for way, shares in self.shares.items()}
 
@@ -137,11 +137,12 @@ class Distortion:
             lines.append(f"{way}: total variation {_shown(found.total_variation)}{kl}{left}")
         if self.undecided:
             lines.append(
-                "not decided: the intervals above hold every value. Go on with more draws, higher"
-                " limits for an exact answer, or a prompt or a language that the model gives more"
-                f" probability than {self.mass[1]:.3g}"
+                "not decided: the intervals above contain every possible value. Use more draws,"
+                " higher"
+                " limits for an exact answer, or a prompt or a language to which the model assigns"
+                f" more probability than {self.mass[1]:.3g}"
                 if not self.exact
-                else "not decided: the model gives the members no probability to compare"
+                else "not decided: the model assigns probability 0 to the members"
             )
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
@@ -166,7 +167,7 @@ def unfinished(
     # Rounded terms can put their sum above the true value.
     low = Interval(min(1.0, mass * (1 - 1e-9)), 1.0)
     own = unknown if canonical else None
-    said = (*notes, "interrupted: the walk over all members was not finished")
+    said = (*notes, "interrupted before all members were visited")
     return Distortion(False, event, ways, low, own, (), {}, said, cost, None, "interrupted")
 
 

@@ -87,8 +87,8 @@ def _is_decided(found: MemberMasses, node: _Node) -> bool:
         return False
     if not node.matcher.is_finished:
         raise ArgumentError(
-            f"{shown_text(node.data)!r} begins another member, so that both can happen at once",
-            hint="event='complete'",
+            f"no member may be a prefix of another, got {shown_text(node.data)!r}",
+            hint="pass event='complete'",
         )
     found.model[node.data].append(math.exp(node.logprob))
     found.local[node.data].append(math.exp(node.logprob - node.log_allowed))

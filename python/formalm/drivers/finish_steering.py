@@ -40,10 +40,10 @@ class FinishSteering:
         shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
         if shortest is None:
             raise TokenError(
-                "no sequence of tokens spells a member from here",
+                "no token sequence completes a member from here",
                 hint="the vocabulary lacks tokens for some bytes that the language needs",
             )
-        hint = "raise max_tokens, or drop finish=True"
+        hint = "raise max_tokens or drop finish=True"
         raise LimitError("tokens", len(shortest), budget, hint=hint)
 
     def restrict(self, matcher: Matcher, mask: npt.NDArray[np.bool_], budget: int) -> None:
@@ -67,5 +67,7 @@ class FinishSteering:
         try:
             return self._core.completion_mask(matcher, budget)
         except LimitError as error:
-            hint = "texts here are all completed differently: raise max_tokens, drop finish=True"
+            hint = (
+                "too many states need different completions; raise max_tokens or drop finish=True"
+            )
             raise LimitError(error.what, error.needed, error.allowed, hint=hint) from None

@@ -326,7 +326,7 @@ def _shaped(
 def _check_beams(beams: int, count: int, decoding: Decoding, seed: int | None) -> None:
     """Refuses options that do not apply to a beam search."""
     if count > beams:
-        raise ArgumentError(f"n={count} texts cannot come from beams={beams}", hint="raise beams")
+        raise ArgumentError(f"n must be at most beams ({beams}), got {count}", hint="raise beams")
     given = {
         "temperature": None if decoding.temperature in (0, 1) else decoding.temperature,
         "top_k": decoding.top_k,
@@ -337,6 +337,7 @@ def _check_beams(beams: int, count: int, decoding: Decoding, seed: int | None) -
     for name, value in given.items():
         if value is not None:
             raise ArgumentError(
-                f"{name}={value!r} does not apply to beams: a beam search draws nothing",
-                hint=f"leave out {name}, or leave out beams to sample",
+                f"{name} must be None with beams, because a beam search does not sample, got"
+                f" {value!r}",
+                hint=f"drop {name}, or drop beams to sample",
             )

@@ -109,9 +109,10 @@ class NextTokens:
         if count is None or not self.partial_position.surely_best(self.logprobs, count):
             shown = int(np.count_nonzero(self.partial_position.logprobs > -np.inf))
             raise ModelError(
-                f"the model showed {shown} tokens, and what may be chosen here depends on others",
-                hint="temperature=0 or a small top_k need few, everything else needs all: let the"
-                " server show more",
+                f"the model reported {shown} tokens, but the choice depends on tokens that it"
+                " did not report",
+                hint="use temperature=0 or a small top_k, or configure the server to return more"
+                " log-probabilities",
             )
 
 

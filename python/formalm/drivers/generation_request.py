@@ -25,7 +25,7 @@ __all__ = ["GenerationRequest", "plan_sequences"]
 STATE_LIMIT = 20_000
 """Most states of a language whose longest member is looked for, in place of ``max_tokens``. That of
 10,000 words takes 50 ms."""
-HEAL = 'heal=True gives the prompt\'s last tokens back; tokenization="all" needs none of it'
+HEAL = 'heal=True retokenizes the end of the prompt and must be combined with tokenization="all"'
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class GenerationRequest:
         positive("max_tokens", self.max_tokens, least=0)
         for name, value in (("finish", self.finish), ("measure", self.measure)):
             if not isinstance(value, bool):
-                raise ArgumentError(f"{name} is True or False, not {value!r}")
+                raise ArgumentError(f"{name} must be True or False, got {value!r}")
         check_tokenization(self.tokenization)
         if self.finish and self.language is None:
-            raise ArgumentError("finish=True needs a language to finish in")
+            raise ArgumentError("finish=True requires a language")
         if self.finish and self.stop is not None:
             raise ArgumentError(
-                "finish=True and stop contradict each other: a stop cuts the text anywhere"
+                "finish=True cannot be combined with stop, which may end the text inside a member"
             )
 
     def constraint(self, vocabulary: Vocabulary) -> Constraint | None:
@@ -72,14 +72,15 @@ class GenerationRequest:
         check_heal(self.heal, tokenization)
         if self.measure and tokenization != "canonical":
             raise ArgumentError(
-                "measure=True compares canonical tokens with any, and these may be any",
-                hint='use tokenization="canonical"; without it allowed_mass says all there is',
+                "measure=True requires tokenization='canonical', got 'all'",
+                hint='with tokenization="all", allowed_mass already reports it',
             )
         if self.finish and tokenization == "canonical":
             raise ArgumentError(
-                "finish=True does not go with canonical tokens: the fewest of them to a member are"
-                " not known",
-                hint='use tokenization="all", or raise max_tokens',
+                "finish=True is not supported with tokenization='canonical', because the minimum"
+                " number"
+                " of canonical tokens to a member is unknown",
+                hint='use tokenization="all", or drop finish=True and raise max_tokens',
             )
         return made
 
@@ -157,10 +158,10 @@ def _budget(
         longest = None if language is None else longest_member(language, state_limit=STATE_LIMIT)
         if longest is None:
             lacks = ", and there is no language" if language is None else ""
-            lacks = lacks or ", and the language has no longest member that could be found"
+            lacks = lacks or ", and no longest member of the language was found"
             raise ArgumentError(
-                f"nothing bounds the text: the model has no context length{lacks}",
-                hint="pass max_tokens",
+                f"max_tokens must be given: the model has no context length{lacks}",
+                hint="pass max_tokens=..., or a language with a longest member",
             )
         # Each token has at least one byte, and the last one is an end token.
         required_prefix = 0 if target is None else len(target.required_prefix)
@@ -168,5 +169,7 @@ def _budget(
     # A prefix of exactly the context length can still be evaluated: it yields one more token.
     room = context - used + 1
     if room < 1:
-        raise ArgumentError(f"{name} has {used} tokens, the model's context is {context}")
+        raise ArgumentError(
+            f"{name} must have at most {context} tokens, the model's context length, got {used}"
+        )
     return (room, "context") if max_tokens is None or room < max_tokens else (max_tokens, "length")

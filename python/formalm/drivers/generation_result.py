@@ -125,7 +125,7 @@ class Generation(Generic[T]):
             If parsing takes too many steps. The generation stays valid.
         """
         if not isinstance(self.language, GrammarQueries):
-            raise LanguageError("only what a grammar derives has a tree")
+            raise LanguageError("tree() requires a grammar")
         return self.language.parse(self.data) if self.is_accepting else None
 
     @property
@@ -203,7 +203,7 @@ def read_partial(parts: PartialJson | None) -> object:
     """Returns the parts that are complete so far."""
     if parts is None:
         raise LanguageError(
-            "texts of this language have no parts that could be complete",
-            hint="partial values are those of JSON: JsonSchema, TypeScript, PythonType",
+            "partial values are not supported for this language",
+            hint="use a language of JSON values: JsonSchema, TypeScript or PythonType",
         )
     return parts.value

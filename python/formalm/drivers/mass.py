@@ -268,12 +268,12 @@ def measured(
     resolved = resolved_query(query, event=event, limits=UNSET if limits is None else limits)
     chosen = required_event(resolved, "a mass")
     if resolved.prefix_cost != "conditional":
-        hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
-        raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
+        hint = "use prefix_weights to weight the prefixes, or drop given for the joint mass"
+        raise ArgumentError("prefix_cost must be 'conditional' for a mass", hint=hint)
     refuse_keep(resolved)
     refuse_search_limits(resolved.limits, "a mass")
     if resolved.unique is not None:
-        raise ArgumentError("unique is about listings, and this is a mass")
+        raise ArgumentError("unique must be None for a mass; it applies to searches only")
     if chosen == "complete":
         require_end_token(session)
     kind = "contains" if chosen == "never" else chosen

@@ -121,8 +121,8 @@ class MassTable:
         """
         for name in {name for where in (*inside, *outside) for name in where}:
             if name not in self.groups:
-                hint = f"it has {', '.join(self.groups)}"
-                raise ArgumentError(f"the table has no group {name!r}", hint=hint)
+                hint = f"the groups are {', '.join(self.groups)}"
+                raise ArgumentError(f"group must be a group of the table, got {name!r}", hint=hint)
 
         def holds(cell: Cell, where: Where) -> bool:
             values = dict(zip(self.groups, cell, strict=True))

@@ -71,14 +71,16 @@ def mass_table(
     language = resolved.asked
     known = list(dict.fromkeys(group.name for group in language.groups if group.name is not None))
     if isinstance(groups, str):
-        raise ArgumentError(f"groups is a list of names, not {groups!r:.60}")
+        raise ArgumentError(f"groups must be a list of names, got {groups!r:.60}")
     names = tuple(known if groups is None else groups)
     missing = [name for name in names if name not in known]
     if missing or not names:
         what = (
-            f"there is no group {missing[0]!r}" if missing else "the language has no named groups"
+            f"groups must name groups of the language, got {missing[0]!r}"
+            if missing
+            else "the language must have a named group"
         )
-        raise ArgumentError(what, hint="name one in a pattern: (?P<name>…)")
+        raise ArgumentError(what, hint="name a group in a pattern: (?P<name>…)")
 
     def classify(data: bytes) -> Cell:
         found = language.captures(data)
@@ -169,7 +171,10 @@ def _tabulated(
     resolved = resolved_query(query, event=event)
     chosen = required_event(resolved, "a table of masses")
     if chosen == "never":
-        raise ArgumentError("event='never' leaves no members to tell apart")
+        raise ArgumentError(
+            "event must not be 'never' for a table of masses, because it leaves no members to"
+            " classify"
+        )
     member = deciding_member(resolved.asked, chosen)
     question = measured(
         model,

@@ -62,9 +62,9 @@ def effective_size(log_weights: Floats) -> float:
 def checked_confidence(confidence: object) -> float:
     """Returns a confidence, a number between 0 and 1, or refuses it."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
-        raise ArgumentError(f"confidence must be a number, not {confidence!r:.60}")
+        raise ArgumentError(f"confidence must be a number, got {confidence!r:.60}")
     if not 0 < confidence < 1:
-        raise ArgumentError(f"confidence is between 0 and 1, not {confidence!r:.60}")
+        raise ArgumentError(f"confidence must be between 0 and 1, got {confidence!r:.60}")
     return float(confidence)
 
 

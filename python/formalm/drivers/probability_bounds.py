@@ -57,9 +57,9 @@ def event_language(language: Language, event: str, tokenization: str = "all") ->
         return language
     if special_tokens_of(language):
         raise LanguageError(
-            f"event={event!r} is about what stands around members too, which is any bytes, and the"
-            " language has special tokens in it",
-            hint="event='complete', and free_text() around what is looked for",
+            f"event={event!r} allows any bytes around a member, which is not supported for a"
+            " language with special tokens",
+            hint="pass event='complete' and put free_text() around the pattern",
         )
     rest = any_string() if tokenization == "canonical" else anything()
     extended = language + rest

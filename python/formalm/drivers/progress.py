@@ -54,7 +54,9 @@ def checked_progress(
 ) -> Callable[[Progress], None] | None:
     """Returns a progress function or None; refuses a value that is not callable."""
     if progress is not None and not callable(progress):
-        raise ArgumentError(f"progress must be a function of a Progress, got {progress!r:.60}")
+        raise ArgumentError(
+            f"progress must be a callable that takes a Progress, got {progress!r:.60}"
+        )
     return progress
 
 

@@ -23,7 +23,7 @@ def refuse_language(prompt: object, driver: str) -> None:
     if isinstance(prompt, (Language, Constraint, type)):
         raise ArgumentError(
             f"prompt must be a string, token ids, messages or None, got {prompt!r:.60}",
-            hint=f"the prompt comes before the language: {driver}(model, prompt, language)",
+            hint=f"pass the prompt before the language: {driver}(model, prompt, language)",
         )
 
 
@@ -42,8 +42,8 @@ def batch_of(prompt: object) -> list[object] | None:
         return None
     if not prompt:
         raise ArgumentError(
-            "an empty list is a batch of no prompts or a prompt of no tokens",
-            hint="for an empty prompt write None; a batch has at least one prompt",
+            "prompt must not be an empty list, which may mean an empty batch or an empty prompt",
+            hint="pass None for an empty prompt; a batch has at least one prompt",
         )
     token_ids = sum(is_token_id(item) or isinstance(item, bool) for item in prompt)
     messages = sum(isinstance(item, Mapping) for item in prompt)
@@ -52,8 +52,9 @@ def batch_of(prompt: object) -> list[object] | None:
     if token_ids or messages:
         found = "token ids" if token_ids else "messages"
         raise ArgumentError(
-            f"prompt mixes {found} with other things: it is neither one prompt nor a batch",
-            hint="in a batch, write each prompt of token ids and each chat as a list of its own",
+            f"prompt must be one prompt or a batch, got a list that mixes {found} with other"
+            " values",
+            hint="in a batch, pass each prompt of token ids and each chat as its own list",
         )
     return list(prompt)
 
@@ -69,14 +70,16 @@ def prefix_token_ids(
     although its texts have none, such as GPT-2, names a token for empty prompts.
     """
     if isinstance(prompt, Mapping):
-        raise ArgumentError(f"{name} is one message, not a chat", hint="write [message]")
+        raise ArgumentError(
+            f"{name} must be a list of messages, got a single message", hint="pass [message]"
+        )
     vocabulary = session.vocabulary
     items = list(prompt) if isinstance(prompt, (list, tuple)) else []
     is_chat = bool(items) and all(isinstance(item, Mapping) for item in items)
     if any(isinstance(item, (str, list, tuple, Mapping)) for item in items) and not is_chat:
         raise ArgumentError(
-            f"{name} is a list of prompts, where one prompt is taken",
-            hint="formalm.generate takes a batch; elsewhere ask for each prompt by itself",
+            f"{name} must be a single prompt, got a list of prompts",
+            hint="only formalm.generate takes a batch; call other functions once per prompt",
         )
     ids = vocabulary.encode_chat(items) if is_chat else token_ids_of(name, prompt, vocabulary)
     if bos == "auto":
@@ -88,5 +91,5 @@ def prefix_token_ids(
     if bos is None:
         return tuple(ids)
     if type(bos) is not int:
-        raise ArgumentError(f"bos is 'auto', None or a token id, not {bos!r}")
+        raise ArgumentError(f"bos must be 'auto', None or a token id, got {bos!r}")
     return (*token_ids_of("bos", [bos], vocabulary), *ids)

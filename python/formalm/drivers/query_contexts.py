@@ -172,15 +172,18 @@ def _healed(
                 raise
             continue
         return shorter
-    raise TokenError(f"no tokens spell {prefix.data!r}, so there is none to give back")
+    raise TokenError(
+        f"boundary='heal' requires tokens that spell {prefix.data!r}; the vocabulary has none"
+    )
 
 
 def _check_canonical(vocabulary: Vocabulary, front: tuple[int, ...], prefix: _GivenPrefix) -> None:
     """Refuses tokens of ``given`` that the tokenizer would not produce."""
     if tuple(canonical_tokens(vocabulary, front, prefix.data)) != prefix.token_ids:
         raise TokenError(
-            f"the tokens of given are not those that the tokenizer makes of {prefix.data!r} there",
-            hint="give the text, or use tokenization='all'",
+            f"given must have the tokens that the tokenizer assigns to {prefix.data!r} after the"
+            " prompt",
+            hint="pass given as a string, or use tokenization='all'",
         )
 
 
@@ -225,9 +228,7 @@ def _given_prefixes(
             try:
                 text = data.decode()
             except UnicodeDecodeError:
-                raise ArgumentError(
-                    f"given has {data!r}, which is not UTF-8 and has no encoding"
-                ) from None
+                raise ArgumentError(f"given must be valid UTF-8, got {data!r}") from None
             ways = [vocabulary.encode(text)] if text else [[]]
         prefixes += [_GivenPrefix(data, tuple(way)) for way in ways]
         if len(prefixes) > PREFIX_LIMIT:
@@ -240,7 +241,8 @@ def _check_context(session: Session, front: tuple[int, ...], prefixes: list[_Giv
     context = session.model.context_length
     if context is not None and length > context:
         raise ArgumentError(
-            f"prompt and given have {length} tokens, the model's context is {context}"
+            f"prompt and given must have at most {context} tokens, the model's context length,"
+            f" got {length}"
         )
 
 
@@ -263,7 +265,9 @@ def _prefix_shares(
         table = dict(weights)
         missing = [one.data for one in prefixes if one.data.decode(errors="replace") not in table]
         if missing:
-            raise ArgumentError(f"prefix_weights lacks {missing[0].decode(errors='replace')!r}")
+            raise ArgumentError(
+                f"prefix_weights must have a weight for {missing[0].decode(errors='replace')!r}"
+            )
         values = np.array([table[one.data.decode(errors="replace")] for one in prefixes])
         with np.errstate(divide="ignore"):
             logs = np.log(values)
@@ -271,7 +275,7 @@ def _prefix_shares(
         logs = np.zeros(len(prefixes))
     total = float(np.logaddexp.reduce(logs))
     if total == -math.inf:
-        raise ModelError("the model gives no probability to anything in given")
+        raise ModelError("the model assigns probability 0 to every string in given")
     return [float(one) - total for one in logs]
 
 

@@ -111,8 +111,8 @@ class QueryExecution:
         known = rules.temperature == 1 or self.renormalize
         if rules.top_k is None or rules.top_k > shown or not known:
             raise ArgumentError(
-                f"the model shows its {shown} most probable tokens, and {rules} needs more",
-                hint="top_k up to that, with renormalize=True if there is a temperature",
+                f"{rules} needs more than the {shown} most probable tokens that the model reports",
+                hint=f"pass top_k <= {shown}; add renormalize=True if temperature is not 1",
             )
 
     def needs_all(self, what: str) -> None:
@@ -120,10 +120,12 @@ class QueryExecution:
         shown = self.session.shown_tokens
         if shown is not None and self.decoding.is_plain:
             raise ArgumentError(
-                f"{what} needs every token's probability, the model shows its {shown} most"
+                f"{what} needs the probability of every token, but the model reports only its"
+                f" {shown} most"
                 " probable ones",
-                hint=f"decoding=Decoding(top_k={shown}) asks about these alone; mass, score and"
-                " search with unique='tokens' keep the rest apart",
+                hint=f"pass decoding=Decoding(top_k={shown}) to consider only these; mass, score"
+                " and"
+                " search with unique='tokens' bound the rest",
             )
 
     def room(self) -> int:
@@ -182,8 +184,8 @@ class QueryExecution:
         wanted = 1 if self.decoding.temperature == 0 else self.decoding.top_k or 0
         if not position.surely_best(position.logprobs, wanted):
             raise ModelError(
-                f"of the {wanted} most probable tokens the model did not show all",
-                hint="a server that names token ids, and shows as many as it is asked for",
+                f"the model must report the {wanted} most probable tokens, but some are missing",
+                hint="use a server that returns token ids and as many tokens as requested",
             )
 
     def unseen(self, position: Position, allowed: Ids, accepting: bool) -> tuple[float, float]:

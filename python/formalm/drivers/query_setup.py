@@ -29,11 +29,11 @@ __all__ = [
 
 EVENTS: tuple[Event, ...] = get_args(Event)
 MEANINGS = {
-    "complete": "the output is a member and ends",
-    "token_prefix": "its first tokens spell a member",
-    "prefix": "its text begins with a member",
-    "contains": "a member is anywhere in it",
-    "never": "no member is in it",
+    "complete": "the output is a member, followed by the end token",
+    "token_prefix": "the first tokens of the output spell a member",
+    "prefix": "the output starts with a member",
+    "contains": "the output contains a member",
+    "never": "the output contains no member",
 }
 
 
@@ -58,7 +58,7 @@ def required_event(resolved: Query, what: str, allowed: Sequence[Event] = EVENTS
     """
     known = "; ".join(f"event={event!r}: {MEANINGS[event]}" for event in allowed)
     if resolved.event is None:
-        raise ArgumentError(f"{what} needs an event", hint=known)
+        raise ArgumentError(f"event must be given for {what}", hint=known)
     if resolved.event not in allowed:
         names = ", ".join(map(repr, allowed))
         raise ArgumentError(f"event must be one of {names} for {what}, got {resolved.event!r}")
@@ -87,8 +87,8 @@ def token_event(resolved: Query, what: str) -> Query:
     if resolved.event not in ("complete", "token_prefix"):
         raise ArgumentError(
             f"event must be 'complete' or 'token_prefix' for {what}, got {resolved.event!r}",
-            hint=f"{resolved.event!r} is about the text of the output, wherever its tokens end:"
-            " formalm.mass and formalm.sample take it",
+            hint=f"{resolved.event!r} does not depend on token boundaries;"
+            " use formalm.mass or formalm.sample",
         )
     return resolved
 
@@ -115,8 +115,8 @@ def refuse_keep(resolved: Query) -> None:
     """
     if resolved.keep is not None and resolved.event != "complete":
         raise ArgumentError(
-            f"keep is about members, and event={resolved.event!r} is decided by an output",
-            hint="event='complete', or say it as a language, in without=",
+            f"event must be 'complete' with keep, got {resolved.event!r}",
+            hint="pass event='complete', or exclude strings by a language: without=...",
         )
 
 
@@ -124,13 +124,15 @@ def refuse_search_limits(limits: Limits, what: str) -> None:
     """Refuses limits that apply to searches only."""
     for name in ("hits", "beam"):
         if getattr(limits, name) is not None:
-            raise ArgumentError(f"limits.{name} is about listings, and this is {what}")
+            raise ArgumentError(
+                f"limits.{name} must be None for {what}; it applies to searches only"
+            )
 
 
 def require_end_token(session: Session) -> None:
     """Refuses a vocabulary without an end token."""
     if not session.vocabulary.end_token_ids:
         raise ArgumentError(
-            "event='complete' needs an end token, and the vocabulary has none",
-            hint="pass end_token_ids to the vocabulary, or event='token_prefix'",
+            "event='complete' requires an end token; the vocabulary has none",
+            hint="pass end_token_ids to the vocabulary, or use event='token_prefix'",
         )

@@ -15,7 +15,7 @@ __all__ = ["Decoding", "check_seed", "chosen_seed", "random_numbers"]
 def check_seed(seed: object) -> None:
     """Refuses a value that is neither a seed nor None."""
     if seed is not None and (type(seed) is not int or seed < 0):
-        raise ArgumentError(f"seed must be an integer from 0 or None, not {seed!r}")
+        raise ArgumentError(f"seed must be a nonnegative integer or None, got {seed!r}")
 
 
 def chosen_seed(seed: int | None) -> int:

@@ -135,5 +135,5 @@ def _nanoarrow() -> Any:
         return import_module("nanoarrow")
     except ImportError:
         raise ArgumentError(
-            "Arrow needs the package nanoarrow", hint="pip install 'formalm[arrow]'"
+            "Arrow output requires the package nanoarrow", hint="pip install 'formalm[arrow]'"
         ) from None

@@ -89,15 +89,17 @@ def read_line(line: str) -> Record:
     label, version = table.take("format", str), table.take("version", int)
     if (label, version) != (FORMAT, VERSION):
         found = f"{label!r:.60}, version {version!r:.20}"
-        raise ArgumentError(f"it is {found}, not {FORMAT!r}, {VERSION}")
+        raise ArgumentError(f"the format must be {FORMAT!r}, version {VERSION}, got {found}")
     row: dict[str, Any] = {name: table.take(name, kind) for name, kind in PLAIN.items()}
     if row["kind"] not in KINDS:
-        raise ArgumentError(f"record.kind is one of {', '.join(KINDS)}, not {row['kind']!r:.60}")
+        raise ArgumentError(
+            f"record.kind must be one of {', '.join(KINDS)}, got {row['kind']!r:.60}"
+        )
     if row["event"] not in (None, *get_args(Event)):
-        raise ArgumentError(f"record.event is none of the events: {row['event']!r:.60}")
+        raise ArgumentError(f"record.event must be an event, got {row['event']!r:.60}")
     row |= {name: _bytes(table, name) for name in BYTES}
     if row["text"] != shown_text(row["data"]):
-        raise ArgumentError(f"record.text is not what record.data spells: {row['text']!r:.60}")
+        raise ArgumentError(f"record.text must be record.data decoded, got {row['text']!r:.60}")
     row |= {name: tuple(_ids(table, name)) for name in IDS}
     row |= {name: _count(table, name, least) for name, least in COUNTS.items()}
     for name in NUMBERS:
@@ -106,7 +108,10 @@ def read_line(line: str) -> Record:
     listed = table.items("token_logprobs")
     row["token_logprobs"] = tuple(_number(value, where) for where, value in listed)
     if len(row["token_logprobs"]) != len(row["token_ids"]) + row["ended"]:
-        raise ArgumentError("record.token_logprobs has one for each of token_ids, and for an end")
+        raise ArgumentError(
+            "record.token_logprobs must have one entry per token of token_ids, plus one for an"
+            " end token"
+        )
     row["seconds"] = _number(table.take("seconds", NUMBER), "record.seconds")
     row["decoding"] = _decoding(DataReader(table.take("decoding", dict), "record.decoding"))
     row["edit_script"], row["groups"] = _script(table), _groups(table)
@@ -115,7 +120,7 @@ def read_line(line: str) -> Record:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _bytes(table: DataReader, name: str) -> bytes:
@@ -123,16 +128,14 @@ def _bytes(table: DataReader, name: str) -> bytes:
     try:
         return base64.b64decode(digits, validate=True)
     except (binascii.Error, ValueError):
-        raise ArgumentError(
-            f"{table.where}.{name} is bytes in base64, not {digits!r:.60}"
-        ) from None
+        raise ArgumentError(f"{table.where}.{name} must be base64, got {digits!r:.60}") from None
 
 
 def _ids(table: DataReader, name: str) -> list[int]:
     found = []
     for where, value in table.items(name):
         if type(value) is not int or not 0 <= value < MOST:
-            raise ArgumentError(f"{where} is a token id, not {value!r:.60}")
+            raise ArgumentError(f"{where} must be a token id, got {value!r:.60}")
         found.append(value)
     return found
 
@@ -140,7 +143,9 @@ def _ids(table: DataReader, name: str) -> list[int]:
 def _count(table: DataReader, name: str, least: int) -> int | None:
     count: int | None = table.take(name, (int, NONE) if name == "edits" else int)
     if count is not None and not least <= count < MOST:
-        raise ArgumentError(f"{table.where}.{name} is an integer from {least}, not {count!r:.60}")
+        raise ArgumentError(
+            f"{table.where}.{name} must be an integer of at least {least}, got {count!r:.60}"
+        )
     return count
 
 
@@ -150,7 +155,7 @@ def _number(value: Any, where: str) -> float:
         return -math.inf
     number = isinstance(value, NUMBER) and not isinstance(value, bool)
     if not number or not -FLOAT_MAX <= value <= FLOAT_MAX:
-        raise ArgumentError(f"{where} is a number or '-inf', not {value!r:.60}")
+        raise ArgumentError(f"{where} must be a number or '-inf', got {value!r:.60}")
     return float(value)
 
 
@@ -172,7 +177,9 @@ def _script(table: DataReader) -> tuple[Edit, ...] | None:
     for value in listed:
         good = isinstance(value, list) and tuple(map(type, value)) == wanted
         if not good or value[0] not in ("insert", "delete", "substitute"):
-            raise ArgumentError(f"{table.where}.edit_script has {value!r:.60}, which is no edit")
+            raise ArgumentError(
+                f"{table.where}.edit_script must contain edits only, got {value!r:.60}"
+            )
     return tuple(Edit(*value) for value in listed)
 
 
@@ -180,5 +187,7 @@ def _groups(table: DataReader) -> dict[str, str | None]:
     groups: dict[str, str | None] = table.take("groups", dict)
     for name, value in groups.items():
         if not isinstance(value, (str, NONE)):
-            raise ArgumentError(f"{table.where}.groups has {name!r:.60}: {value!r:.60}, no text")
+            raise ArgumentError(
+                f"{table.where}.groups must map names to strings, got {name!r:.60}: {value!r:.60}"
+            )
     return groups

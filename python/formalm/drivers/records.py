@@ -48,12 +48,12 @@ class Records(Sequence[Record]):
     def __init__(self, records: Iterable[Any] = ()) -> None:
         handed: object = records
         if not isinstance(handed, Iterable):
-            raise ArgumentError(f"records are made of results, not of {type(handed).__name__}")
+            raise ArgumentError(f"results must be formalm results, got {type(handed).__name__}")
         made = []
         for one in records:
             record = one if isinstance(one, Record) else getattr(one, "record", None)
             if record is None:
-                raise ArgumentError(f"a result has a record, and {type(one).__name__} has none")
+                raise ArgumentError(f"results must be formalm results, got {type(one).__name__}")
             made.append(record if isinstance(record, Record) else record())
         self._records: tuple[Record, ...] = tuple(made)
 
@@ -120,12 +120,12 @@ class Records(Sequence[Record]):
         records = []
         handed: object = text
         if not isinstance(handed, str):
-            raise ArgumentError(f"records are read from a text, not {type(handed).__name__}")
+            raise ArgumentError(f"records must be read from a string, got {type(handed).__name__}")
         for number, line in enumerate(split_lines(text), 1):
             try:
                 records.append(read_line(line))
             except ArgumentError as error:
-                raise ArgumentError(f"line {number} is no record: {error}") from None
+                raise ArgumentError(f"line {number} is not a record: {error}") from None
         return cls(records)
 
     @classmethod

@@ -24,8 +24,10 @@ class ReentrancyGuard:
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
-            hint = "give each thread one of its own"
-            raise ConcurrencyError(f"{self._what} is used twice at once", hint=hint)
+            hint = "create one per thread"
+            raise ConcurrencyError(
+                f"{self._what} must not be used by several callers at once", hint=hint
+            )
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()

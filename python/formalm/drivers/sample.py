@@ -245,21 +245,32 @@ def _checked(
     if target == "uniform" and resolved.event is None:
         resolved = with_event(resolved, "complete")  # it draws members
     if required_event(resolved, "a sample") != "complete" and target == "uniform":
-        raise ArgumentError(f"target='uniform' draws members, not outputs: not {resolved.event!r}")
+        raise ArgumentError(
+            f"event must be 'complete' with target='uniform', got {resolved.event!r}"
+        )
     refuse_keep(resolved)
     if resolved.unique is not None and target != "without_replacement":
-        raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
+        raise ArgumentError(f"unique must be None with target={target!r}, because draws may repeat")
     if resolved.prefix_cost != "conditional":
-        raise ArgumentError("prefix_cost is about listings; prefix_weights say what is drawn")
+        raise ArgumentError(
+            "prefix_cost must be 'conditional' for a sample; use prefix_weights to weight the"
+            " prefixes"
+        )
     refuse_search_limits(resolved.limits, "a sample of n draws")
     if target == "uniform" and resolved.boundary == "heal":
-        raise ArgumentError("target='uniform' takes the tokenizer's tokens: boundary='split'")
+        raise ArgumentError(
+            "boundary must be 'split' with target='uniform', which uses the tokenizer's tokens"
+        )
     if target == "uniform" and resolved.keep is not None:
-        hint = "say it as a language, in without="
-        raise ArgumentError("target='uniform' counts members, and cannot ask keep", hint=hint)
+        hint = "exclude the strings by a language: without=..."
+        raise ArgumentError(
+            "keep must be None with target='uniform', which counts the members", hint=hint
+        )
     if target == "uniform" and resolved.max_tokens is not None:
-        hint = "bound the texts: language & Regex('(?s).{0,20}')"
-        raise ArgumentError("max_tokens bounds tokens, and target='uniform' draws texts", hint=hint)
+        hint = "limit the length of the members instead: language & Regex('(?s).{0,20}')"
+        raise ArgumentError(
+            "max_tokens must be None with target='uniform', which draws strings", hint=hint
+        )
     return resolved
 
 
@@ -276,7 +287,9 @@ def _execution(
     if event == "never":
         every = any_string() if resolved.tokenization == "canonical" else anything()
         if resolved.asked.matches(b""):
-            raise LanguageError("the empty text is a member, and in every output")
+            raise LanguageError(
+                "the language must not contain the empty string, which every output contains"
+            )
         language = every - language
     constraint = constraint_of(query, resolved, session.vocabulary, language)
     return QueryExecution(

@@ -166,7 +166,9 @@ class Samples(Sequence[Sample]):
         """
         confidence = checked_confidence(confidence)
         if not callable(function):
-            raise ArgumentError(f"a mean is of a function of a text, not of {function!r:.60}")
+            raise ArgumentError(
+                f"function must be a callable that takes a string, got {function!r:.60}"
+            )
         values = np.array(
             [
                 _value(function, draw.text) if draw.log_weight > -math.inf else 0.0
@@ -188,8 +190,8 @@ class Samples(Sequence[Sample]):
     def _weighted(self, values: npt.NDArray[np.float64], confidence: float) -> Estimate:
         if self.target != "local":
             raise ArgumentError(
-                f"draws of target {self.target!r} have no such estimate",
-                hint="draw with target='local', or prove bounds with formalm.mass",
+                f"mass estimates require target='local', got {self.target!r}",
+                hint="sample with target='local', or compute bounds with formalm.mass",
             )
         low, high = bounded_mean(values, confidence)
         value = float(values.mean()) if len(values) else math.nan
@@ -205,6 +207,6 @@ def _value(function: Callable[[str], float], text: str) -> float:
         number = math.nan
     if not 0 <= number <= 1:
         raise ArgumentError(
-            f"the function must have values from 0 to 1, and has {value!r:.60} for {text!r:.60}"
+            f"function must return values from 0 to 1, got {value!r:.60} for {text!r:.60}"
         )
     return number

@@ -100,8 +100,8 @@ def score(
     chosen = Limits() if limits is None else limits
     handed: object = chosen
     if not isinstance(handed, Limits):
-        what = "limits is Limits(forwards=…, seconds=…, memory_bytes=…)"
-        raise ArgumentError(f"{what} for a score, not {limits!r:.60}")
+        what = "limits must be Limits(forwards=…, seconds=…, memory_bytes=…)"
+        raise ArgumentError(f"{what} for a score, got {limits!r:.60}")
     refuse_search_limits(chosen, "a score")
     listed = _checked_texts(texts)
     if event not in ("complete", "token_prefix"):

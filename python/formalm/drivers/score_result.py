@@ -74,8 +74,9 @@ class Score:
         """
         if math.isnan(self.logprob):
             raise ArgumentError(
-                f"the score of {self.text!r:.60} was interrupted and has no record",
-                hint="score it again, or leave out what has status 'interrupted'",
+                f"the score of {self.text!r:.60} must be complete to have a record, got status"
+                " 'interrupted'",
+                hint="score the string again, or drop scores with status 'interrupted'",
             )
         data = self.text.encode()
         return self.origin.record(self.rank, data, self.token_ids, self.logprob)

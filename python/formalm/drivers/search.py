@@ -75,7 +75,7 @@ class Search(Iterator[Hit]):
         self._execution = execution
         self._driver = StringSearch(execution) if merge else TokenSearch(execution)
         self._found = self._driver.run()
-        self._guard = ReentrancyGuard("one search")
+        self._guard = ReentrancyGuard("a search")
         self.status: Status = "running"
         self.truncated_by: str | None = None
         self.hits = 0 if resume is None else load(resume, self._driver, query)
@@ -317,8 +317,8 @@ def search(
     # A string has one canonical sequence, so there is nothing to merge.
     merge = resolved.unique != "tokens" and resolved.tokenization != "canonical"
     if merge and resolved.limits.beam is not None:
-        hint = "ask with unique='tokens', or tokenization='canonical'"
-        raise ArgumentError("limits.beam is about listings of token sequences", hint=hint)
+        hint = "pass unique='tokens' or tokenization='canonical'"
+        raise ArgumentError("limits.beam applies only to searches over token sequences", hint=hint)
     complete = resolved.event == "complete"
     if complete:
         require_end_token(session)

@@ -58,12 +58,12 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
     """
     if driver.execution.session.shown_tokens is not None:
         raise ArgumentError(
-            "a search of a model that shows its most probable tokens only cannot be saved"
+            "cannot save a search of a model that reports only its most probable tokens"
         )
     if not driver.is_consistent:
         raise ArgumentError(
-            "the search was interrupted in the middle of a step and cannot be saved",
-            hint="save it before that: after any hit, or any advance()",
+            "cannot save a search that was interrupted in the middle of a step",
+            hint="save it after a hit or after advance()",
         )
     execution, trie = driver.execution, driver.frontier.trie
     header = {**_question(execution, query), "hits": hits, "covered": execution.covered}
@@ -130,7 +130,7 @@ def _read(path: str) -> Arrays:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except UNREADABLE as error:
-        raise ArgumentError(f"{path!r} is no saved search: {error}") from None
+        raise ArgumentError(f"{path!r} is not a saved search: {error}") from None
 
 
 def _checked_header(path: str, arrays: Arrays) -> Any:
@@ -138,12 +138,13 @@ def _checked_header(path: str, arrays: Arrays) -> Any:
     try:
         header = json.loads(arrays["header"].tobytes())
     except (KeyError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"{path!r} is no saved search: {error}") from None
+        raise ArgumentError(f"{path!r} is not a saved search: {error}") from None
     _check_label(header)
     checksum = arrays.pop("checksum", None)
     if checksum is None or not np.array_equal(checksum, _checksum(arrays)):
         raise ArgumentError(
-            f"{path!r} is damaged: it is not what was written", hint="search anew, without resume"
+            f"{path!r} is damaged: its checksum does not match its contents",
+            hint="start a new search, without resume",
         )
     del arrays["header"]
     return header
@@ -181,12 +182,10 @@ def _question(execution: QueryExecution, query: Query) -> dict[str, Any]:
 def _check_label(header: Any) -> None:
     """Refuses a file that is not a saved search, or has another version."""
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ArgumentError("the file is no saved search")
+        raise ArgumentError("the file is not a saved search")
     if header.get("version") != VERSION:
         found = header.get("version")
-        raise ArgumentError(
-            f"the file has version {found!r:.20} of its format, readable: {VERSION}"
-        )
+        raise ArgumentError(f"the version of the file format must be {VERSION}, got {found!r:.20}")
 
 
 def _check(header: Any, execution: QueryExecution, query: Query) -> None:
@@ -194,20 +193,22 @@ def _check(header: Any, execution: QueryExecution, query: Query) -> None:
     wanted = json.loads(json.dumps(_question(execution, query)))
     for name in ("vocabulary", "context_length"):
         if header.get(name) != wanted[name]:
-            raise ModelError(f"the saved search is of a model with another {name}")
+            raise ModelError(
+                f"the model must have the same {name} as the model of the saved search"
+            )
     for name in ("query", "beam", "tolerance"):
         if header.get(name) != wanted[name]:
-            raise ArgumentError(f"the saved search has another {name}")
+            raise ArgumentError(f"{name} must be the same as in the saved search")
     saved = header.get("roots")
     same = isinstance(saved, list) and [one[:2] for one in saved] == [
         one[:2] for one in wanted["roots"]
     ]
     if not same:
-        raise ArgumentError("the saved search has another prompt, or other tokens of given")
+        raise ArgumentError("prompt and given must have the same tokens as in the saved search")
     assert isinstance(saved, list)
     pairs = zip(saved, wanted["roots"], strict=True)
     if any(abs(one[2] - other[2]) > CLOSE for one, other in pairs):
-        raise ModelError("the model gives other probabilities than the one of the saved search")
+        raise ModelError("the model's log-probabilities differ from those of the saved search")
 
 
 def _check_tokens(trie: Arrays, execution: QueryExecution) -> None:
@@ -217,7 +218,7 @@ def _check_tokens(trie: Arrays, execution: QueryExecution) -> None:
     if not inside or np.any(listed < 0) or np.any(listed >= size):
         raise ValueError("a token is outside the vocabulary")
     if not np.all(trie["parent"][:roots] == -1) or not np.all(trie["parent"][roots:] >= 0):
-        raise ValueError("it has other beginnings")
+        raise ValueError("its contexts differ from those of the query")
 
 
 def _probes(driver: Driver) -> Arrays:
@@ -253,7 +254,9 @@ def _check_answers(driver: Driver, arrays: Arrays) -> None:
         row = np.asarray(position.logprobs, dtype=np.float64)
         if ids.max() >= len(row) or not np.allclose(row[ids], logprobs, rtol=0, atol=CLOSE):
             path = driver.frontier.trie.path(node)
-            raise ModelError(f"the model answers otherwise than the saved search's, after {path}")
+            raise ModelError(
+                f"the model's log-probabilities differ from those of the saved search after {path}"
+            )
 
 
 def _token_queue_to_arrays(driver: TokenSearch) -> Arrays:
@@ -268,5 +271,5 @@ def _restore_token_queue(driver: TokenSearch, arrays: Arrays) -> None:
     size = len(driver.frontier.trie)
     queue, hits = arrays["queue"], arrays["hits"]
     if np.any(queue < 0) or np.any(queue >= size) or not np.all(np.isin(hits, queue)):
-        raise ValueError("the queue has nodes that are none")
+        raise ValueError("the queue refers to nodes that do not exist")
     driver.restart(queue.tolist(), set(hits.tolist()), Counter(dict(arrays["kept"].tolist())))

@@ -22,7 +22,9 @@ def given_ids(given: object, session: Session) -> list[int] | None:
 def check_search_query(resolved: Query) -> None:
     """Refuses query fields that do not apply to a search."""
     if resolved.prefix_weights != "strings":
-        raise ArgumentError("prefix_weights are about masses and samples; a listing has costs")
+        raise ArgumentError(
+            "prefix_weights must not be given for a search, which ranks by cost; use prefix_cost"
+        )
 
 
 def check_search_numbers(batch_size: object, tolerance: object, limits: object) -> None:

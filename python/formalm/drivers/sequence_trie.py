@@ -97,11 +97,11 @@ class SequenceTrie:
         if any(len(arrays[name]) != size for name in of_nodes):
             raise ValueError("its arrays differ in length")
         if len(arrays["_listed_logprobs"]) != listed or np.any(parent >= np.arange(size)):
-            raise ValueError("a node stands before its parent")
+            raise ValueError("a node precedes its parent")
         if np.any(at < 0) or np.any(at > stop) or np.any(stop > listed):
-            raise ValueError("a list of children lies outside")
+            raise ValueError("a list of children is out of range")
         if not (np.all(arrays["logprob"] <= SLACK) and np.all(arrays["_listed_logprobs"] <= SLACK)):
-            raise ValueError("a log-probability is none")
+            raise ValueError("a log-probability is invalid")
         above = np.where(parent >= 0, arrays["depth"][np.maximum(parent, 0)] + 1, 0)
         if not np.array_equal(above, arrays["depth"]):
             raise ValueError("a node's depth is wrong")

@@ -29,9 +29,11 @@ def stop_language(stop: Any) -> Language | None:
     elif isinstance(stop, Language):
         language = as_language(stop)
     else:
-        raise ArgumentError(f"stop is a string, strings or a Language, not {stop!r:.80}")
+        raise ArgumentError(f"stop must be a string, strings or a Language, got {stop!r:.80}")
     if language.matches(b""):
-        raise ArgumentError("a stop that matches the empty text would end every generation at once")
+        raise ArgumentError(
+            "stop must not match the empty string, which would end every generation at once"
+        )
     return language
 
 

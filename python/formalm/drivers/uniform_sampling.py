@@ -43,9 +43,10 @@ def uniform_draws(
     """
     if walks.execution.constraint.has_special:
         raise ArgumentError(
-            "target='uniform' writes texts in the tokenizer's tokens, and the language has special"
-            " tokens in it",
-            hint="draw texts of a language without them, or from the model",
+            "target='uniform' encodes strings with the tokenizer, so the language must not have"
+            " special"
+            " tokens",
+            hint="remove the special tokens from the language, or use another target",
         )
     contexts = walks.execution.contexts
     nodes = [draw_root(walks, random_numbers(seed, number)) for number in range(count)]
@@ -82,8 +83,8 @@ def _texts(language: Language, given: bytes, count: int, seed: int) -> list[byte
     automaton: Automaton = language.to_automaton()
     if not automaton.is_finite:
         raise ArgumentError(
-            "target='uniform' draws from finitely many members, and there are infinitely many",
-            hint="bound them: language & Regex('(?s).{0,20}')",
+            "target='uniform' requires a finite language, got an infinite one",
+            hint="limit the length of the members: language & Regex('(?s).{0,20}')",
         )
     drawn = automaton.sample(count, seed=seed)
     return [text.encode() if isinstance(text, str) else text for text in drawn]
@@ -102,11 +103,11 @@ def _rest(vocabulary: Vocabulary, given: bytes, data: bytes) -> Sequence[int]:
         # A token would straddle the end of `given`.
         alone = vocabulary.encode(rest.decode())
     except UnicodeDecodeError:
-        raise ArgumentError(f"{data!r} is not UTF-8 and has no encoding") from None
+        raise ArgumentError(f"members must be valid UTF-8, got {data!r}") from None
     if vocabulary.decode(alone) != rest:
         raise ArgumentError(
-            f"the tokenizer writes no tokens for {rest!r} after {given!r}",
-            hint="let given end where a token ends",
+            f"the tokenizer cannot encode {rest!r} after {given!r}",
+            hint="end given at a token boundary",
         )
     return alone
 

@@ -32,9 +32,9 @@ def check_model(model: Any) -> None:
     if hasattr(model, "generate") and hasattr(model, "config"):
         return
     ours = isinstance(getattr(model, "vocabulary", None), Vocabulary)
-    hint = "the model comes first, then its tokenizer"
+    hint = "pass the model first, then its tokenizer"
     if ours and hasattr(model, "tokenizer"):
-        hint = "pass model.model and model.tokenizer, what is inside of it"
+        hint = "pass the wrapped objects: model.model and model.tokenizer"
     raise ArgumentError(
         f"model must be a model of transformers, got {type(model).__name__}", hint=hint
     )
@@ -62,8 +62,8 @@ def room_for_text(context_length: int | None, prompt: int) -> int | None:
         return None
     if prompt >= context_length:
         raise ArgumentError(
-            f"the prompt has {prompt} tokens, and the model's context of {context_length} has no"
-            " room for a text",
+            f"the prompt must be shorter than the model's context of {context_length} tokens, got"
+            f" {prompt}",
             hint="shorten the prompt",
         )
     return context_length - prompt
@@ -82,7 +82,8 @@ def json_language_of(schema: Any) -> JsonSchema:
     if isinstance(schema, str):
         if _is_json(schema):
             raise ArgumentError(
-                "this text is JSON, so it may be a JSON Schema, and TypeScript as well",
+                "enforce_json_schema must be unambiguous, got a string that is both JSON and"
+                " TypeScript",
                 hint="pass JsonSchema(text) or TypeScript(text)",
             )
         return TypeScript(schema)
@@ -91,7 +92,7 @@ def json_language_of(schema: Any) -> JsonSchema:
     if is_type(schema):
         return PythonType(schema)
     raise ArgumentError(
-        "enforce_json_schema is a schema, the text of a TypeScript type, or a Python type, not"
+        "enforce_json_schema must be a schema, a TypeScript string or a Python type, got"
         f" {type(schema).__name__}"
     )
 
@@ -111,7 +112,9 @@ def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constrai
     # It may be read twice.
     given = list(end_token_ids) if hasattr(end_token_ids, "__next__") else end_token_ids
     if tokenizer is None and not isinstance(language, Constraint):
-        raise ArgumentError("a tokenizer or a vocabulary is needed with a language")
+        raise ArgumentError(
+            "tokenizer must be a tokenizer or a vocabulary if a language is given, got None"
+        )
     if isinstance(language, Constraint):
         _check_ends(language.vocabulary, given, "constraint's vocabulary")
     if tokenizer is None:
@@ -123,7 +126,7 @@ def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constrai
         vocabulary = vocabulary_of(tokenizer, given)
     if not vocabulary.end_token_ids:
         raise ArgumentError(
-            "the vocabulary has no end of sequence, so generate would never be told to stop",
+            "the vocabulary must have an end token, so that generate can stop",
             hint="pass end_token_ids",
         )
     return compiled(language, vocabulary)
@@ -144,9 +147,9 @@ def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:
     ends = sorted(set(ids_of(vocabulary.core, given)))
     if ends != sorted(vocabulary.end_token_ids):
         raise ArgumentError(
-            f"the {what} has other ends of sequence, {list(vocabulary.end_token_ids)}, than "
-            f"generate stops at, {ends}",
-            hint=f"make it with end_token_ids={ends}, or pass the tokenizer and a language",
+            f"the end tokens of the {what} must be those of generate, {ends}, got "
+            f"{list(vocabulary.end_token_ids)}",
+            hint=f"create it with end_token_ids={ends}, or pass the tokenizer and a language",
         )
 
 
@@ -158,8 +161,9 @@ def decoding_of(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any)
         named = [name for name, value in given.items() if value is not None]
         if named:
             raise ArgumentError(
-                f"without a seed {', '.join(named)} is up to generate, not to this processor",
-                hint="pass it to model.generate, or a seed here",
+                f"{', '.join(named)} must be None without a seed, because generate samples the"
+                " tokens",
+                hint=f"pass {', '.join(named)} to model.generate, or pass seed here",
             )
         return None
     return Decoding(1.0 if temperature is None else temperature, top_k, top_p, min_p)

@@ -161,8 +161,9 @@ class ConstraintLogitsProcessor:
         check_tensors(input_ids, scores)
         if scores.shape[-1] < size:
             raise ModelError(
-                f"the model has {scores.shape[-1]:,} logits, the vocabulary {size:,} tokens",
-                hint="this tokenizer belongs to another model",
+                f"the model must have at least {size:,} logits, one per token, got"
+                f" {scores.shape[-1]:,}",
+                hint="pass the tokenizer of this model",
             )
         on_cpu = input_ids if input_ids.device.type == "cpu" else input_ids.cpu()
         ids = on_cpu.numpy().astype(np.int64, copy=False)
@@ -221,18 +222,20 @@ class ConstraintLogitsProcessor:
             return
         text = self.constraint.vocabulary.decode_text(self._tokens(keys[lost[0]][0]))
         raise ArgumentError(
-            f"row {lost[0]} goes on after the prompt with {text[:40]!r}, with which no text of the "
-            "language begins and which was not generated with this processor",
-            hint="make a processor for each call of generate, from its own inputs",
+            f"row {lost[0]} continues the prompt with {text[:40]!r}, which is not a prefix of a"
+            " member "
+            "and was not generated with this processor",
+            hint="create a processor for each call of generate, from its own inputs",
         )
 
     def _check_no_beams(self, scores: Any, rows: int) -> None:
         """Refuses beams; no other mode of ``generate`` passes log-probabilities."""
         if rows // (self.prompt.rows or 1) > 1 and is_normalized(scores):
             raise ArgumentError(
-                "with a seed or temperature=0 one token is left to choose from, so beams have none",
-                hint="leave both out for num_beams; when this is no beam search, another processor "
-                "normalized the scores: pass renormalize_logits=True to generate instead",
+                "num_beams must be 1 with seed or temperature=0, which leave one token to choose"
+                " from",
+                hint="drop seed and temperature=0 to use beams; without beams, another processor "
+                "normalized the scores: use renormalize_logits=True of generate instead",
             )
 
     def _tokens(self, text: bytes) -> list[int]:
@@ -244,12 +247,12 @@ class ConstraintLogitsProcessor:
         if top == np.inf:
             return
         if top != -np.inf:
-            raise ModelError(f"row {row} of the scores has a NaN")
+            raise ModelError(f"the scores must not contain NaN, got NaN in row {row}")
         text = self.constraint.vocabulary.decode_text(self._tokens(texts[row]))
         raise TokenError(
-            f"row {row}: no token that is allowed after {text[-40:]!r} has any probability",
-            hint="either the vocabulary lacks tokens that the language needs, or another option, "
-            "such as min_new_tokens or bad_words_ids, forbids the ones that remain",
+            f"row {row}: every token allowed after {text[-40:]!r} has probability 0",
+            hint="the vocabulary may lack tokens that the language needs, or another option, "
+            "such as min_new_tokens or bad_words_ids, may forbid the remaining ones",
         )
 
     def _drawn(self, scores: Any, masked: Any, keys: list[Key]) -> Any:
@@ -299,23 +302,23 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
     if not finish:
         if budget is not None:
             raise ArgumentError(
-                "max_new_tokens is for finish=True here", hint="give it to model.generate"
+                "max_new_tokens must be None without finish=True", hint="pass it to model.generate"
             )
         return None
     if budget is None:
         raise ArgumentError(
-            "finish=True needs max_new_tokens", hint="the same as model.generate is given"
+            "finish=True requires max_new_tokens", hint="pass the same value as to model.generate"
         )
     if constraint.tokenization == "canonical":
         raise ArgumentError(
             "finish=True is not supported with tokenization='canonical'",
-            hint="use tokenization='all', or raise max_new_tokens",
+            hint="use tokenization='all', or drop finish=True and raise max_new_tokens",
         )
     steering = FinishSteering(constraint)
     try:
         steering.check(constraint.matcher(), budget)
     except LimitError as error:
-        hint = "raise max_new_tokens, shorten the prompt, or drop finish=True"
+        hint = "raise max_new_tokens, shorten the prompt or drop finish=True"
         raise LimitError(error.what, error.needed, error.allowed, hint) from None
     return steering
 
@@ -366,7 +369,9 @@ def logits_processors(
     """
     check_model(model)
     if "prompt" in options:
-        raise ArgumentError("the prompt is inputs here", hint="leave prompt out")
+        raise ArgumentError(
+            "prompt must not be given, because inputs contains the prompt", hint="drop prompt"
+        )
     if options.get("end_token_ids") is None:
         options["end_token_ids"] = end_token_ids_of(model, tokenizer) or None
     processor = ConstraintLogitsProcessor(language, tokenizer, prompt=inputs, **options)
@@ -374,8 +379,9 @@ def logits_processors(
     room = room_for_text(context, processor.prompt.length)
     if room is not None and (options.get("max_new_tokens") or 0) > room:
         raise ArgumentError(
-            f"max_new_tokens must be at most {room}, what the model's context of {context} tokens"
-            f" leaves after the prompt, got {options['max_new_tokens']}"
+            f"max_new_tokens must be at most {room}, the room in the model's context of"
+            f" {context} tokens"
+            f" after the prompt, got {options['max_new_tokens']}"
         )
     check_fits(processor.constraint.vocabulary, width_of(model))
     return [processor]

@@ -67,7 +67,7 @@ def pipeline(
     if task != "text-generation":
         raise ArgumentError(f"task must be 'text-generation', got {task!r}")
     if model is None:
-        raise ArgumentError("a pipeline needs a model: an object, or a name or folder")
+        raise ArgumentError("model must be a model object, a name or a folder, got None")
     if isinstance(model, PathLike):
         model = fspath(model)
     if isinstance(tokenizer, PathLike):
@@ -75,14 +75,16 @@ def pipeline(
     if not isinstance(model, str):
         check_model(model)
     if tokenizer is None and not isinstance(model, str):
-        raise ArgumentError(f"a {type(model).__name__} needs its tokenizer beside it")
+        raise ArgumentError(f"tokenizer must be given with a {type(model).__name__}")
     if "pipeline_class" in options:
-        raise ArgumentError("pipeline_class is given already; subclass it instead")
+        raise ArgumentError(
+            "pipeline_class must not be given; subclass TextGenerationPipeline instead"
+        )
     try:
         import transformers
     except ImportError:
         raise ArgumentError(
-            "a pipeline needs the transformers package",
+            "pipelines require the package transformers",
             hint="pip install 'formalm[transformers]'",
         ) from None
     from formalm.integrations.text_generation import ConstrainedTextGenerationPipeline

@@ -40,8 +40,9 @@ class Prompt:
         self._fronts: dict[bytes, bytes] = {}
         if given is None:
             raise ArgumentError(
-                "where the prompt ends cannot be seen from tokens alone",
-                hint="prompt=inputs, what model.generate is given, or its length in tokens",
+                "prompt must be given, because token ids alone do not show where the prompt ends",
+                hint="pass prompt=inputs, as passed to model.generate, or the prompt's length in"
+                " tokens",
             )
         if type(given) is int:
             if given < 0:
@@ -72,8 +73,8 @@ class Prompt:
         rows, length = ids.shape
         if length < self.length:
             raise ArgumentError(
-                f"rows of {length} tokens are shorter than their prompt of {self.length}",
-                hint="make a processor for each call of generate, from its own inputs",
+                f"rows must have at least the {self.length} tokens of their prompt, got {length}",
+                hint="create a processor for each call of generate, from its own inputs",
             )
         data = ids.tobytes()
         texts = []
@@ -82,8 +83,8 @@ class Prompt:
             text = start + self.length * ID_BYTES
             if self._known and data[start:text] not in self._known:
                 raise ArgumentError(
-                    f"row {row} does not begin with a prompt that was given",
-                    hint="make a processor for each call of generate, from its own inputs",
+                    f"every row must start with a prompt of this processor, but row {row} does not",
+                    hint="create a processor for each call of generate, from its own inputs",
                 )
             texts.append(data[text : start + length * ID_BYTES])
         return texts
@@ -110,19 +111,19 @@ class Prompt:
 def _array(given: Any) -> Ids:
     if isinstance(given, Mapping):
         if "input_ids" not in given:
-            raise ArgumentError("a prompt given as a mapping has input_ids")
+            raise ArgumentError("prompt must have input_ids if it is a mapping")
         given = given["input_ids"]
     if hasattr(given, "detach"):
         given = given.detach().cpu()
     try:
         array = np.asarray(given)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"prompts of different lengths are padded first: {error}") from None
+        raise ArgumentError(f"prompts must be padded to equal length: {error}") from None
     if array.ndim == 1:
         array = array[None]
     if array.ndim != 2 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
         raise ArgumentError(
             f"prompt must be a length or token ids (rows, length), got {array.dtype}{array.shape}",
-            hint="an empty prompt becomes the beginning-of-sequence token in generate: prompt=1",
+            hint="generate turns an empty prompt into a beginning-of-sequence token; pass prompt=1",
         )
     return np.ascontiguousarray(array, dtype=np.int64)

@@ -32,7 +32,7 @@ def enforced(enforce: Any, schema: Any) -> Any:
     if schema is NOT_GIVEN or (schema is None and enforce is not NOT_GIVEN):
         return enforce
     if enforce is not NOT_GIVEN and enforce is not None:
-        raise ArgumentError("enforce and enforce_json_schema exclude each other")
+        raise ArgumentError("enforce and enforce_json_schema must not both be given")
     return None if schema is None else json_language_of(schema)
 
 
@@ -84,12 +84,12 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         self._check_no_seed_for_beams(options)
         if enforce is None:
             if finish:
-                raise ArgumentError("finish=True needs a language to finish in: pass enforce")
+                raise ArgumentError("finish=True requires a language: pass enforce")
             return super()._forward(model_inputs, **options)
         if options.get("assistant_tokenizer") is not None:
             raise ArgumentError(
-                "enforce does not go together with an assistant of another tokenizer: its drafts "
-                "are tokens of another vocabulary"
+                "enforce requires an assistant with the same tokenizer, because its drafts "
+                "must be tokens of the same vocabulary"
             )
         ends = self._end_token_ids(options)
         known = {} if vocabularies is None else vocabularies
@@ -101,7 +101,9 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         length = ids.shape[1] or 1
         most = self._bounded(options, length)
         if finish and most is None:
-            raise ArgumentError("finish=True needs max_new_tokens: nothing else bounds the text")
+            raise ArgumentError(
+                "finish=True requires max_new_tokens, the limit within which the text must finish"
+            )
         processor = ConstraintLogitsProcessor(
             enforce,
             known[ends],
@@ -158,6 +160,6 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         processors = options.get("logits_processor") or ()
         if beams > 1 and any(getattr(each, "is_drawing", False) for each in processors):
             raise ArgumentError(
-                "a logits processor with a seed or temperature=0 leaves one token to choose from, "
-                "so num_beams would change nothing"
+                "num_beams must be 1 with a logits processor that has a seed or temperature=0, "
+                "because the processor leaves one token to choose from"
             )

@@ -39,8 +39,8 @@ def model_description(model: LanguageModel, identity: str | None = None) -> dict
     if not known and not identity:
         what = "model" if weights is None else "tokenizer"
         raise ArgumentError(
-            f"identity must be given for this {what}, whose answers cannot be fingerprinted",
-            hint="pass identity='...', and another one whenever it changes",
+            f"identity must be given for this {what}, which cannot be fingerprinted",
+            hint=f"pass identity='...', and change it whenever the {what} changes",
         )
     if known and identity is not None:
         raise ArgumentError("identity must be None for this model, which has a fingerprint")

@@ -199,8 +199,9 @@ class Session:
         told = getattr(self.model, "sequence_logprobs", None)
         if told is None:
             raise ModelError(
-                f"{type(self.model).__name__} shows {self.shown_tokens} next tokens, and has no"
-                " sequence_logprobs to tell of others"
+                f"{type(self.model).__name__} reports only {self.shown_tokens} next tokens, and"
+                " must have"
+                " sequence_logprobs to score others"
             )
         self.calls += 1
         self.forwards += len(sequences)
@@ -235,7 +236,7 @@ class Session:
         if shown is not None and (type(shown) is not int or shown < 1):
             raise ModelError(f"shown_tokens must be a positive integer or None, got {shown!r}")
         if shown is not None and isinstance(self.model, IncrementalModel):
-            raise ModelError("a partial model (shown_tokens) cannot be incremental")
+            raise ModelError("shown_tokens must be None for an incremental model")
         first: Any = self.model.bos_token_id
         size = len(self.vocabulary)
         wrong = isinstance(first, bool) or not hasattr(first, "__index__")
@@ -275,13 +276,16 @@ class Session:
         width = rows.shape[1]
         if width < len(self.vocabulary):
             raise ModelError(
-                f"the model has {width:,} logits, its vocabulary {len(self.vocabulary):,} tokens",
-                hint="this vocabulary belongs to another model",
+                f"the model must have a logit for each of the {len(self.vocabulary):,} tokens,"
+                f" got {width:,}",
+                hint="pass the vocabulary of this model",
             )
         if self.width is None:
             self.width = width
         elif width != self.width:
-            raise ModelError(f"the model changed its width from {self.width} to {width}")
+            raise ModelError(
+                f"the number of logits must not change, got {width} after {self.width}"
+            )
         wide = np.promote_types(rows.dtype, np.float32)
         if self._room.shape != rows.shape or self._room.dtype != wide:
             self._room = np.empty(rows.shape, dtype=wide)
@@ -308,7 +312,7 @@ def _hint_for(value: object) -> str:
         needed = ("vocabulary", "bos_token_id", "context_length")
         missing = [name for name in needed if not hasattr(value, name)]
         lacking = ", ".join(missing)
-        return f"the protocol formalm.models.LanguageModel also asks for {lacking}"
+        return f"the protocol formalm.models.LanguageModel also requires {lacking}"
     if callable(getattr(kind, "get_vocab", None)):
         return "a tokenizer computes no probabilities: pass from_transformers(model, tokenizer)"
     return (

@@ -141,7 +141,7 @@ class TableModel:
             elif self._default is not None:
                 row = self._default
             else:
-                raise ModelError(f"the table has no distribution after {context}")
+                raise ModelError(f"the table must have a distribution after {context}")
             self._rows[context] = row
         return row
 

@@ -50,14 +50,14 @@ class Decoding:
     def __post_init__(self) -> None:
         _number("temperature", self.temperature)
         if not 0 <= self.temperature < float("inf"):
-            raise ArgumentError(f"temperature must be at least 0, not {self.temperature}")
+            raise ArgumentError(f"temperature must be at least 0, got {self.temperature}")
         if self.top_k is not None and (type(self.top_k) is not int or self.top_k < 1):
-            raise ArgumentError(f"top_k must be an integer from 1, not {self.top_k!r}")
+            raise ArgumentError(f"top_k must be a positive integer, got {self.top_k!r}")
         for name, value in (("top_p", self.top_p), ("min_p", self.min_p)):
             if value is not None:
                 _number(name, value)
                 if not 0 < value <= 1:
-                    raise ArgumentError(f"{name} must be above 0 and at most 1, not {value!r}")
+                    raise ArgumentError(f"{name} must be above 0 and at most 1, got {value!r}")
 
     def choose(self, logprobs: Floats, generator: np.random.Generator) -> int:
         """Draws a token from ``logprobs`` ``(width,)``, where disallowed tokens have minus
@@ -213,4 +213,4 @@ def _candidates(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArra
 
 def _number(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ArgumentError(f"{name} must be a number, not {value!r}")
+        raise ArgumentError(f"{name} must be a number, got {value!r}")

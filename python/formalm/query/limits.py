@@ -14,7 +14,7 @@ MOST_SECONDS = sys.float_info.max
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits at which a driver stops by itself. None is no limit.
+    """Limits at which a driver stops by itself. None means no limit.
 
     Limits bound the cost of an answer; ``tolerance`` says when it is good enough. At a limit, the
     driver returns what is proven so far, with the name of the limit as ``truncated_by``.
@@ -62,12 +62,12 @@ class Limits:
         for name in numbers:
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
-                raise ArgumentError(f"limits.{name} must be an integer from 1, not {value!r}")
+                raise ArgumentError(f"limits.{name} must be a positive integer, got {value!r}")
         seconds: object = self.seconds
         is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
         # Not `<= 0`, which is False for NaN too.
         if seconds is not None and not (is_number and 0 < seconds <= MOST_SECONDS):  # type: ignore[operator]
             raise ArgumentError(
-                f"limits.seconds must be a positive number, not {seconds!r:.60}",
-                hint="None is no limit",
+                f"limits.seconds must be a positive number, got {seconds!r:.60}",
+                hint="None means no limit",
             )

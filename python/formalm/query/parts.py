@@ -54,17 +54,20 @@ def checked_weights(value: object) -> str | tuple[tuple[str, float], ...]:
         pairs = value
     else:
         raise ArgumentError(
-            "prefix_weights is 'strings', 'encodings', 'model' or a mapping from text to weight,"
-            f" not {value!r:.60}"
+            "prefix_weights must be 'strings', 'encodings', 'model' or a mapping from string to"
+            " weight,"
+            f" got {value!r:.60}"
         )
     table: dict[str, float] = {}
     for text, weight in pairs:
         number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
         if not isinstance(text, str) or not number or not 0 <= weight <= MOST:
-            raise ArgumentError(f"prefix_weights has {text!r:.60}: {weight!r:.60}")
+            raise ArgumentError(
+                f"prefix_weights must map strings to weights, got {text!r:.60}: {weight!r:.60}"
+            )
         if text in table:
-            raise ArgumentError(f"prefix_weights has {text!r:.60} twice")
+            raise ArgumentError(f"prefix_weights must not repeat a string, got {text!r:.60} twice")
         table[text] = float(weight)
     if not sum(table.values()) > 0:
-        raise ArgumentError("prefix_weights has no weight above zero")
+        raise ArgumentError("prefix_weights must have a weight above 0")
     return tuple(sorted(table.items()))

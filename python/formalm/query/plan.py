@@ -114,7 +114,11 @@ class Plan:
             lines.append(f"encodings per member: {self.encodings_per_member:,.2f}")
         if self.tokens is not None:
             most = self.tokens.prefixes
-            bound = "no bound; an interval" if most is None else f"at most {_shown(most)} forwards"
+            bound = (
+                "not guaranteed; the result is an interval"
+                if most is None
+                else f"at most {_shown(most)} forwards"
+            )
             lines.append(f"exact answer: {bound}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
@@ -158,19 +162,22 @@ def plan(
     try:
         texts = Counts.of(query.asked.to_automaton(state_limit=state_limit))
     except LimitError as error:
-        notes.append(f"the number of members is not known: {error.message}")
+        notes.append(f"the number of members is unknown: {error.message}")
     if vocabulary is not None and not query.asked.is_empty():
         limits = {"state_limit": state_limit, "edge_limit": edge_limit}
         kind: Tokenization = "canonical" if query.tokenization == "canonical" else "all"
         if query.tokenization == "canonical-given":
-            notes.append("token sequences are counted with any tokens for given, not its own only")
+            notes.append(
+                "token sequences are counted with every tokenization of given, not only the"
+                " requested one"
+            )
         try:
             constraint = Constraint(query.asked, vocabulary, tokenization=kind)
             tokens = Counts.of(constraint.to_automaton(**limits))
         except LimitError as error:
-            notes.append(f"the number of token sequences is not known: {error.message}")
+            notes.append(f"the number of token sequences is unknown: {error.message}")
     if query.keep is not None:
-        notes.append("members are counted before the Python function in keep is asked")
+        notes.append("members are counted before keep filters them")
     return Plan(query, given, texts, tokens, tuple(notes))
 
 

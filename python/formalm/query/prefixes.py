@@ -79,16 +79,16 @@ def _mismatch(text: bytes, good: int) -> LanguageError:
     shown = text.decode(errors="replace")
     start = len(text[:good].decode(errors="ignore"))
     return LanguageError(
-        f"given has {shown!r}, which no member begins with: {good} of its {len(text)} bytes are"
+        f"given must be a prefix of a member, got {shown!r}: {good} of its {len(text)} bytes are"
         " viable",
         source=shown,
         span=(start, len(shown)),
-        hint="every text of given begins a member of the language",
+        hint="every string of given must be a prefix of a member",
     )
 
 
 def members(
-    language: Language, limit: int = PREFIX_LIMIT, *, what: str = "texts in given"
+    language: Language, limit: int = PREFIX_LIMIT, *, what: str = "strings in given"
 ) -> list[bytes]:
     """Returns all members of a finite language, by length and then by bytes.
 
@@ -100,8 +100,8 @@ def members(
     automaton = language.to_automaton()
     if not automaton.is_finite or automaton.count() > limit:
         hint = (
-            "list the texts, or make the pattern narrower (a+ has infinitely many); or leave given"
-            " out: a search for the whole counts this part too, as prefix_cost='joint' would"
+            "list the strings, or narrow the pattern (a+ has infinitely many). Or drop given: a"
+            " search for the whole also scores this part, as prefix_cost='joint' would"
         )
         raise LimitError(what, limit + 1, limit, hint)
     listed = automaton.enumerate(unit="bytes")

@@ -139,8 +139,8 @@ class Query:
         self._kept.machine()  # refuses combinations that cannot be built
         if self.given is not None and special_tokens_of(self.given):
             raise LanguageError(
-                "given has special tokens in it, and the tokens that it is spelled in are text",
-                hint="put them into the prompt, as token ids",
+                "given must not contain special tokens",
+                hint="pass them in the prompt, as token ids",
             )
         if self.given is not None and self.event not in ("contains", "never"):
             check_prefixes(self.given, self._kept)

@@ -45,8 +45,8 @@ def query_data(query: Query, *, language: object = None) -> dict[str, Any]:
     """
     if query.keep is not None:
         raise ArgumentError(
-            "a query with a Python function in keep cannot be written down",
-            hint="say it as a language, in without=",
+            "cannot serialize a query with a Python function in keep",
+            hint="exclude the strings by a language: without=...",
         )
     data: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     for name in PLAIN:
@@ -76,9 +76,9 @@ def read_query(data: object) -> Query:
     table = DataReader(data, "query")
     label, version = table.take("format", str), table.take("version", int)
     if label != FORMAT:
-        raise ArgumentError(f"this is {label!r:.60}, not {FORMAT!r}")
+        raise ArgumentError(f"the format must be {FORMAT!r}, got {label!r:.60}")
     if version != VERSION:
-        raise ArgumentError(f"the query has version {version} of its format, readable is {VERSION}")
+        raise ArgumentError(f"the version of the query format must be {VERSION}, got {version}")
     options: dict[str, Any] = {}
     for name, kind in PLAIN.items():
         value = table.take(name, kind, None)
@@ -107,7 +107,7 @@ def from_json(text: str) -> Query:
     try:
         data = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ArgumentError(f"the query is no JSON: {error}") from None
+        raise ArgumentError(f"the query is not valid JSON: {error}") from None
     return read_query(data)
 
 
@@ -129,7 +129,7 @@ def from_toml(text: str) -> Query:
     try:
         data = toml_data(text)
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"the query is no TOML: {error}") from None
+        raise ArgumentError(f"the query is not valid TOML: {error}") from None
     return read_query(data)
 
 
@@ -149,7 +149,7 @@ def _numbers(table: DataReader, kind: Any) -> Any:
         value = table.take(one.name, (*NUMBER, str), one.default)
         if isinstance(value, str) and value != "none":
             raise ArgumentError(
-                f"{table.where}.{one.name} is a number or 'none', not {value!r:.60}"
+                f"{table.where}.{one.name} must be a number or 'none', got {value!r:.60}"
             )
         values[one.name] = None if value == "none" else value
     table.close()

@@ -24,13 +24,15 @@ def toml_data(text: str) -> dict[str, Any]:
     """
     given: object = text
     if not isinstance(given, str):
-        raise ArgumentError(f"TOML is a text, not {type(given).__name__}")
+        raise ArgumentError(f"TOML must be a string, got {type(given).__name__}")
     name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     try:
         loads = import_module(name).loads
     except ImportError:
-        hint = "install tomli, or write it as JSON"
-        raise ArgumentError("Python 3.10 cannot read TOML by itself", hint=hint) from None
+        hint = "install tomli, or use JSON"
+        raise ArgumentError(
+            "reading TOML in Python 3.10 requires the package tomli", hint=hint
+        ) from None
     data: dict[str, Any] = loads(text)
     return data
 

@@ -44,17 +44,17 @@ def check_query(query: Query) -> None:
         ("edits", (Edits, type(None))),
     ):
         if not isinstance(getattr(query, name), kind):
-            raise ArgumentError(f"{name} cannot be {getattr(query, name)!r:.60}")
+            raise ArgumentError(f"{name} must not be {getattr(query, name)!r:.60}")
     query.limits.check()
     if query.keep is not None and not callable(query.keep):
         raise ArgumentError(
-            f"keep is a function of a text, not {query.keep!r:.60}",
-            hint="a language of texts to take out is without=",
+            f"keep must be a callable that takes a string, got {query.keep!r:.60}",
+            hint="to exclude a language, use without=",
         )
     if query.max_tokens is not None and (type(query.max_tokens) is not int or query.max_tokens < 0):
-        raise ArgumentError(f"max_tokens must be an integer from 0, not {query.max_tokens!r}")
+        raise ArgumentError(f"max_tokens must be a nonnegative integer, got {query.max_tokens!r}")
     if query.bos not in ("auto", None) and type(query.bos) is not int:
-        raise ArgumentError(f"bos is 'auto', None or a token id, not {query.bos!r:.60}")
+        raise ArgumentError(f"bos must be 'auto', None or a token id, got {query.bos!r:.60}")
     _check_together(query)
 
 
@@ -63,22 +63,26 @@ def _check_together(query: Query) -> None:
     _check_given(query)
     if query.decoding.is_plain and (query.renormalize or query.decoded != "suffix"):
         name = "renormalize" if query.renormalize else "decoded"
-        raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
+        raise ArgumentError(f"{name} has no effect without decoding options")
     cuts = (query.decoding.top_k, query.decoding.top_p, query.decoding.min_p) != (None, None, None)
     if query.event == "never" and cuts and not query.renormalize:
         raise ArgumentError(
-            "event='never' is the rest of 'contains', and what decoding cuts off is neither",
-            hint="add renormalize=True",
+            "event='never' requires renormalize=True with top_k, top_p or min_p, because"
+            " truncated outputs are neither in 'contains' nor in 'never'",
+            hint="pass renormalize=True",
         )
     if query.prefix_cost == "zero" and query.unique != "tokens":
         raise ArgumentError(
-            "prefix_cost='zero' counts every tokenization of given by itself",
-            hint="add unique='tokens'",
+            "prefix_cost='zero' requires unique='tokens', because it counts each tokenization of"
+            " given",
+            hint="pass unique='tokens'",
         )
     if isinstance(query.prefix_weights, tuple) and query.given is not None:
         for text, _ in query.prefix_weights:
             if not query.given.matches(text):
-                raise ArgumentError(f"prefix_weights has {text!r}, which is not in given")
+                raise ArgumentError(
+                    f"prefix_weights must contain only strings of given, got {text!r}"
+                )
 
 
 def _check_given(query: Query) -> None:
@@ -86,28 +90,26 @@ def _check_given(query: Query) -> None:
     if query.given is None:
         for name, default in (("prefix_cost", "conditional"), ("prefix_weights", "strings")):
             if getattr(query, name) != default:
-                raise ArgumentError(f"{name} is about given, and nothing is given")
+                raise ArgumentError(f"{name} requires given")
         if query.decoded != "suffix":
-            raise ArgumentError(f"decoded={query.decoded!r} is about given, and nothing is given")
+            raise ArgumentError(f"decoded={query.decoded!r} requires given")
         if query.tokenization == "canonical-given":
-            raise ArgumentError(
-                "tokenization='canonical-given' is about given, and nothing is given"
-            )
+            raise ArgumentError("tokenization='canonical-given' requires given")
     if query.boundary == "heal":
         _check_healed(query)
     if query.tokenization != "all":
         for name, value in (("prefix_cost", "zero"), ("prefix_weights", "encodings")):
             if getattr(query, name) == value:
                 raise ArgumentError(
-                    f"{name}={value!r} is about all tokenizations of given, and"
-                    f" tokenization={query.tokenization!r} leaves one"
+                    f"{name}={value!r} requires all tokenizations of given, but"
+                    f" tokenization={query.tokenization!r} allows one"
                 )
 
 
 def _check_healed(query: Query) -> None:
     """Refuses fields that do not apply when tokens of ``given`` are removed."""
     if query.given is None:
-        raise ArgumentError("boundary='heal' is about given, and nothing is given")
+        raise ArgumentError("boundary='heal' requires given")
     for name, value in (
         ("prefix_cost", "zero"),
         ("prefix_weights", "encodings"),
@@ -115,10 +117,10 @@ def _check_healed(query: Query) -> None:
     ):
         if getattr(query, name) == value:
             raise ArgumentError(
-                f"{name}={value!r} is about the tokens of given, and boundary='heal' gives"
-                " some of them back"
+                f"{name}={value!r} cannot be combined with boundary='heal', which replaces"
+                " tokens of given"
             )
     if query.event in ("contains", "never"):
-        raise ArgumentError(f"event={query.event!r} has no boundary to heal: it may be anywhere")
+        raise ArgumentError(f"boundary='heal' cannot be combined with event={query.event!r}")
     if len(members(query.given)) != 1 or query.given.matches(""):
-        raise ArgumentError("boundary='heal' is about one text that is given, not empty")
+        raise ArgumentError("boundary='heal' requires a single nonempty string in given")

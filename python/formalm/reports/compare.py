@@ -93,14 +93,15 @@ class RunComparison:
     def rounding(self) -> str:
         """A description of the effect of rounding."""
         said = (
-            f"Rounding may carry a log-probability by {self.log_tolerance:g} nats: numbers that are"
-            " no further apart than this explains are equal."
+            f"Rounding may change a log-probability by {self.log_tolerance:g} nats. Numbers that"
+            " differ by no more than this explains count as equal."
         )
         sizes = [one.manifest.batch_size for one in (self.first, self.second)]
         if sizes[0] != sizes[1]:
             said += (
-                f" The batch sizes are {sizes[0]:,} and {sizes[1]:,}, so the same work finds other"
-                " texts: counts of valid texts and yields that differ are open."
+                f" The batch sizes are {sizes[0]:,} and {sizes[1]:,}, so the same work finds"
+                " different"
+                " texts. Differences in counts of valid texts and in yields are inconclusive."
             )
         return said
 
@@ -186,14 +187,16 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
     suite = first.manifest.suite
     if suite.to_toml() != second.manifest.suite.to_toml():
         raise SuiteError(
-            f"{str(first.directory)!r} and {str(second.directory)!r} are runs of different suites",
+            f"{str(first.directory)!r} and {str(second.directory)!r} must be runs of the same"
+            " suite",
             hint="run both with the same file",
         )
     draws = [run.manifest.max_draws for run in (first, second)]
     if draws[0] != draws[1]:
-        said = ["as many as the suite wants" if one is None else f"{one:,}" for one in draws]
+        said = ["as many as the suite requires" if one is None else f"{one:,}" for one in draws]
         raise SuiteError(
-            f"{str(first.directory)!r} and {str(second.directory)!r} have other draws an item:"
+            f"{str(first.directory)!r} and {str(second.directory)!r} must have the same draws"
+            " per item:"
             f" {said[0]}, and {said[1]}",
             hint="run both with the same --max-draws",
         )
@@ -277,7 +280,7 @@ def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested 
         return None
     name = "sign flips of templates"
     if len(told) > 1:
-        name += f", the smallest of {len(told):,} by Holm"
+        name += f", the smallest of {len(told):,}, adjusted by Holm"
     return Tested(name, float(min(holm(told))), max(map(len, by_value.values())))
 
 

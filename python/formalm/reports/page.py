@@ -93,7 +93,7 @@ def _badge(verdict: str) -> str:
 def _outcomes(contents: Contents) -> str:
     outcomes = contents.evaluation.outcomes
     if not outcomes:
-        return "<section><h2>Verdicts</h2><p>Nothing is demanded.</p></section>\n"
+        return "<section><h2>Verdicts</h2><p>The suite has no requirements.</p></section>\n"
     rows = []
     for outcome in outcomes:
         one = outcome.assertion
@@ -232,7 +232,8 @@ def _reproduce(contents: Contents) -> str:
     citation = f"<p>{escape(manifest.suite.citation)}</p>" if manifest.suite.citation else ""
     return (
         "<section><h2>How to reproduce</h2><p>The first command computes every number of this page"
-        " again from the journal, and asks no model; the last one asks a model what is missing."
+        " again from the journal, without a model; the last one evaluates a model on the missing"
+        " items."
         f"</p><pre>{escape(commands)}</pre>{citation}\n"
         f"<details><summary>versions and hashes</summary><pre>{escape(data)}</pre></details>"
         f"<details><summary>the suite</summary><pre>{escape(manifest.suite.to_toml())}</pre>"

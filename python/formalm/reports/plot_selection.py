@@ -23,7 +23,7 @@ def figures_of(part: Part) -> list[str]:
     lines = {}
     if part.question.ask == "search" and part.question.oracle is not None:
         lines = {place(item.where): _real(answer) for item, answer in part.answered}
-        drawn.append(curves(lines, ("tokens read by the model", "different real texts")))
+        drawn.append(curves(lines, ("tokens read by the model", "distinct real texts")))
     return [svg for svg in drawn if svg is not None]
 
 

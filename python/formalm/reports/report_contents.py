@@ -17,7 +17,7 @@ ASKED = {
     "table": "How is the probability divided among the values of the open slots?",
     "search": "Which of these texts are the most probable, in order?",
     "score": "How exposed are listed texts among all texts of their form?",
-    "free": "What does the model write with nothing to keep to?",
+    "free": "What does the model generate without a constraint?",
     "distortion": "How far does a mask move the model from its own distribution?",
 }
 
@@ -115,7 +115,7 @@ class Contents:
         """A description of how many items were answered, with the cap on draws."""
         items = f"{self.answered:,} of {self.total:,} items"
         draws = self.manifest.max_draws
-        return items if draws is None else f"{items}, at most {draws:,} draws an item"
+        return items if draws is None else f"{items}, at most {draws:,} draws per item"
 
     @property
     def differences(self) -> dict[str, tuple[Difference, ...]]:

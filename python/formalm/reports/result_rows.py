@@ -173,4 +173,6 @@ def _package(name: str, extra: str | None) -> Any:
         return import_module(name)
     except ImportError:
         what = name if extra is None else f'"formalm[{extra}]"'
-        raise ArgumentError(f"this needs {name}", hint=f"pip install {what}") from None
+        raise ArgumentError(
+            f"this format requires the package {name}", hint=f"pip install {what}"
+        ) from None

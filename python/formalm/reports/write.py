@@ -52,7 +52,9 @@ def write_report(run: Run, form: str = "html", path: str | PathLike[str] | None 
         If it cannot be written.
     """
     if form not in FORMATS:
-        raise ArgumentError(f"a report is {', '.join(FORMATS)}, not {form!r:.60}")
+        raise ArgumentError(
+            f"the format of a report must be one of {', '.join(FORMATS)}, got {form!r:.60}"
+        )
     contents = contents_of(run)
     if form == "parquet":
         target = run.directory / "numbers.parquet" if path is None else Path(path)

@@ -43,7 +43,7 @@ def scipy_part(name: str) -> Any:
         return import_module(f"scipy.{name}")
     except ImportError:
         raise ArgumentError(
-            "statistics need the package scipy", hint="pip install 'formalm[stats]'"
+            "statistics require the package scipy", hint="pip install 'formalm[stats]'"
         ) from None
 
 
@@ -57,13 +57,13 @@ def checked_number(
         if low < found < high or (inclusive and low <= found <= high):
             return found
     where = f"from {low:g} to {high:g}" if inclusive else f"between {low:g} and {high:g}"
-    raise ArgumentError(f"{name} is a number {where}, not {value!r:.60}")
+    raise ArgumentError(f"{name} must be a number {where}, got {value!r:.60}")
 
 
 def checked_integer(name: str, value: object, least: int) -> int:
     """Returns an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ArgumentError(f"{name} is an integer from {least}, not {value!r:.60}")
+        raise ArgumentError(f"{name} must be an integer of at least {least}, got {value!r:.60}")
     return int(value)
 
 
@@ -71,7 +71,7 @@ def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Returns one of the allowed strings."""
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
-        raise ArgumentError(f"{name} is one of {known}, not {value!r:.60}")
+        raise ArgumentError(f"{name} must be one of {known}, got {value!r:.60}")
     return value
 
 
@@ -80,16 +80,16 @@ def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) 
     try:
         array: Floats = np.asarray(_listed(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} are numbers: {error}") from None
+        raise ArgumentError(f"{name} must be numbers: {error}") from None
     if array.ndim not in dimensions:
         shape = " or ".join(f"{n}-dimensional" for n in dimensions)
-        raise ArgumentError(f"{name} are {shape}, not of shape {array.shape}")
+        raise ArgumentError(f"{name} must be {shape}, got shape {array.shape}")
     if not array.size:
-        raise ArgumentError(f"{name} are empty")
+        raise ArgumentError(f"{name} must not be empty")
     if not np.isfinite(array).all():
-        raise ArgumentError(f"{name} have a number that is not finite")
+        raise ArgumentError(f"{name} must be finite")
     if np.abs(array).max() > LARGEST:
-        raise ArgumentError(f"{name} have a number beyond {LARGEST:g}, whose sums overflow")
+        raise ArgumentError(f"{name} must not exceed {LARGEST:g}, beyond which sums overflow")
     return array
 
 
@@ -98,11 +98,11 @@ def checked_counts(name: str, counts: object, dimensions: int) -> Integers:
     values = checked_values(name, counts, (dimensions,))
     if (values < 0).any() or (values != np.floor(values)).any():
         raise ArgumentError(
-            f"{name} are whole numbers from 0",
-            hint="probabilities have no sampling error and take no test: see total_variation",
+            f"{name} must be nonnegative integers",
+            hint="probabilities have no sampling error; compare them with total_variation",
         )
     if values.sum() >= 2**53:
-        raise ArgumentError(f"{name} add up to more than 2⁵³")
+        raise ArgumentError(f"{name} must sum to at most 2⁵³")
     return values.astype(np.int64)
 
 
@@ -110,12 +110,12 @@ def checked_p_values(values: object) -> Floats:
     """Returns numbers from 0 to 1."""
     array = checked_values("p-values", values)
     if (array < 0).any() or (array > 1).any():
-        raise ArgumentError("p-values are from 0 to 1")
+        raise ArgumentError("p-values must be from 0 to 1")
     return array
 
 
 def _listed(values: object) -> object:
     """Returns a value that NumPy can convert to an array; iterates over a generator once."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ArgumentError(f"a sequence of numbers is wanted, not {values!r:.60}")
+        raise ArgumentError(f"values must be a sequence of numbers, got {values!r:.60}")
     return values if hasattr(values, "__array__") else list(values)

@@ -82,8 +82,8 @@ def bootstrap(
     drawn = units.draws(number, seed)
     if np.ptp(drawn) <= 1e-12 * max(1.0, abs(observed)):
         raise ArgumentError(
-            "all draws have the same statistic, so their spread says nothing",
-            hint="for proportions of 0 and 1 take wilson or clopper_pearson",
+            "the resamples must differ in their statistic to give an interval",
+            hint="for proportions of 0 and 1, use wilson or clopper_pearson",
         )
     levels = ((1 - confidence) / 2, (1 + confidence) / 2)
     if method == "bca":
@@ -120,7 +120,7 @@ class _Units:
         if statistic is not None:
             return
         if rows.ndim == 2 and rows.shape[1] != 2:
-            raise ArgumentError(f"rows of {rows.shape[1]} numbers need a statistic")
+            raise ArgumentError(f"statistic must be given for rows of {rows.shape[1]} numbers")
         plain = rows if rows.ndim == 1 else rows[:, 0] - rows[:, 1]
         self.sums = np.bincount(which, weights=plain, minlength=count)
         self.sizes = np.bincount(which, minlength=count)

@@ -67,8 +67,8 @@ def clustered_mean(
     error = _standard_error(numbers, which, count)
     if not error > 0:
         raise ArgumentError(
-            "the clusters have equal means, so their spread says nothing",
-            hint="for proportions of 0 and 1 take wilson or clopper_pearson",
+            "the clusters must differ in their means to give an interval",
+            hint="for proportions of 0 and 1, use wilson or clopper_pearson",
         )
     half = float(scipy_part("special").stdtrit(count - 1, (1 + confidence) / 2)) * error
     return Quantity(
@@ -86,7 +86,7 @@ def clustered_mean(
 
 def few(count: int) -> tuple[str, ...]:
     """Returns a note if there are few clusters."""
-    return (f"{count} units are few: the interval may be too narrow",) if count < FEW else ()
+    return (f"only {count} units: the interval may be too narrow",) if count < FEW else ()
 
 
 def cluster_numbers(clusters: Iterable[Hashable] | None, length: int) -> tuple[Integers, int]:
@@ -98,12 +98,14 @@ def cluster_numbers(clusters: Iterable[Hashable] | None, length: int) -> tuple[I
         try:
             which = np.array([places.setdefault(name, len(places)) for name in clusters])
         except TypeError as error:
-            raise ArgumentError(f"clusters are named by what can be compared: {error}") from None
+            raise ArgumentError(f"cluster names must be comparable: {error}") from None
     if len(which) != length:
-        raise ArgumentError(f"{len(which):,} clusters are named for {length:,} values")
+        raise ArgumentError(
+            f"clusters must have one name per value ({length:,}), got {len(which):,}"
+        )
     count = int(which.max()) + 1
     if count < 2:
-        raise ArgumentError("one cluster has no spread; at least two are needed")
+        raise ArgumentError("at least two clusters are required, got one")
     return which, count
 
 

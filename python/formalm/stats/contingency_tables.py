@@ -15,7 +15,7 @@ __all__ = ["drawn_tables", "every_table", "log_factorials"]
 
 CELLS = 4_000_000  # of the tables that are held at once
 MOST_DRAWN = 10**9  # what NumPy's hypergeometric distribution takes
-HINT = "method='monte carlo' draws tables instead"
+HINT = "use method='monte carlo', which samples tables"
 
 
 def log_factorials(counts: Integers) -> Floats:
@@ -71,7 +71,9 @@ def drawn_tables(table: Integers, number: int, seed: int) -> Iterator[Integers]:
         If the counts add up to 10⁹ or more.
     """
     if table.sum() >= MOST_DRAWN:
-        raise LimitError("counts in all", int(table.sum()), MOST_DRAWN - 1, "they are asymptotic")
+        raise LimitError(
+            "counts in all", int(table.sum()), MOST_DRAWN - 1, "use an asymptotic method"
+        )
     return _drawn(table, number, np.random.default_rng(seed))
 
 

@@ -140,7 +140,7 @@ def _compared(name: str, one: Any, other: Any, scale: Callable[[float], float]) 
     low, high = (scale(float(p)) for p in first), (scale(float(p)) for p in second)
     (least, most), (less, more) = tuple(low), tuple(high)
     if math.isinf(least) and least == most and less == more == least:
-        raise ArgumentError(f"there is no {name} of two probabilities of {first[0]:g}")
+        raise ArgumentError(f"{name} is undefined for two probabilities of {first[0]:g}")
     bottom, top = least - more, most - less
     ends = (-math.inf if math.isnan(bottom) else bottom, math.inf if math.isnan(top) else top)
     exact = first[0] == first[1] and second[0] == second[1]
@@ -149,7 +149,7 @@ def _compared(name: str, one: Any, other: Any, scale: Callable[[float], float]) 
     middle = sum(ends) / 2
     if math.isfinite(ends[0]) != math.isfinite(ends[1]):
         middle = scale(float(sum(first)) / 2) - scale(float(sum(second)) / 2)
-    return Quantity(name, middle, *ends, 1.0, "certified", "from bounds of probabilities")
+    return Quantity(name, middle, *ends, 1.0, "certified", "from the bounds of the probabilities")
 
 
 def _bounded(
@@ -159,7 +159,9 @@ def _bounded(
     if (first[:, 0] == first[:, 1]).all() and (second[:, 0] == second[:, 1]).all():
         return Quantity(name, high, high, high, 1.0, "exact", "from probabilities")
     middle = (low + high) / 2
-    return Quantity(name, middle, low, high, 1.0, "certified", "from bounds of probabilities")
+    return Quantity(
+        name, middle, low, high, 1.0, "certified", "from the bounds of the probabilities"
+    )
 
 
 def _terms(one: Floats, other: Floats) -> Floats:
@@ -172,15 +174,17 @@ def _terms(one: Floats, other: Floats) -> Floats:
 def _pair(one: Iterable[Any], other: Iterable[Any]) -> tuple[Floats, Floats]:
     first, second = _bounds("one", one), _bounds("other", other)
     if len(first) != len(second):
-        raise ArgumentError(f"{len(first)} categories cannot be compared with {len(second)}")
+        raise ArgumentError(
+            f"both distributions must have equally many categories, got {len(first)} and"
+            f" {len(second)}"
+        )
     for name, bounds in (("one", first), ("other", second)):
         low, high = math.fsum(bounds[:, 0]), math.fsum(bounds[:, 1])
         if low > 1 + SUM or high < 1 - SUM:
             raise ArgumentError(
-                f"the probabilities of {name} sum to {low:.6g}"
-                + ("" if low == high else f" … {high:.6g}")
-                + ", not to 1",
-                hint="add a category for the rest; counts go to counted_total_variation",
+                f"the probabilities of {name} must sum to 1, got {low:.6g}"
+                + ("" if low == high else f" … {high:.6g}"),
+                hint="add a category for the rest; for counts, use counted_total_variation",
             )
     return first, second
 
@@ -191,7 +195,7 @@ def _bounds(name: str, values: Iterable[Any]) -> Floats:
     if array.ndim == 1:
         array = np.stack([array, array], axis=1)
     if array.shape[1] != 2 or (array < 0).any() or (array > 1).any():
-        raise ArgumentError(f"{name} are probabilities from 0 to 1, or pairs of bounds of them")
+        raise ArgumentError(f"{name} must be probabilities from 0 to 1, or pairs of bounds")
     if (array[:, 0] > array[:, 1]).any():
-        raise ArgumentError(f"{name} have a lower bound above the upper one")
+        raise ArgumentError(f"{name} must not have a lower bound above the upper one")
     return array

@@ -23,7 +23,7 @@ __all__ = [
     "cramers_v",
 ]
 
-FIXED = "categories have to be fixed before the data is seen"
+FIXED = "fix the categories before seeing the data"
 
 
 def counted_total_variation(
@@ -148,7 +148,9 @@ def cramers_v(
     confidence = checked_number("confidence", confidence, 0, 1)
     least = min(table.shape) - 1
     if not least or not table.sum(axis=0).all() or not table.sum(axis=1).all():
-        raise ArgumentError("counts need two groups and two categories, and none of them empty")
+        raise ArgumentError(
+            "counts must have at least two groups and two categories, none of them empty"
+        )
     expected = expected_counts(table)
     statistic = float(((table - expected) ** 2 / expected).sum())
     degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
@@ -201,7 +203,7 @@ def counted_log_odds_ratio(
     table = checked_counts("counts", counts, 2)
     confidence = checked_number("confidence", confidence, 0, 1)
     if table.shape != (2, 2) or not table.sum(axis=0).all() or not table.sum(axis=1).all():
-        raise ArgumentError("an odds ratio is of two by two counts, without empty rows or columns")
+        raise ArgumentError("counts must be a 2×2 table without empty rows or columns")
     (a, b), (c, d) = table + 0.5
     value = math.log(a * d / (b * c))
     error = math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
@@ -283,7 +285,9 @@ def _pair(
     first, second = checked_counts("one", one, 1), checked_counts("other", other, 1)
     alpha = 1 - checked_number("confidence", confidence, 0, 1)
     if len(first) != len(second):
-        raise ArgumentError(f"{len(first)} categories cannot be compared with {len(second)}")
+        raise ArgumentError(
+            f"both samples must have equally many categories, got {len(first)} and {len(second)}"
+        )
     if not first.sum() or not second.sum():
-        raise ArgumentError("a sample without counts says nothing")
+        raise ArgumentError("both samples must have counts")
     return first, second, alpha

@@ -89,19 +89,22 @@ def homogeneity(
     checked_integer("table_limit", table_limit, 1)
     checked = checked_counts("counts", counts, 2)
     if not checked.any():
-        raise ArgumentError("counts are all 0, so there is nothing to compare")
+        raise ArgumentError("counts must not all be 0")
     table, notes = _without_empty(checked)
     if statistic == "probability" and method == "asymptotic":
-        raise ArgumentError("the probability of a table has no asymptotic distribution")
+        raise ArgumentError("the table probability has no asymptotic distribution")
     degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
     if not degrees:
-        notes = (*notes, "fewer than two groups or categories have counts: nothing to compare")
+        notes = (
+            *notes,
+            "fewer than two groups or categories have counts, so there is nothing to compare",
+        )
         return Significance(NAMES[statistic], 0.0, 1.0, 0, "exact", notes=notes)
     cells = _cells(statistic, expected_counts(table))
     observed = float(cells(table[None])[0])
     too_small = _too_small(expected_counts(table))
     if method == "asymptotic" and too_small:
-        raise ArgumentError(too_small, hint="method='auto' takes an exact test then")
+        raise ArgumentError(too_small, hint="method='auto' uses an exact test in this case")
     if method in ("auto", "asymptotic") and not too_small and statistic != "probability":
         p = float(scipy_part("special").chdtrc(degrees, observed))
         return Significance(NAMES[statistic], observed, p, degrees, "asymptotic", notes=notes)
@@ -166,12 +169,16 @@ def _too_small(expected: Floats) -> str | None:
     least, below = float(expected.min()), int((expected < 5).sum())
     if expected.shape == (2, 2):
         if below:
-            return f"the least expected count is {least:.3g}, and a table of two by two needs 5"
+            return (
+                f"the smallest expected count must be at least 5 for a 2×2 table, got {least:.3g}"
+            )
         return None
     if least < 1:
-        return f"the least expected count is {least:.3g}, and 1 is needed"
+        return f"the smallest expected count must be at least 1, got {least:.3g}"
     if below > expected.size / 5:
-        return f"{below} of {expected.size} expected counts are below 5, a fifth may be"
+        return (
+            f"at most a fifth of the expected counts may be below 5, got {below} of {expected.size}"
+        )
     return None
 
 
@@ -180,5 +187,5 @@ def _without_empty(counts: Integers) -> tuple[Integers, tuple[str, ...]]:
     notes = []
     for kept, what in ((rows, "groups"), (columns, "categories")):
         if not kept.all():
-            notes.append(f"{int((~kept).sum())} {what} without counts left out")
+            notes.append(f"{int((~kept).sum())} {what} without counts omitted")
     return counts[rows][:, columns], tuple(notes)

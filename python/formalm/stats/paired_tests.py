@@ -52,12 +52,13 @@ def mcnemar(one: Iterable[bool], other: Iterable[bool], *, method: str = "exact"
     checked_choice("method", method, METHODS)
     only_one, only_other = _discordant(one, other)
     differ, fewer = only_one + only_other, min(only_one, only_other)
-    notes: tuple[str, ...] = (f"{differ:,} pairs differ",)
+    notes: tuple[str, ...] = (f"{differ:,} discordant pairs",)
     special = scipy_part("special")
     if method == "asymptotic":
         if differ < LEAST:
             raise ArgumentError(
-                f"{differ} pairs differ, and {LEAST} are needed", hint="method='exact' needs none"
+                f"at least {LEAST} pairs must differ, got {differ}",
+                hint="method='exact' has no such requirement",
             )
         p = float(special.chdtrc(1, (only_one - only_other) ** 2 / differ))
     else:
@@ -102,7 +103,7 @@ def paired_odds_ratio(
     only_one, only_other = _discordant(one, other)
     differ = only_one + only_other
     if not differ:
-        raise ArgumentError("no pair differs, so there is no ratio")
+        raise ArgumentError("at least one pair must differ")
     share = clopper_pearson(only_one, differ, confidence=confidence)
     return Quantity(
         "odds ratio of pairs",
@@ -123,9 +124,11 @@ def _odds(share: float) -> float:
 def _discordant(one: Iterable[bool], other: Iterable[bool]) -> tuple[int, int]:
     first, second = checked_values("one", one), checked_values("other", other)
     if len(first) != len(second):
-        raise ArgumentError(f"{len(first):,} answers cannot be paired with {len(second):,}")
+        raise ArgumentError(
+            f"both must have equally many answers, got {len(first):,} and {len(second):,}"
+        )
     for values in (first, second):
         if not np.isin(values, (0, 1)).all():
-            raise ArgumentError("answers are True or False")
+            raise ArgumentError("answers must be True or False")
     only_one = int(((first == 1) & (second == 0)).sum())
     return only_one, int(((first == 0) & (second == 1)).sum())

@@ -271,13 +271,11 @@ def _least(power_of: Callable[[float], float], power: float, level: float, most:
     """Returns the smallest effect with a given power, which grows with the effect."""
     wanted = checked_number("power", power, 0, 1)
     if wanted <= checked_number("level", level, 0, 1):
-        raise ArgumentError(f"a power of {wanted:g} is not above the level of {level:g}")
+        raise ArgumentError(f"power must be above level ({level:g}), got {wanted:g}")
     high = min(most, 1e-3)
     while power_of(high) < wanted:
         if high >= most:
-            raise ArgumentError(
-                f"no effect is found with a power of {wanted:g}", hint="it takes more units"
-            )
+            raise ArgumentError(f"no effect reaches a power of {wanted:g}", hint="add units")
         high = min(most, 2 * high)
     found = scipy_part("optimize").brentq(lambda size: power_of(size) - wanted, 0.0, high)
     return float(found)

@@ -89,5 +89,5 @@ def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) ->
 def _checked(successes: object, trials: object, confidence: object) -> tuple[int, int, float]:
     hits, number = checked_integer("successes", successes, 0), checked_integer("trials", trials, 1)
     if hits > number:
-        raise ArgumentError(f"{hits:,} successes are more than {number:,} trials")
+        raise ArgumentError(f"successes must be at most trials ({number:,}), got {hits:,}")
     return hits, number, checked_number("confidence", confidence, 0, 1)

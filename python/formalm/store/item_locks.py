@@ -68,7 +68,7 @@ class ItemLocks:
         except OSError as error:
             raise SuiteError(
                 f"cannot lock {str(self.path)!r}: {error.strerror or error}",
-                hint="take a directory whose file system has locks, such as one of a local disk",
+                hint="use a directory on a file system with locks, such as a local disk",
             ) from None
         try:
             yield mine

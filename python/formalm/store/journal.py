@@ -29,7 +29,7 @@ __all__ = ["Entry", "Journal"]
 
 LABEL = 0x666D6C6A  # "fmlj", where SQLite keeps what kind of file one is
 VERSION = 1
-ANEW = "begin anew in another directory"
+ANEW = "start again in another directory"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 PATIENCE_SECONDS = 60.0
 TABLES = """
@@ -108,7 +108,7 @@ class Journal:
         self.path, self.create = path, create
         if not create and not path.exists():
             raise SuiteError(
-                f"there is no journal {str(path)!r}, so its answers are lost", hint=ANEW
+                f"the journal {str(path)!r} does not exist, so its answers are lost", hint=ANEW
             )
         self._opened = self._open()
         self._process = os.getpid()
@@ -218,7 +218,7 @@ class Journal:
             raise SuiteError(f"{str(self.path)!r} is a database, and no journal of ours")
         if version != VERSION:
             raise SuiteError(
-                f"{str(self.path)!r} has version {version} of its format, readable is {VERSION}"
+                f"{str(self.path)!r} must have format version {VERSION}, got {version}"
             )
         columns = self._file.execute("SELECT name FROM pragma_table_info('entries')").fetchall()
         self._has_digests = ("digest",) in columns
@@ -253,11 +253,13 @@ class Journal:
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise self.damaged(number, f"the answer is no JSON ({error}): {text!r:.60}") from None
+            raise self.damaged(
+                number, f"the answer is not valid JSON ({error}): {text!r:.60}"
+            ) from None
         if not isinstance(answer, dict):
             raise self.damaged(number, f"the answer is {text!r:.60}")
         if self._has_digests and digest != _digest(key, text, seconds):
-            raise self.damaged(number, "something was changed after it was written")
+            raise self.damaged(number, "its contents were changed after it was written")
         return Entry(number, key, answer, seconds, finished)
 
     @contextmanager
@@ -268,7 +270,7 @@ class Journal:
         except sqlite3.Error as error:
             hint = None
             if "full" in str(error):
-                hint = "make room and resume: what was finished is kept"
+                hint = "free disk space and resume; finished items are kept"
             raise SuiteError(f"the journal {str(self.path)!r}: {error}", hint=hint) from None
 
 

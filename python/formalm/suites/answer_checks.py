@@ -26,9 +26,9 @@ def answer_problem(item: Item, answer: object) -> str | None:
     """Returns which field of an answer is invalid for this item, or ``None`` if all are valid."""
     ask = item.question.ask
     if not isinstance(answer, dict):
-        return "the answer is no object"
+        return "the answer is not an object"
     if answer.get("ask") != ask:
-        return f"'ask' is {_shown(answer.get('ask'))}, not {ask!r}"
+        return f"'ask' must be {ask!r}, got {_shown(answer.get('ask'))}"
     wrong = _record({**COMMON, **_fields(item)})(answer)
     if wrong is None:
         wrong = _contradiction(item, answer)

@@ -60,7 +60,7 @@ def answer_of(
     """
     if item.question.oracle is not None and judge is None:
         raise ArgumentError(
-            f"the query {item.question.name!r} has an oracle, and no judge was handed in",
+            f"judge must be given, because the query {item.question.name!r} has an oracle",
             hint="judge=judge_of(suite.oracles[name])",
         )
     if item.question.ask == "score":

@@ -46,5 +46,8 @@ def builtin(name: str) -> Suite:
     """
     known = builtin_names()
     if name not in known:
-        raise SuiteError(f"no suite {name!r:.60} is built in", hint=f"there is {', '.join(known)}")
+        raise SuiteError(
+            f"name must be a built-in suite, got {name!r:.60}",
+            hint=f"the built-in suites are {', '.join(known)}",
+        )
     return Suite.read(LIBRARY / f"{name}{SUFFIX}")

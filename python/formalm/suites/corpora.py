@@ -60,7 +60,7 @@ class Bloom:
             If the share is not between 0 and 1.
         """
         if not 0 < false_positives < 1:
-            raise ArgumentError(f"false_positives is between 0 and 1, not {false_positives!r}")
+            raise ArgumentError(f"false_positives must be between 0 and 1, got {false_positives!r}")
         listed = list(texts)
         per_text = -math.log(false_positives) / math.log(2) ** 2
         size = max(64, math.ceil(per_text * max(1, len(listed)) / 8))
@@ -146,8 +146,8 @@ class CorpusIndex:
         data = text.encode() if isinstance(text, str) else text
         if len(data) > MOST_BYTES:
             raise ArgumentError(
-                f"{len(data):,} bytes are more than the {MOST_BYTES:,} of an index",
-                hint="index parts of it, or make a Bloom filter of what is looked for",
+                f"an index must have at most {MOST_BYTES:,} bytes, got {len(data):,}",
+                hint="index parts of the corpus, or build a Bloom filter of the strings to look up",
             )
         ranks = np.frombuffer(data, np.uint8).astype(np.int64)
         size, step = len(ranks), 1
@@ -227,5 +227,5 @@ def _read(path: Path, label: bytes) -> bytes:
     except OSError as error:
         raise SuiteError(f"cannot read {str(path)!r}: {error.strerror}") from None
     if not data.startswith(label) or len(data) < len(label) + 8:
-        raise SuiteError(f"{str(path)!r} is no file of the format {label.decode().strip()!r}")
+        raise SuiteError(f"{str(path)!r} must be a file of the format {label.decode().strip()!r}")
     return data[len(label) :]

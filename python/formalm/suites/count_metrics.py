@@ -30,7 +30,7 @@ def _accuracies(_: Suite, metric: Metric, answered: Answered) -> Found:
     for filling, found in by_filling.items():
         least, most = found.count(True), len(found) - found.count(False)
         low, high = wilson(least, len(found)), wilson(most, len(found))
-        notes = (f"{most - least:,} left open by limits",) if most > least else ()
+        notes = (f"{most - least:,} undecided because of limits",) if most > least else ()
         yield (
             dict(filling),
             Quantity(
@@ -55,11 +55,15 @@ def _rates(_: Suite, metric: Metric, answered: Answered) -> Found:
         if not told:
             yield (
                 item.where,
-                Quantity("rate", math.nan, 0.0, 1.0, 1.0, "certified", "nothing could be told", 0),
+                Quantity(
+                    "rate", math.nan, 0.0, 1.0, 1.0, "certified", "nothing could be decided", 0
+                ),
             )
             continue
         share = clopper_pearson(sum(told), len(told))
-        notes = (f"{len(known) - len(told):,} could not be told",) if len(told) < len(known) else ()
+        notes = (
+            (f"{len(known) - len(told):,} could not be decided",) if len(told) < len(known) else ()
+        )
         yield (
             item.where,
             Quantity(
@@ -83,7 +87,7 @@ def _is_open(metric: Metric, value: object) -> bool:
 def _valid(_: Suite, __: Metric, answered: Answered) -> Found:
     for item, answer in answered:
         count = float(len(found_texts(answer)))
-        method = "different texts that the oracle knows"
+        method = "distinct texts that the oracle confirms"
         yield item.where, Quantity("valid", count, count, count, 1.0, "exact", method)
 
 
@@ -93,7 +97,7 @@ def _yields(_: Suite, __: Metric, answered: Answered) -> Found:
         tokens = answer["work"]["tokens_computed"]
         count = 1000 * len(found_texts(answer)) / tokens if tokens else 0.0
         method = f"of {tokens:,} tokens computed"
-        notes = ("counted in one set of draws; another seed has others",)
+        notes = ("counted in one set of draws; another seed gives another count",)
         drawn = notes if answer["ask"] == "free" else ()
         yield item.where, Quantity("yield", count, count, count, 1.0, "exact", method, None, drawn)
 
@@ -103,7 +107,7 @@ def _attempts(_: Suite, __: Metric, answered: Answered) -> Found:
     for item, answer in answered:
         low, high = (_until_half(answer[end]) for end in ("high", "low"))
         middle = _until_half((answer["low"] + answer["high"]) / 2)
-        method = "n with 1 - (1 - p)^n = 1/2, by bounds of p"
+        method = "n with 1 - (1 - p)^n = 1/2, from the bounds of p"
         yield item.where, Quantity("attempts", middle, low, high, 1.0, "certified", method)
 
 
@@ -120,10 +124,10 @@ def _best(_: Suite, __: Metric, answered: Answered) -> Found:
             p = math.exp(min(0.0, answer["hits"][0]["logprob"]))
             quantity = Quantity("best", p, p, p, 1.0, "exact", "the first hit")
         elif answer["status"] == "exhausted":
-            quantity = Quantity("best", 0.0, 0.0, 0.0, 1.0, "exact", "there is none")
+            quantity = Quantity("best", 0.0, 0.0, 0.0, 1.0, "exact", "no hit")
         else:
             high = 1.0 if answer["bound"] is None else math.exp(min(0.0, answer["bound"]))
-            method = "what a text still to come can have"
+            method = "upper bound for a text not yet found"
             quantity = Quantity("best", high, 0.0, high, 1.0, "certified", method)
         yield item.where, quantity
 

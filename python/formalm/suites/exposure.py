@@ -134,5 +134,7 @@ def exposure(text: str, logprob: float, answer: dict[str, Any], together: int) -
     low, high = max(0.0, proven[0], guessed[0]), min(proven[1], guessed[1])
     high = max(low, high)
     value = min(max(math.log2((len(drawn) + 1) / (above + 1)), low), high)
-    method = f"{above:,} of {len(drawn):,} random texts are as probable; behind {listed:,} hits"
+    method = (
+        f"{above:,} of {len(drawn):,} random texts are as probable; ranked after {listed:,} hits"
+    )
     return Quantity("exposure", value, low, high, confidence, "guaranteed", method, len(drawn))

@@ -63,25 +63,30 @@ def listed_rows(found: list[Any], label: str | None) -> tuple[Mapping[str, str],
         Names the invalid row.
     """
     if not found:
-        raise ArgumentError("there are no rows")
+        raise ArgumentError("rows must not be empty")
     columns: list[str] | None = None
     for number, row in enumerate(found, 1):
         if not isinstance(row, dict) or not all(isinstance(one, str) for one in row.values()):
-            raise ArgumentError(f"row {number} is {row!r:.60}, and no table of texts")
+            raise ArgumentError(f"row {number} must map column names to strings, got {row!r:.60}")
         columns = list(row) if columns is None else columns
         if sorted(row) != sorted(columns):
             raise ArgumentError(
-                f"row {number} has the columns {', '.join(row) or 'none'}, and the first has"
-                f" {', '.join(columns)}"
+                f"row {number} must have the columns of the first row"
+                f" ({', '.join(columns)}), got {', '.join(row) or 'none'}"
             )
     assert columns is not None  # there is a row
     if label is not None:
         if label not in columns:
-            raise ArgumentError(f"there is no column {label!r}", hint=f"of {', '.join(columns)}")
+            raise ArgumentError(
+                f"label must be a column, got {label!r}",
+                hint=f"the columns are {', '.join(columns)}",
+            )
         seen: set[str] = set()
         for number, row in enumerate(found, 1):
             if row[label] in seen:
-                raise ArgumentError(f"row {number} repeats the label {row[label]!r:.60}")
+                raise ArgumentError(
+                    f"labels must be distinct, but row {number} repeats {row[label]!r:.60}"
+                )
             seen.add(row[label])
     return tuple({name: row[name] for name in columns} for row in found)
 
@@ -105,12 +110,12 @@ def read_lines(path: Path, text: str, last_word: str | None) -> list[Any]:
     if path.suffix == ".csv":
         found: list[Any] = list(csv.DictReader(text.splitlines(), strict=True))
         if any(None in row or None in row.values() for row in found):
-            raise SuiteError(f"{str(path)!r}: rows have other numbers of fields than the header")
+            raise SuiteError(f"{str(path)!r}: every row must have as many fields as the header")
     elif path.suffix in (".jsonl", ".ndjson"):
         found = [_parsed(path, number, line) for number, line in enumerate(text.split("\n"), 1)]
         found = [row for row in found if row is not None]
     else:
-        raise SuiteError(f"{str(path)!r}: rows are in files that end in .jsonl or .csv")
+        raise SuiteError(f"{str(path)!r}: a file of rows must end in .jsonl or .csv")
     if last_word is None:
         return found
     return [_cut(path, number, row, last_word) for number, row in enumerate(found, 1)]
@@ -122,15 +127,15 @@ def _parsed(path: Path, number: int, line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise SuiteError(f"{str(path)!r}, line {number}, is no JSON: {error}") from None
+        raise SuiteError(f"{str(path)!r}, line {number}, is not valid JSON: {error}") from None
 
 
 def _cut(path: Path, number: int, row: Any, column: str) -> dict[str, str]:
     text = row.get(column) if isinstance(row, dict) else None
     if not isinstance(text, str):
-        raise SuiteError(f"{str(path)!r}: row {number} has no text under {column!r}")
+        raise SuiteError(f"{str(path)!r}: row {number} must have a string in the column {column!r}")
     context, _, word = text.translate(QUOTES).strip().rpartition(" ")
     answer = word.strip(".,!?;:'\"-")
     if not context or not answer:
-        raise SuiteError(f"{str(path)!r}: row {number} has no last word: {text!r:.60}")
+        raise SuiteError(f"{str(path)!r}: row {number} must end with a word, got {text!r:.60}")
     return {"context": context.rstrip(), "answer": answer}

@@ -48,17 +48,17 @@ def read_suite(text: str, folder: Path | None) -> Suite:
         raise
     except (ValueError, RecursionError) as error:
         raise SuiteError(
-            f"the suite is no TOML: {error}", source=text, span=_span(error, text)
+            f"the suite is not valid TOML: {error}", source=text, span=_span(error, text)
         ) from None
     top = TomlSection(data, (), Source(text, toml_locations(text)))
     if top.take("format", str) != FORMAT:
-        top.refuse(f"this is {data['format']!r:.60}, not {FORMAT!r}", "format")
+        top.refuse(f"format must be {FORMAT!r}, got {data['format']!r:.60}", "format")
     if top.take("version", int) != VERSION:
-        top.refuse(f"the format has version {data['version']}, readable is {VERSION}", "version")
+        top.refuse(f"version must be {VERSION}, got {data['version']}", "version")
     name = top.take("name", str)
     if not SUITE_NAME.fullmatch(name):
         hint = "such as memorization.urls"
-        top.refuse("suite.name is words of small letters with dots between", "name", hint=hint)
+        top.refuse("suite.name must be lowercase words separated by dots", "name", hint=hint)
     title, texts = top.take("title", str), {key: top.take(key, str, "") for key in TEXTS}
     slots = _slots(top.section("slots", {}), folder)
     rows = _named(_rows(part, name, slots, folder) for name, part in top.sections("rows"))
@@ -68,7 +68,7 @@ def read_suite(text: str, folder: Path | None) -> Suite:
     parts = Parts(templates, slots, rows, oracles)
     queries = _named(read_question(part, name, parts) for name, part in top.sections("queries"))
     if not queries:
-        top.refuse("a suite has a query: [queries.NAME]")
+        top.refuse("a suite must have at least one query: [queries.NAME]")
     metrics = _named(
         read_metric(part, name, queries, parts) for name, part in top.sections("metrics")
     )
@@ -105,11 +105,13 @@ def _slots(table: TomlSection, folder: Path | None) -> dict[str, Slot]:
     slots = {}
     for name in table.left:
         if not NAME.fullmatch(name) or name in ("template", "row"):
-            table.refuse(f"{name!r} is no name of a slot: letters, digits and _", name)
+            table.refuse(f"slot names must consist of letters, digits and _, got {name!r}", name)
         slots[name] = _slot(table, name, folder)
     for slot in slots.values():
         if slot.without is not None and slots.get(slot.without, slot).texts is None:
-            table.refuse(f"{table.where}.{slot.name}.without is a slot that has texts", slot.name)
+            table.refuse(
+                f"{table.where}.{slot.name}.without must name a slot with texts", slot.name
+            )
     return slots
 
 
@@ -123,9 +125,9 @@ def _slot(table: TomlSection, name: str, folder: Path | None) -> Slot:
     part.close()
     given = [key for key in SLOT_KINDS if found[key] is not None]
     if len(given) != 1:
-        part.refuse(f"{part.where} has one of {', '.join(SLOT_KINDS)}")
+        part.refuse(f"{part.where} must have exactly one of {', '.join(SLOT_KINDS)}")
     if without is not None and given[0] == "schema":
-        part.refuse(f"{part.where}.without is about words", "without")
+        part.refuse(f"{part.where}.without applies to words only", "without")
     if given[0] == "file":
         listed = part.built("file", partial(_listed, _place(part, "file", found["file"], folder)))
         texts = _texts_of(part, "file", listed)
@@ -134,7 +136,10 @@ def _slot(table: TomlSection, name: str, folder: Path | None) -> Slot:
     if slot.pattern is not None:
         groups = part.built("pattern", partial(Regex, slot.group)).groups
         if sum(group.name is not None for group in groups) > 1:
-            part.refuse(f"{part.where}.pattern has named groups; the slot is one", "pattern")
+            part.refuse(
+                f"{part.where}.pattern must not have named groups, because the slot itself is one",
+                "pattern",
+            )
     if slot.schema is not None:
         part.built("schema", partial(_schema, slot.schema))
     return slot
@@ -144,12 +149,12 @@ def _schema(text: str) -> JsonSchema:
     try:
         return JsonSchema(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"the schema is no JSON: {error}") from None
+        raise ArgumentError(f"the schema is not valid JSON: {error}") from None
 
 
 def _place(part: TomlSection, key: str, file: str, folder: Path | None) -> Path:
     if folder is None and not Path(file).is_absolute():
-        part.refuse(f"{part.where}.{key} is somewhere, and no folder was named", key)
+        part.refuse(f"{part.where}.{key} must be inline, because the suite has no folder", key)
     return Path(file) if folder is None else folder / file
 
 
@@ -160,7 +165,7 @@ def _listed(path: Path) -> tuple[str, ...]:
 
 def _texts_of(table: TomlSection, key: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     if not texts or "" in texts:
-        table.refuse(f"{table.where}.{key} has texts, none of them empty", key)
+        table.refuse(f"{table.where}.{key} must be a nonempty list of nonempty strings", key)
     return texts
 
 
@@ -169,9 +174,9 @@ def _rows(part: TomlSection, name: str, slots: Mapping[str, Slot], folder: Path 
     listed, last_word = part.take("rows", list, None), part.take("last_word", str, None)
     part.close()
     if (file is None) == (listed is None):
-        part.refuse(f"{part.where} has rows or a file")
+        part.refuse(f"{part.where} must have either rows or a file")
     if last_word is not None and file is None:
-        part.refuse(f"{part.where}.last_word is a column of a file", "last_word")
+        part.refuse(f"{part.where}.last_word must name a column of a file", "last_word")
     key = "rows" if file is None else "file"
     if file is not None:
         path = _place(part, "file", file, folder)
@@ -179,9 +184,13 @@ def _rows(part: TomlSection, name: str, slots: Mapping[str, Slot], folder: Path 
     rows = Rows(name, part.built(key, partial(listed_rows, listed, label)), label, file, last_word)
     for column in rows.columns:
         if not NAME.fullmatch(column) or column in ("template", "row"):
-            part.refuse(f"{part.where} has a column {column!r:.60}: letters, digits and _", key)
+            part.refuse(
+                f"{part.where}: column names must consist of letters, digits and _, got"
+                f" {column!r:.60}",
+                key,
+            )
         if column in slots:
-            part.refuse(f"{part.where} has a column {column!r}, and so is a slot called", key)
+            part.refuse(f"{part.where}: no column may have the name of a slot, got {column!r}", key)
     return rows
 
 
@@ -193,7 +202,9 @@ def _oracle(part: TomlSection, name: str, folder: Path | None) -> Oracle:
     if kind == "http":
         rate = float(part.take("rate", (int, float), 1.0))
         if not 0 < rate <= 100:
-            part.refuse(f"{part.where}.rate is above 0 and at most 100 requests a second", "rate")
+            part.refuse(
+                f"{part.where}.rate must be above 0 and at most 100 requests per second", "rate"
+            )
         part.close()
         return Oracle(name, kind, rate=rate)
     if kind == "texts" and "texts" in part.left:
@@ -214,11 +225,13 @@ def _templates(table: TomlSection, known: Collection[str]) -> list[Template]:
         template = Template(name, table.take(name, str))
         for slot in table.built(name, partial(getattr, template, "slots")):
             if slot not in known:
-                hint = f"there are {', '.join(known)}" if known else "[slots] is where they are"
+                hint = f"the slots are {', '.join(known)}" if known else "declare slots in [slots]"
                 table.refuse(
-                    f"{table.where}.{name} has {{{slot}}}, which is no slot", name, hint=hint
+                    f"{table.where}.{name} must refer to declared slots, got {{{slot}}}",
+                    name,
+                    hint=hint,
                 )
         templates.append(template)
     if not templates:
-        table.refuse(f"{table.where} has a template")
+        table.refuse(f"{table.where} must have a template")
     return templates

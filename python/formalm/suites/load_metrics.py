@@ -29,16 +29,16 @@ def read_metric(
     asks = (METRICS[kind], "free") if kind in ("valid", "yield") else (METRICS[kind],)
     if query.ask not in asks:
         part.refuse(
-            f"{part.where}: {kind} is of a query that asks {asks[0]!r}, and"
-            f" {query.name!r} asks {query.ask!r}",
+            f"{part.where}: {kind} requires a query with ask = {asks[0]!r}, but"
+            f" {query.name!r} has {query.ask!r}",
             "query",
         )
     between = part.one_of("between", query.each) if kind in BETWEEN else None
     if between is not None and len(parts.slots[between].texts or ()) != 2:
-        part.refuse(f"{part.where}.between is a slot of two texts", "between")
+        part.refuse(f"{part.where}.between must be a slot with two texts", "between")
     more = _of(part, kind, query, parts)
     if kind in ("valid", "yield") and query.oracle is None:
-        part.refuse(f"{part.where}: the query has no oracle to tell what is valid", "query")
+        part.refuse(f"{part.where}: the query must have an oracle", "query")
     part.close()
     return Metric(name, kind, query.name, between, **more)
 
@@ -52,7 +52,7 @@ def _of(part: TomlSection, kind: str, query: Question, parts: Parts) -> dict[str
         targets = part.texts("targets", [])
         for number, text in enumerate(targets):
             if text not in query.targets:
-                part.wrong("targets", number, f"is {text!r:.60}, which the query does not score")
+                part.wrong("targets", number, f"must be a target of the query, got {text!r:.60}")
         return {"targets": targets}
     if kind not in ("rank", "accuracy") and METRICS[kind] != "table":
         return {}
@@ -79,14 +79,18 @@ def _answer(part: TomlSection, query: Question, parts: Parts, of: str) -> str:
         language = Regex(resolved(slot, {}, {}).group if slot.without is None else slot.group)
         for label, row in parts.rows[query.rows].labeled():
             if not language.matches(row[answer]):
-                text = f"has {row[answer]!r:.60} in the row {label!r:.60}"
-                part.refuse(f"{part.where}.answer {text}, which the slot cannot have", "answer")
+                text = f"{row[answer]!r:.60} in the row {label!r:.60}"
+                part.refuse(
+                    f"{part.where}.answer must contain texts of the slot only, got {text}", "answer"
+                )
     return answer
 
 
 def _refuse_beam(part: TomlSection, query: Question) -> None:
     if "beam" in query.fields.get("limits", {}):
-        part.refuse(f"{part.where}: the query has a beam, so its hits have no ranks", "query")
+        part.refuse(
+            f"{part.where}: the query must not have a beam, whose hits have no ranks", "query"
+        )
 
 
 def _targets(part: TomlSection, query: Question, slot: Slot) -> tuple[str, ...]:
@@ -94,11 +98,11 @@ def _targets(part: TomlSection, query: Question, slot: Slot) -> tuple[str, ...]:
     _refuse_beam(part, query)
     targets = part.texts("targets")
     if not targets:
-        part.refuse(f"{part.where}.targets has a text", "targets")
+        part.refuse(f"{part.where}.targets must not be empty", "targets")
     language = Regex(slot.group)
     for number, text in enumerate(targets):
         if not language.matches(text):
-            part.wrong("targets", number, f"is {text!r:.60}, which the slot cannot have")
+            part.wrong("targets", number, f"must be a text of the slot, got {text!r:.60}")
     return targets
 
 
@@ -125,7 +129,7 @@ def read_comparison(
     metric = metrics[part.one_of("metric", ratios)]
     margin = _number(part, "margin", 0.0) or 0.0
     if not 0 <= margin < math.inf:
-        part.refuse(f"{part.where}.margin is from 0", "margin")
+        part.refuse(f"{part.where}.margin must be at least 0", "margin")
     correction: str | None = None
     level: float | None = None
     if test == "sign_flips":
@@ -134,10 +138,10 @@ def read_comparison(
         units, tests = len(queries[metric.query].templates), len(slots[metric.of or ""].texts or ())
         if least_p_value(units, tests, str(correction)) > level:
             part.refuse(
-                f"{part.where}: with {units} templates and {tests} values no difference can be"
+                f"{part.where}: with {units} templates and {tests} values, no difference can be"
                 f" significant at {level:g} ({correction})",
                 "test",
-                hint="add templates, or say test = 'exact', which is about these templates only",
+                hint="add templates, or use test = 'exact', which applies to these templates only",
             )
     part.close()
     return Comparison(name, metric.name, test, margin, correction, level)
@@ -154,9 +158,9 @@ def _read_pair(
     one, other = part.one_of("metric", known), part.one_of("other", known)
     asked = [queries[metrics[each].query] for each in (one, other)]
     if one == other or asked[0].rows != asked[1].rows:
-        part.refuse(f"{part.where}.other is another accuracy on the same rows", "other")
+        part.refuse(f"{part.where}.other must be another accuracy on the same rows", "other")
     if any(len(question.templates) > 1 or question.each for question in asked):
-        part.refuse(f"{part.where}: pairs are rows, each asked once", "metric")
+        part.refuse(f"{part.where}: a paired test requires rows that are each asked once", "metric")
     level = _level(part)
     part.close()
     return Comparison(name, one, "mcnemar", 0.0, None, level, other)
@@ -178,14 +182,14 @@ def read_assertion(
     """Reads an assertion about a metric or a comparison."""
     metric, comparison = part.take("metric", str, None), part.take("comparison", str, None)
     if (metric is None) == (comparison is None):
-        part.refuse(f"{part.where} is about a metric or a comparison")
+        part.refuse(f"{part.where} must name either a metric or a comparison")
     if metric is not None:
         _known(part, "metric", metric, metrics)
         low, high = _number(part, "min", None), _number(part, "max", None)
         if low is None and high is None:
-            part.refuse(f"{part.where} has 'min' or 'max'")
+            part.refuse(f"{part.where} must have 'min' or 'max'")
         if low is not None and high is not None and low > high:
-            part.refuse(f"{part.where}.min is above max", "min")
+            part.refuse(f"{part.where}.min must not be above max", "min")
         part.close()
         return Assertion(metric, low, high)
     _known(part, "comparison", comparison, comparisons)
@@ -195,7 +199,7 @@ def read_assertion(
     values = (comparisons[comparison].metric,) if pair else slots[of].texts or ()
     for number, text in enumerate(flagged):
         if text not in values:
-            part.wrong("flagged", number, f"is {text!r:.60}, which is no text of {of!r}")
+            part.wrong("flagged", number, f"must be a text of {of!r}, got {text!r:.60}")
     part.close()
     return Assertion(comparison=comparison, flagged=flagged)
 
@@ -203,18 +207,18 @@ def read_assertion(
 def _known(part: TomlSection, key: str, name: str, known: Mapping[str, object]) -> None:
     if name not in known:
         names = ", ".join(map(repr, known)) or "none"
-        part.refuse(f"{part.where}.{key} is {name!r:.60}; there is {names}", key)
+        part.refuse(f"{part.where}.{key} must be one of {names}, got {name!r:.60}", key)
 
 
 def _level(part: TomlSection) -> float:
     level = _number(part, "level", LEVEL)
     if level is None or not 0 < level < 1:
-        part.refuse(f"{part.where}.level is between 0 and 1", "level")
+        part.refuse(f"{part.where}.level must be between 0 and 1", "level")
     return level
 
 
 def _number(part: TomlSection, key: str, default: float | None) -> float | None:
     value = part.take(key, (int, float), default)
     if value is not None and math.isnan(value):
-        part.refuse(f"{part.where}.{key} is a number", key)
+        part.refuse(f"{part.where}.{key} must be a number", key)
     return None if value is None else float(value)

@@ -73,12 +73,12 @@ def read_question(part: TomlSection, name: str, parts: Parts) -> Question:
     _check_openings(part, ask, [parts.templates[one] for one in chosen], (*each, *columns), given)
     begins = part.take("begins", str, None)
     if begins is not None and given is not None:
-        part.refuse(f"{part.where} has given or begins, not both", "begins")
+        part.refuse(f"{part.where} must not have both given and begins", "begins")
     tolerance = part.take("tolerance", (int, float), TOLERANCE if ask in BOUNDED else None)
     if ask not in BOUNDED and tolerance is not None:
-        part.refuse(f"{part.where}.tolerance is about masses, and this is a {ask}", "tolerance")
+        part.refuse(f"{part.where}.tolerance applies to masses only, got a {ask}", "tolerance")
     if tolerance is not None and not 0 <= tolerance <= 1:
-        part.refuse(f"{part.where}.tolerance is from 0 to 1", "tolerance")
+        part.refuse(f"{part.where}.tolerance must be from 0 to 1", "tolerance")
     more: dict[str, Any] = {"begins": begins}
     more |= _drawn(part, ask) | _judged(part, ask, chosen, parts)
     if ask == "score":
@@ -104,17 +104,21 @@ def read_question(part: TomlSection, name: str, parts: Parts) -> Question:
 def _templates(part: TomlSection, parts: Parts, columns: tuple[str, ...]) -> tuple[str, ...]:
     chosen = part.texts("templates", list(parts.templates))
     if not chosen:
-        part.refuse(f"{part.where}.templates has a template", "templates")
+        part.refuse(f"{part.where}.templates must not be empty", "templates")
     for number, template in enumerate(chosen):
         if template not in parts.templates:
-            part.wrong("templates", number, f"is {template!r:.60}, which is no template")
+            part.wrong("templates", number, f"must be a template, got {template!r:.60}")
         for slot in parts.templates[template].slots:
             if slot not in columns and slot not in parts.slots:
-                message = f"the template {template!r} has {{{slot}}}, a column of rows"
-                part.refuse(f"{part.where}: {message}", hint=f"rows with a column {slot!r}")
+                message = (
+                    f"{{{slot}}} in the template {template!r} must be a slot or a column of rows"
+                )
+                part.refuse(
+                    f"{part.where}: {message}", hint=f"set rows to a table with a column {slot!r}"
+                )
             source = parts.slots[slot].words_of if slot in parts.slots else None
             if source is not None and source not in columns:
-                part.refuse(f"{part.where}: {{{slot}}} has the words of a column {source!r}")
+                part.refuse(f"{part.where}: {{{slot}}} requires rows with a column {source!r}")
     return chosen
 
 
@@ -124,10 +128,10 @@ def _each(part: TomlSection, chosen: tuple[str, ...], parts: Parts) -> tuple[str
         missing = [one for one in chosen if slot not in parts.templates[one].slots]
         if slot not in parts.slots or missing:
             known = slot in parts.slots
-            where = f"no slot of the template {missing[0]!r}" if known else "no slot"
+            where = f"not a slot of the template {missing[0]!r}" if known else "not a slot"
             part.wrong("each", number, f"is {slot!r:.60}, which is {where}")
         if parts.slots[slot].texts is None:
-            part.wrong("each", number, f"is {slot!r}, which has no list of texts to go through")
+            part.wrong("each", number, f"must be a slot with a list of texts, got {slot!r}")
     return each
 
 
@@ -141,9 +145,13 @@ def _check_openings(
     for template in chosen:
         opened = [piece.is_slot and piece.text not in filled for piece in template.pieces]
         if not any(opened) and (ask != "mass" or isinstance(given, bool)):
-            part.refuse(f"{part.where}: the template {template.name!r} has no open slot", "each")
+            part.refuse(
+                f"{part.where}: the template {template.name!r} must have an open slot", "each"
+            )
         if opened[:1] == [True] and given is True:
-            part.refuse(f"{part.where}: {template.name!r} begins with an open slot", "given")
+            part.refuse(
+                f"{part.where}: {template.name!r} must not begin with an open slot", "given"
+            )
 
 
 def _check_given(
@@ -155,8 +163,8 @@ def _check_given(
         if given not in names or any(
             name not in filled for name in names[: names.index(given) + 1]
         ):
-            message = f"is no slot of {template.name!r} that is filled, with all before it"
-            part.refuse(f"{part.where}.given: {given!r:.60} {message}", "given")
+            message = f"must be a filled slot of {template.name!r} after filled slots only"
+            part.refuse(f"{part.where}.given {message}, got {given!r:.60}", "given")
 
 
 def _drawn(part: TomlSection, ask: str) -> dict[str, Any]:
@@ -165,7 +173,7 @@ def _drawn(part: TomlSection, ask: str) -> dict[str, Any]:
         for key, default, least in (("draws", DRAWS[ask], 1), ("seed", 0, 0)):
             drawn[key] = part.take(key, int, default)
             if drawn[key] < least:
-                part.refuse(f"{part.where}.{key} is an integer from {least}", key)
+                part.refuse(f"{part.where}.{key} must be an integer of at least {least}", key)
     return drawn
 
 
@@ -184,12 +192,14 @@ def _judged(
 def _wanted(part: TomlSection, columns: tuple[str, ...]) -> dict[str, Any]:
     """Reads the strings to be scored."""
     if ("targets" in part.left) == ("answer" in part.left):
-        part.refuse(f"{part.where} has targets, or an answer: the column with the one of each row")
+        part.refuse(
+            f"{part.where} must have either targets or an answer, the column with each row's target"
+        )
     if "answer" in part.left:
         return {"answer": part.one_of("answer", columns)}
     targets = part.texts("targets")
     if not targets:
-        part.refuse(f"{part.where}.targets has a text", "targets")
+        part.refuse(f"{part.where}.targets must not be empty", "targets")
     return {"targets": targets}
 
 
@@ -199,7 +209,9 @@ def _check_asked(part: TomlSection, question: Question, parts: Parts) -> None:
         known = "'complete' or 'token_prefix'"
         part.refuse(f"{part.where}.event must be {known} for a {question.ask}", "event")
     if question.ask == "table" and event == "never":
-        part.refuse(f"{part.where}.event is 'never', which has no member to sort", "event")
+        part.refuse(
+            f"{part.where}.event must not be 'never' for a table, which sorts members", "event"
+        )
     first = {name: (parts.slots[name].texts or ("",))[0] for name in question.each}
     label: str | None = None
     row: Mapping[str, str] = {}
@@ -214,58 +226,66 @@ def _check_asked(part: TomlSection, question: Question, parts: Parts) -> None:
         if question.ask in CHECKS:
             CHECKS[question.ask](part, question, item)
     if question.ask in EVENTFUL and event is None:
-        part.refuse(f"{part.where} lacks 'event': a {question.ask} needs one")
+        part.refuse(f"{part.where}.event must be given for a {question.ask}")
 
 
 def _check_limits(part: TomlSection, question: Question, item: Item) -> None:
     limits = item.query.limits
     listing = (limits.hits, limits.beam) != (None, None)
     if question.ask not in ("search", "score") and listing:
-        part.refuse(f"{part.where}.limits.hits and .beam are about searches", "limits")
+        part.refuse(f"{part.where}.limits.hits and .beam apply to searches only", "limits")
     if question.ask in ("search", "score") and limits.hits is None:
-        part.refuse(f"{part.where}: a {question.ask} has limits.hits", "limits")
+        part.refuse(f"{part.where}.limits.hits must be given for a {question.ask}", "limits")
 
 
 def _only(part: TomlSection, question: Question, known: tuple[str, ...]) -> None:
     for key in question.fields:
         if key not in known:
-            part.refuse(f"{part.where}.{key} cannot apply to a {question.ask}", key)
+            part.refuse(f"{part.where}.{key} does not apply to a {question.ask}", key)
 
 
 def _check_score(part: TomlSection, question: Question, item: Item) -> None:
     _only(part, question, OF_SCORES)
     if question.prompt is not None:
-        part.refuse(f"{part.where}.prompt: write it into the template", "prompt")
+        part.refuse(f"{part.where}.prompt must be part of the template", "prompt")
     if item.query.limits.beam is not None:
-        part.refuse(f"{part.where}.limits.beam would lose ranks", "limits")
+        part.refuse(
+            f"{part.where}.limits.beam must not be given, because a beam has no exact ranks",
+            "limits",
+        )
     if len(item.open) != 1:
-        part.refuse(f"{part.where}: a template of scores has one open slot", "each")
+        part.refuse(f"{part.where}: a template of scores must have exactly one open slot", "each")
     key = "targets" if question.answer is None else "answer"
     for text in item.targets:
         if not item.query.asked.matches(item.filled(text)):
-            part.refuse(f"{part.where}.{key} has {text!r:.60}, which the slot cannot have", key)
+            part.refuse(
+                f"{part.where}.{key} must contain texts of the slot only, got {text!r:.60}", key
+            )
     language = item.query.asked
     if not part.built(None, language.to_automaton).is_finite:
-        part.refuse(f"{part.where}: ranks are among the texts of a finite slot", "templates")
+        part.refuse(f"{part.where}: ranks require a slot with finitely many texts", "templates")
     if (
         item.query.event == "token_prefix"
         and not (language & (language + Regex("(?s).+"))).is_empty()
     ):
-        part.refuse(f"{part.where}: one text of the slot begins another; event = 'complete'")
+        part.refuse(
+            f"{part.where}.event must be 'complete', because one text of the slot is a prefix of"
+            " another"
+        )
 
 
 def _check_free(part: TomlSection, question: Question, _: Item) -> None:
     _only(part, question, OF_FREE)
     if "max_tokens" not in question.fields:
-        part.refuse(f"{part.where} lacks 'max_tokens': where a free text is cut")
+        part.refuse(f"{part.where}.max_tokens must be given: the length of a free text")
     if question.fields.get("event", "complete") not in ("complete", "prefix", "contains"):
-        part.refuse(f"{part.where}.event is 'complete', 'prefix' or 'contains'", "event")
+        part.refuse(f"{part.where}.event must be 'complete', 'prefix' or 'contains'", "event")
 
 
 def _check_distortion(part: TomlSection, question: Question, item: Item) -> None:
     _only(part, question, OF_DISTORTIONS)
     if item.query.given is not None:
-        part.refuse(f"{part.where}: what is given belongs into 'prompt'", "given")
+        part.refuse(f"{part.where}: pass the given part in 'prompt'", "given")
 
 
 CHECKS = {"score": _check_score, "free": _check_free, "distortion": _check_distortion}

@@ -117,8 +117,9 @@ class Manifest:
         differ = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
         if differ:
             raise SuiteError(
-                f"{str(directory)!r} holds a run with another {' and another '.join(differ)}",
-                hint="take another directory",
+                f"{str(directory)!r} contains a run with a different"
+                f" {' and a different '.join(differ)}",
+                hint="use another directory",
             )
 
     @classmethod
@@ -149,7 +150,9 @@ class Manifest:
         label, version = table.take("format", str), table.take("version", int)
         if (label, version) != (FORMAT, VERSION):
             found = f"{label!r:.60}, version {version!r:.20}"
-            raise SuiteError(f"{str(path)!r} is {found}, not {FORMAT!r}, {VERSION}")
+            raise SuiteError(
+                f"{str(path)!r} must have the format {FORMAT!r}, version {VERSION}, got {found}"
+            )
         text = table.take("suite", str)
         try:
             suite = Suite.from_toml(text)
@@ -165,14 +168,16 @@ class Manifest:
         described.take("identity", (str, type(None)))
         described.take("weights", (str, type(None)))
         if not 1 <= batch_size < 2**63:
-            raise ArgumentError(f"run.batch_size is an integer from 1, not {batch_size!r:.60}")
+            raise ArgumentError(
+                f"run.batch_size must be a positive integer, got {batch_size!r:.60}"
+            )
         for name, value in versions.items():
             if not isinstance(value, str):
-                raise ArgumentError(f"run.versions.{name} is str, not {value!r:.60}")
+                raise ArgumentError(f"run.versions.{name} must be a string, got {value!r:.60}")
         if max_draws is not None and not 1 <= max_draws < 2**63:
-            raise ArgumentError(f"run.max_draws is an integer from 1, not {max_draws!r:.60}")
+            raise ArgumentError(f"run.max_draws must be a positive integer, got {max_draws!r:.60}")
         if not 0 <= tolerance <= 1:
-            raise ArgumentError(f"run.log_tolerance is from 0 to 1, not {tolerance!r}")
+            raise ArgumentError(f"run.log_tolerance must be from 0 to 1, got {tolerance!r}")
         return cls(suite, model, batch_size, versions, max_draws, tolerance)
 
 

@@ -68,7 +68,7 @@ class Oracle:
     def check(self, digest: str) -> None:
         """Refuses a file that changed since the run began."""
         if self.digest not in (None, digest):
-            raise SuiteError(f"{str(self.path)!r} is not the file that the run began with")
+            raise SuiteError(f"{str(self.path)!r} has changed since the run started")
 
 
 def judge_of(oracle: Oracle, *, allow_http: bool = False) -> Callable[[str], bool]:
@@ -95,8 +95,9 @@ def judge_of(oracle: Oracle, *, allow_http: bool = False) -> Callable[[str], boo
     if oracle.kind == "http":
         if not allow_http:
             raise SuiteError(
-                f"the oracle {oracle.name!r} asks servers, and that was not allowed",
-                hint="allow_http=True, or --allow-http: each text that is found is requested",
+                f"allow_http must be True for the oracle {oracle.name!r}, which sends requests"
+                " to servers",
+                hint="pass allow_http=True or --allow-http; every text found is requested",
             )
         from formalm.suites.url_requests import Server
 

@@ -59,7 +59,7 @@ def _gain(cautious: list[list[bool]], bold: list[list[bool]]) -> Quantity:
         high,
         0.95,
         "approximate",
-        f"{count:,} pairs; Wilson on those that differ",
+        f"{count:,} pairs; Wilson on the discordant ones",
         count,
     )
 

@@ -27,15 +27,15 @@ def replaced(
         if name not in suite.slots or suite.slots[name].texts is None:
             listed = [slot.name for slot in suite.slots.values() if slot.texts is not None]
             raise SuiteError(
-                f"the suite {suite.name!r} has no slot {name!r} with texts",
-                hint=f"there is {', '.join(listed) or 'none'}",
+                f"the suite {suite.name!r} must have a slot with texts named {name!r}",
+                hint=f"its slots with texts are {', '.join(listed) or 'none'}",
             )
         new_slots[name] = replace(new_slots[name], file=str(Path(file).resolve()))
     for name, file in rows.items():
         if name not in suite.rows:
             raise SuiteError(
-                f"the suite {suite.name!r} has no rows {name!r}",
-                hint=f"there is {', '.join(suite.rows) or 'none'}",
+                f"the suite {suite.name!r} must have rows named {name!r}",
+                hint=f"its rows are {', '.join(suite.rows) or 'none'}",
             )
         new_rows[name] = replace(new_rows[name], file=str(Path(file).resolve()))
     # Written with the files' names and read again, so that all checks of a file apply.

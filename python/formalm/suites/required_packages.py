@@ -29,7 +29,7 @@ def check_packages(suite: Suite) -> None:
         scipy_part("special")
     except ArgumentError as error:
         raise ArgumentError(
-            f"the suite {suite.name!r} needs the package scipy, for {needing}", hint=error.hint
+            f"the suite {suite.name!r} requires the package scipy, for {needing}", hint=error.hint
         ) from None
 
 

@@ -94,9 +94,9 @@ class Run:
         """
         for name, value in (("batch_size", batch_size), ("max_draws", max_draws)):
             if value is not None and (type(value) is not int or value < 1):
-                raise ArgumentError(f"{name} is an integer from 1, not {value!r}")
+                raise ArgumentError(f"{name} must be a positive integer, got {value!r}")
         if batch_size is None:
-            raise ArgumentError("batch_size is an integer from 1, not None")
+            raise ArgumentError("batch_size must be a positive integer, got None")
         check_packages(suite)
         manifest = described(
             suite,

@@ -83,9 +83,9 @@ class Template:
         names = [piece.text for piece in pieces if piece.is_slot]
         for name in names:
             if not NAME.fullmatch(name):
-                raise ArgumentError(f"{{{name}}} is no name of a slot", hint="write {{ for a brace")
+                raise ArgumentError(f"{{{name}}} is not a slot name", hint="escape a brace as {{")
             if names.count(name) > 1:
-                raise ArgumentError(f"the slot {{{name}}} stands twice in it")
+                raise ArgumentError(f"the slot {{{name}}} must not occur twice")
         return pieces
 
     @property
@@ -104,11 +104,11 @@ class Template:
                     yield Piece(text, False)
                 if name is not None:
                     if form or conversion:
-                        raise ArgumentError(f"the slot {{{name}}} takes no format")
+                        raise ArgumentError(f"the slot {{{name}}} must not have a format")
                     yield Piece(name, True)
         except ValueError as error:
-            hint = "write {{ and }} for braces"
-            raise ArgumentError(f"the template has {error}", hint=hint) from None
+            hint = "escape braces as {{ and }}"
+            raise ArgumentError(f"the template is invalid: {error}", hint=hint) from None
 
 
 def resolved(slot: Slot, slots: Mapping[str, Slot], row: Mapping[str, str]) -> Slot:
@@ -131,7 +131,7 @@ def resolved(slot: Slot, slots: Mapping[str, Slot], row: Mapping[str, str]) -> S
     if texts is not None and barred:
         texts = tuple(text for text in texts if text not in barred)
     if texts == ():
-        raise ArgumentError(f"the slot {slot.name!r} has no word in the row {dict(row)!r:.60}")
+        raise ArgumentError(f"the slot {slot.name!r} must have a word in the row {dict(row)!r:.60}")
     return replace(slot, texts=texts)
 
 

@@ -167,7 +167,7 @@ class _Scanner:
             if found is not None:
                 self.at = found.end()
                 return
-        raise AssertionError("a string that does not end")  # the reader would have said so
+        raise AssertionError("unterminated string")  # the reader would have said so
 
     def skip(self) -> int:
         """Skips whitespace and comments; returns the position after them."""

@@ -75,7 +75,7 @@ class TomlSection(DataReader):
         """Returns the items of a list, checked to be strings without duplicates."""
         for number, text in enumerate(found):
             if not isinstance(text, str):
-                self.wrong(key, number, f"is a text, not {text!r:.60}")
+                self.wrong(key, number, f"must be a string, got {text!r:.60}")
             if text in found[:number]:
                 self.wrong(key, number, f"repeats {text!r:.60}")
         return tuple(found)
@@ -84,8 +84,8 @@ class TomlSection(DataReader):
         """Reads one of some words."""
         value = self.take(key, str, default)
         if value not in choices:
-            known = ", ".join(map(repr, choices)) or "none there is"
-            self.refuse(f"{self.where}.{key} is one of {known}, not {value!r:.60}", key)
+            known = ", ".join(map(repr, choices)) or "the declared names (there are none)"
+            self.refuse(f"{self.where}.{key} must be one of {known}, got {value!r:.60}", key)
         return value
 
     def wrong(self, key: str, number: int, message: str) -> NoReturn:

@@ -114,7 +114,7 @@ def evaluate(
             verdict, why = "inconclusive", f"{missing:,} items have no answer yet"
         for name in sorted(_queries_of(suite, assertion) & set(fewer)):
             drawn, wanted = fewer[name]
-            verdict, why = "inconclusive", f"{drawn:,} draws, and the suite wants {wanted:,}"
+            verdict, why = "inconclusive", f"{drawn:,} draws, but the suite requires {wanted:,}"
         outcomes.append(Outcome(assertion, verdict, why))
     return Evaluation(
         tuple(one for listed in numbers.values() for one in listed),
@@ -233,7 +233,7 @@ def _bounded(assertion: Assertion, numbers: Sequence[Measurement]) -> tuple[Verd
             open_ones.append(one)
     if open_ones:
         return "inconclusive", _shown(open_ones[0])
-    return "pass", f"{len(numbers):,} numbers within the bounds"
+    return "pass", f"{len(numbers):,} numbers inside the bounds"
 
 
 def _flags(assertion: Assertion, differences: Sequence[Difference]) -> tuple[Verdict, str]:
@@ -247,7 +247,7 @@ def _flags(assertion: Assertion, differences: Sequence[Difference]) -> tuple[Ver
     for one in differences:
         if one.flagged is None:
             return "inconclusive", f"{one.value!r} may differ: {one.mean}"
-    return "pass", f"{len(differences):,} values as demanded"
+    return "pass", f"{len(differences):,} values as required"
 
 
 def _shown(one: Measurement) -> str:

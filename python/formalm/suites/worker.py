@@ -183,11 +183,11 @@ def chosen_items(
     given: object = shard
     numbers = isinstance(given, tuple) and [type(one) for one in given] == [int, int]
     if not numbers or not 1 <= shard[0] <= shard[1]:
-        raise ArgumentError(f"shard is (i, n) with i from 1 to n, not {given!r:.60}")
+        raise ArgumentError(f"shard must be (i, n) with i from 1 to n, got {given!r:.60}")
     index, count = shard
     for name, value in (("limit", limit), ("items_per_slot", items_per_slot)):
         if value is not None and (type(value) is not int or value < 1):
-            raise ArgumentError(f"{name} is an integer from 1, not {value!r}")
+            raise ArgumentError(f"{name} must be a positive integer, got {value!r}")
     seen = {entry.key for entry in run.journal.entries()}
     chosen = []
     for number in range(index - 1, len(run.items), count):

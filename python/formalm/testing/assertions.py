@@ -100,7 +100,7 @@ def assert_rank(
     __tracebackhide__ = True
     resolved = resolved_query(query)
     if not resolved.asked.matches(text):
-        raise ArgumentError(f"{text!r:.60} is no member, and has no rank")
+        raise ArgumentError(f"text must be a member to have a rank, got {text!r:.60}")
     stop = limits or resolved.limits
     most_hits = math.inf if stop.hits is None else stop.hits
     unlimited = replace(stop, hits=None)
@@ -123,7 +123,7 @@ def assert_rank(
                 ahead, last = count - 1, hit.logprob
             if hit.text == text:
                 here = hit.logprob
-            yield (ahead + 1, math.inf), f"among or behind {count:,} hits"
+            yield (ahead + 1, math.inf), f"among or after {count:,} hits"
         if here is None:
             if found.status == "exhausted":  # it has no probability at all
                 yield (math.inf, math.inf), f"not among all {count:,} hits"

@@ -25,7 +25,7 @@ INCONCLUSIVE = 3
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option for the model of the fixtures."""
     group = parser.getgroup("formalm")
-    group.addoption("--formalm-model", default=None, help="a model's folder; canary if none")
+    group.addoption("--formalm-model", default=None, help="folder of a model; canary if omitted")
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +62,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         result = yield
         if claims:
             names = ", ".join(claim.name for claim in claims)
-            pytest.fail(f"compared with nothing: {names}", pytrace=False)
+            pytest.fail(f"never compared: {names}", pytrace=False)
     return result
 
 

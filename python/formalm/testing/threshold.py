@@ -92,12 +92,14 @@ class Claim:
 
     def __ne__(self, line: object) -> bool:
         __tracebackhide__ = True
-        raise ArgumentError("a claim is compared by <, <=, >, >= or ==: a bound says != of nothing")
+        raise ArgumentError(
+            "a claim must be compared by <, <=, >, >= or ==, because a bound never proves !="
+        )
 
     def __bool__(self) -> bool:
         __tracebackhide__ = True
         raise ArgumentError(
-            f"{self.name} is compared with nothing", hint="assert_mass(query) < 1e-4"
+            f"{self.name} must be compared with a number", hint="assert_mass(query) < 1e-4"
         )
 
     def _told(self, wanted: str, judge: Callable[[float, float], bool | None]) -> bool:
@@ -105,14 +107,14 @@ class Claim:
         claims = OPEN.get()
         if claims is not None:
             claims[:] = [one for one in claims if one is not self]
-        low, high, how = 0.0, math.inf, "nothing is known"
+        low, high, how = 0.0, math.inf, "nothing known"
         said = judge(low, high)
         for ends, reached in self.closing():
             (low, high), how = ends, reached
             said = judge(low, high)
             if said is not None:
                 break
-        found = f"{self.name} is {_shown(low, high)} ({how}), and should be {wanted}"
+        found = f"{self.name} must be {wanted}, got {_shown(low, high)} ({how})"
         if said is None:
             raise Inconclusive(f"inconclusive: {found}")
         if not said:
@@ -127,7 +129,7 @@ def _line(value: object) -> float:
     """Returns the threshold of a comparison."""
     __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
-        raise ArgumentError(f"a claim is compared with a number, not {value!r:.60}")
+        raise ArgumentError(f"a claim must be compared with a number, got {value!r:.60}")
     return float(value)
 
 

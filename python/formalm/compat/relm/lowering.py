@@ -67,7 +67,7 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
         if query.preprocessors.filter_str is not None:
             without = pattern_of(query.preprocessors.filter_str)
     if string.add_eos not in (None, True, False):
-        raise ArgumentError(f"add_eos is True, False or None, not {string.add_eos!r:.60}")
+        raise ArgumentError(f"add_eos must be True, False or None, got {string.add_eos!r:.60}")
     ends = drawn or bool(string.add_eos)
     tokenization = TOKENIZATIONS[query.tokenization_strategy]
     if given is None and tokenization == "canonical-given":
@@ -98,7 +98,7 @@ def pattern_of(pattern: str) -> Regex:
     ``[[:alnum:]]``.
     """
     if not isinstance(pattern, str):
-        raise ArgumentError(f"a pattern is a str, not {type(pattern).__name__}")
+        raise ArgumentError(f"a pattern must be a str, got {type(pattern).__name__}")
     parts: list[str] = []
     place, opened = 0, False
     while place < len(pattern):
@@ -109,7 +109,9 @@ def pattern_of(pattern: str) -> Regex:
             name = pattern[place + 2 : end]
             if name not in CLASSES:
                 raise LanguageError(
-                    f"there is no class [:{name}:]", source=pattern, span=(place, end + 2)
+                    f"[:{name}:] is not a POSIX character class",
+                    source=pattern,
+                    span=(place, end + 2),
                 )
             parts.append(CLASSES[name])
             place = end + 2
@@ -134,7 +136,7 @@ def pattern_of(pattern: str) -> Regex:
 def _edited(language: Language, edits: object, given: Language | None) -> Language:
     if not isinstance(edits, LevenshteinTransformer):
         raise ArgumentError(
-            f"a preprocessor is a LevenshteinTransformer, not {type(edits).__name__}"
+            f"a preprocessor must be a LevenshteinTransformer, got {type(edits).__name__}"
         )
     operations: dict[Operation, bool] = {
         "insert": edits.allow_inserts,
@@ -147,7 +149,9 @@ def _edited(language: Language, edits: object, given: Language | None) -> Langua
             symbols = "".join(edits.symbol_set)
         except TypeError:
             wrong = f"{edits.symbol_set!r:.60}"
-            raise ArgumentError(f"symbol_set is an iterable of characters, not {wrong}") from None
+            raise ArgumentError(
+                f"symbol_set must be an iterable of characters, got {wrong}"
+            ) from None
     if edits.allow_deletes and not edits.allow_passthrough_deletes:
         _only(language, symbols, "deletes")
     if edits.allow_substitutions and not edits.allow_passthrough_substitutions:
@@ -164,8 +168,9 @@ def _only(language: Language, symbols: str, name: str) -> None:
     """Refuses members with characters that must stay as they are."""
     if not language.is_subset(Choice(sorted(set(symbols))).star()):
         raise ArgumentError(
-            f"members have characters outside symbol_set, and allow_passthrough_{name} is False",
-            hint=f"write allow_passthrough_{name}=True, or allow_{name}=False",
+            "members must not have characters outside symbol_set with"
+            f" allow_passthrough_{name}=False",
+            hint=f"pass allow_passthrough_{name}=True or allow_{name}=False",
         )
 
 
@@ -180,13 +185,15 @@ def _room(
         lengths = {len(vocabulary.encode(text.decode())) for text in members(given)}
     if len(lengths) > 1:
         raise ArgumentError(
-            f"prefixes have from {min(lengths)} to {max(lengths)} tokens, and sequence_length"
-            " leaves them different room",
-            hint="ask for each prefix by itself",
+            f"prefixes must have equally many tokens with sequence_length, got from {min(lengths)}"
+            f" to {max(lengths)}",
+            hint="run one query per prefix",
         )
     room = query.sequence_length - max(lengths) - ends
     if room < 0:
-        raise ArgumentError(f"sequence_length={query.sequence_length} has no room for the prefix")
+        raise ArgumentError(
+            f"sequence_length must leave room for the prefix, got {query.sequence_length}"
+        )
     return room
 
 
@@ -199,10 +206,10 @@ def _check(query: SimpleSearchQuery) -> None:
     }
     for name, kind in kinds.items():
         if not isinstance(getattr(query, name), kind):  # type: ignore[arg-type]
-            raise ArgumentError(f"{name} cannot be {getattr(query, name)!r:.60}")
+            raise ArgumentError(f"{name} must not be {getattr(query, name)!r:.60}")
     for name in ("sequence_length", "num_samples"):
         value = getattr(query, name)
         if value is not None and (type(value) is not int or value < 1):
-            raise ArgumentError(f"{name} is an integer from 1 or None, not {value!r:.60}")
+            raise ArgumentError(f"{name} must be a positive integer or None, got {value!r:.60}")
     if query.progress_bar is not False:
-        raise ArgumentError("progress_bar is not drawn here: leave it out")
+        raise ArgumentError("progress_bar must be False, because progress bars are not supported")

@@ -165,8 +165,8 @@ class SearchQuery(SimpleSearchQuery):
         for name in others:
             if name not in known:
                 raise ArgumentError(
-                    f"SearchQuery has no {name!r} here",
-                    hint=_INSTEAD.get(name, "SimpleSearchQuery says all there is"),
+                    f"SearchQuery does not support the argument {name!r}",
+                    hint=_INSTEAD.get(name, "see SimpleSearchQuery for the supported arguments"),
                 )
         super().__init__(
             QueryString(query_str, prefix, add_eos),
@@ -178,12 +178,12 @@ class SearchQuery(SimpleSearchQuery):
 
 
 _INSTEAD = {
-    "accept_str": "write prefix=",
-    "top_k_sampling": "write top_k=",
-    "experimental_add_eos_token": "write add_eos=True",
-    "experimental_random_sampling": "write search_strategy=QuerySearchStrategy.RANDOM_SAMPLING",
-    "experimental_dijkstra": "it is the default: QuerySearchStrategy.SHORTEST_PATH",
-    "experimental_greedy_search": "write temperature=0",
-    "experimental_filter_str": "write preprocessors=QueryPreprocessors(filter_str=…)",
-    "experimental_automata_preprocessors": "write preprocessors=QueryPreprocessors(…)",
+    "accept_str": "use prefix=",
+    "top_k_sampling": "use top_k=",
+    "experimental_add_eos_token": "use add_eos=True",
+    "experimental_random_sampling": "use search_strategy=QuerySearchStrategy.RANDOM_SAMPLING",
+    "experimental_dijkstra": "drop it; the default is QuerySearchStrategy.SHORTEST_PATH",
+    "experimental_greedy_search": "use temperature=0",
+    "experimental_filter_str": "use preprocessors=QueryPreprocessors(filter_str=…)",
+    "experimental_automata_preprocessors": "use preprocessors=QueryPreprocessors(…)",
 }

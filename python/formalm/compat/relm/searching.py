@@ -63,12 +63,13 @@ def search(*arguments: Any) -> Iterator[Any] | list[Any]:
     """
     if len(arguments) not in (2, 3):
         raise ArgumentError(
-            f"search takes a model, a tokenizer and a query, not {len(arguments)} arguments",
-            hint="search(model, query) yields texts, search(model, tokenizer, query) token ids",
+            f"search takes a model, an optional tokenizer and a query, got {len(arguments)}"
+            " arguments",
+            hint="search(model, query) yields strings, search(model, tokenizer, query) token ids",
         )
     model, tokenizer, query = arguments[0], arguments[1:-1], arguments[-1]
     if not isinstance(query, SimpleSearchQuery):
-        raise ArgumentError(f"a query is a SimpleSearchQuery, not {type(query).__name__}")
+        raise ArgumentError(f"query must be a SimpleSearchQuery, got {type(query).__name__}")
     ours, first, end = _opened(model, tokenizer[0] if tokenizer else None)
     asked = lowered(query, ours.vocabulary)
     if first is not None:
@@ -94,8 +95,9 @@ def _opened(model: Any, tokenizer: Any) -> tuple[LanguageModel, int | None, int 
         folder = str(getattr(model, "name_or_path", "") or "")
         if not folder or not Path(folder).is_dir():
             raise ArgumentError(
-                f"{type(model).__name__} comes without its tokenizer, and from no local folder",
-                hint="search(model, tokenizer, query), or search(from_transformers(…), query)",
+                f"model must have a tokenizer or a local folder, got a {type(model).__name__}"
+                " with neither",
+                hint="use search(model, tokenizer, query) or search(from_transformers(…), query)",
             )
         ours = from_transformers(model, folder)
     else:
@@ -112,7 +114,7 @@ def _check_same(vocabulary: Vocabulary, tokenizer: Any) -> None:
     if not isinstance(tokenizer, Vocabulary):
         other = Vocabulary.from_tokenizer(tokenizer)
     if other.tokens() != vocabulary.tokens():
-        raise ArgumentError("the tokenizer has other tokens than the model's vocabulary")
+        raise ArgumentError("the tokenizer must have the tokens of the model's vocabulary")
 
 
 def _listed(model: LanguageModel, asked: Query) -> Iterator[Row]:
@@ -137,8 +139,8 @@ def _drawn(model: LanguageModel, asked: Query) -> Iterator[Row]:
         empty = 0 if rows else empty + 1
         if empty > 8:
             raise ArgumentError(
-                f"{empty} rounds of draws all left the language: members are too long",
-                hint="raise sequence_length, or bound the pattern",
+                f"{empty} rounds of draws found no member: the members may be too long",
+                hint="raise sequence_length, or limit the length of the pattern",
             )
         count = min(4096, 2 * count)
 

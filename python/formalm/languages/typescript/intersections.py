@@ -89,7 +89,7 @@ def _intersect(left: Shape, right: Shape) -> Shape:
         case ArrayType(a), ArrayType(b):
             return ArrayType(defer_intersection(a, b))
         case (TupleType(), _) | (_, TupleType()):
-            raise LanguageError("an intersection of tuples is not supported")
+            raise LanguageError("intersections of tuples are not supported")
     return _intersect_scalars(left, right)
 
 

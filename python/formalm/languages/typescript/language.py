@@ -88,7 +88,9 @@ class TypeScript(JsonSchema):
         if type(closed) is not bool:
             raise ArgumentError(f"closed must be True or False, got {closed!r}")
         if "resources" in options:
-            raise ArgumentError("resources must be left out: a TypeScript type refers to none")
+            raise ArgumentError(
+                "resources must be empty, because a TypeScript type has no external references"
+            )
         super().__init__(_schema(text, root, closed), **options)
         self._written = (text, root, closed, options)
 
@@ -130,7 +132,7 @@ def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
         text.encode()
     except UnicodeEncodeError as error:
         span = (error.start, error.end)
-        message = "a text has a lone surrogate, which no text has"
+        message = "text must be valid Unicode, got a lone surrogate"
         raise LanguageError(message, source=text, span=span) from None
     module = read_module(text)
     types = TypeResolver(module)
@@ -149,13 +151,13 @@ def _root(module: syntax_tree.Module, root: str | None) -> syntax_tree.Node:
     """Returns the type that the whole text stands for."""
     if root is not None:
         if root not in module.declared:
-            raise ArgumentError(f"root must be declared in the text, got {root!r}")
+            raise ArgumentError(f"root must be the name of a declared type, got {root!r}")
         declared = module.declared[root]
         return syntax_tree.NamedNode(declared.span, root)
     if module.type is not None:
         return module.type
     if not module.declared:
-        raise LanguageError("text must contain a type, and has none")
+        raise LanguageError("text must contain a type, got none")
     used = {
         name
         for declared in module.declared.values()
@@ -165,7 +167,7 @@ def _root(module: syntax_tree.Module, root: str | None) -> syntax_tree.Node:
     free = [name for name in module.declared if name not in used]
     if len(free) != 1:
         raise LanguageError(
-            f"text declares several types: {', '.join(free or module.declared)}",
-            hint="name it with root=, write 'export default' before it, or its name at the end",
+            f"text must determine the root type, got several: {', '.join(free or module.declared)}",
+            hint="pass root=, mark the type with 'export default', or end the text with its name",
         )
     return syntax_tree.NamedNode(module.declared[free[0]].span, free[0])

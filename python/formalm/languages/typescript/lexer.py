@@ -109,10 +109,10 @@ def tokenize(source: str, start: int = 0, end: int | None = None) -> list[Token]
 
 def _refuse_character(source: str, at: int) -> NoReturn:
     if source[at] in "\"'":
-        refuse(source, (at, at + 1), "a string without an end on its line")
+        refuse(source, (at, at + 1), "unterminated string")
     if source.startswith("/*", at):
-        refuse(source, (at, at + 2), "a comment without an end")
-    refuse(source, (at, at + 1), f"{source[at]!r} begins nothing in a TypeScript type")
+        refuse(source, (at, at + 2), "unterminated comment")
+    refuse(source, (at, at + 1), f"unexpected character {source[at]!r}")
 
 
 def _template(source: str, start: int, stop: int, after_line: bool, depth: int = 0) -> Token:
@@ -130,7 +130,7 @@ def _template(source: str, start: int, stop: int, after_line: bool, depth: int =
         else:
             at += 2 if source[at] == "\\" else 1
     if at >= stop:
-        refuse(source, (start, start + 1), "a template literal without an end")
+        refuse(source, (start, start + 1), "unterminated template literal")
     parts.append(unescaped(source, begun, at))
     span = (start, at + 1)
     return Token("template", source[start : at + 1], span, after_line, None, tuple(parts))
@@ -150,7 +150,7 @@ def _closing(source: str, start: int, stop: int, outer: int) -> int:
         if depth == 0:
             return at
         at = match.end()
-    refuse(source, (start - 2, start), "a '${' without its '}'")
+    refuse(source, (start - 2, start), "'${' without a closing '}'")
 
 
 def unescaped(source: str, start: int, end: int) -> str:
@@ -164,11 +164,11 @@ def unescaped(source: str, start: int, end: int) -> str:
                 match["one"] == "0" and source[match.end() : match.end() + 1].isdigit()
             )
             if match["one"] in "ux" or digit:
-                refuse(source, match.span(), f"{match[0]!r} is no escape")
+                refuse(source, match.span(), f"{match[0]!r} is not a valid escape")
             return LETTERS.get(match["one"], match["one"])
         point = int(match["point"] or match["unit"] or match["byte"], 16)
         if point > 0x10FFFF:
-            refuse(source, match.span(), f"{match[0]} is no character")
+            refuse(source, match.span(), f"{match[0]} is not a Unicode code point")
         return chr(point)
 
     pieces, at = [], start
@@ -180,7 +180,7 @@ def unescaped(source: str, start: int, end: int) -> str:
         # Two escapes of UTF-16 may be one character.
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        refuse(source, (start, end), "a lone surrogate, which no text has")
+        refuse(source, (start, end), "lone surrogates are not valid Unicode")
 
 
 def _documentation(comment: str) -> str | None:

@@ -43,7 +43,7 @@ def read_module(source: str) -> syntax_tree.Module:
             cursor.advance()
             is_default = cursor.accept("default") is not None
             if cursor.is_next("{", "*", "="):
-                cursor.unsupported(cursor.peek(), "an export of other names")
+                cursor.unsupported(cursor.peek(), "an export of names declared elsewhere")
         if cursor.is_next("declare") and cursor.peek(1).kind == "name":
             cursor.advance()
         one = _declaration(cursor, comment)
@@ -53,12 +53,12 @@ def read_module(source: str) -> syntax_tree.Module:
             if one.name in declared:
                 refuse(source, one.span, f"{one.name} is declared twice")
             if one.name in BUILT_IN:
-                refuse(source, one.span, f"{one.name} is a type of TypeScript's own")
+                refuse(source, one.span, f"{one.name} is the name of a built-in TypeScript type")
             declared[one.name] = one
             whole = syntax_tree.NamedNode(one.span, one.name)
         if one is None or is_default:
             if found is not None:
-                refuse(source, start.span, "there are two types that the text could stand for")
+                refuse(source, start.span, "two types could be the root")
             found = whole
         _statement_ends(cursor, one)
     return syntax_tree.Module(source, declared, found)
@@ -69,7 +69,7 @@ def _statement_ends(cursor: TokenCursor, one: syntax_tree.Declaration | None) ->
     braced = one is not None and cursor.source[cursor.span_since(0)[1] - 1] == "}"
     token = cursor.peek()
     if not (cursor.accept(";") or token.after_line or braced):
-        cursor.expected("';' or a new line behind a type")
+        cursor.expected("';' or a new line after a type")
 
 
 def _declaration(cursor: TokenCursor, comment: str | None) -> syntax_tree.Declaration | None:
@@ -78,7 +78,7 @@ def _declaration(cursor: TokenCursor, comment: str | None) -> syntax_tree.Declar
     if cursor.is_next("const") and cursor.is_next("enum", ahead=1):
         cursor.advance()
     elif cursor.is_next(*OTHERS, "const") and cursor.peek(1).kind != "end":
-        cursor.unsupported(token, token.text, "give interfaces, type aliases and enums only")
+        cursor.unsupported(token, token.text, "declare interfaces, type aliases and enums only")
     if cursor.peek(1).kind != "name":
         return None
     if cursor.is_next("enum"):
@@ -109,7 +109,7 @@ def _alias(cursor: TokenCursor, comment: str | None) -> syntax_tree.Declaration:
     cursor.advance()
     name = cursor.name("a type")
     parameters = _parameters(cursor)
-    cursor.expect("=", "behind the name of a type")
+    cursor.expect("=", "after the name of a type")
     found = read_type(cursor)
     return syntax_tree.Declaration(name.span, name.text, found, parameters, (), comment)
 
@@ -121,43 +121,45 @@ def _parameters(cursor: TokenCursor) -> tuple[tuple[str, syntax_tree.Node | None
     while not cursor.is_next(">"):
         token = cursor.name("a type parameter")
         if cursor.is_next("extends"):
-            cursor.unsupported(cursor.peek(), "a bound of a type parameter", "leave it out")
+            cursor.unsupported(
+                cursor.peek(), "a constraint (extends) on a type parameter", "remove it"
+            )
         if cursor.peek().kind == "name":
             cursor.unsupported(token, f"the modifier {token.text} of a type parameter")
         if token.text in found:
-            refuse(cursor.source, token.span, f"the parameter {token.text} is declared twice")
+            refuse(cursor.source, token.span, f"the type parameter {token.text} is declared twice")
         found[token.text] = read_type(cursor) if cursor.accept("=") else None
         if found[token.text] is None and any(found.values()):
-            refuse(cursor.source, token.span, "parameters without a default come first")
+            refuse(cursor.source, token.span, "type parameters without a default must come first")
         if not cursor.accept(","):
             break
-    cursor.expect(">", "behind type parameters")
+    cursor.expect(">", "after type parameters")
     return tuple(found.items())
 
 
 def _enum(cursor: TokenCursor, comment: str | None) -> syntax_tree.Declaration:
     cursor.advance()
     name = cursor.name("an enum")
-    start = cursor.expect("{", "behind the name of an enum").span[0]
+    start = cursor.expect("{", "after the name of an enum").span[0]
     values: dict[str, syntax_tree.Value] = {}
     following: int | None = 0
     while not cursor.is_next("}"):
         token = cursor.advance()
         if token.kind not in ("name", "string"):
-            refuse(cursor.source, token.span, f"expected a member of the enum, not {token}")
+            refuse(cursor.source, token.span, f"expected an enum member, got {token}")
         if token.text in values:
-            refuse(cursor.source, token.span, f"the member {token.text!r} is declared twice")
+            refuse(cursor.source, token.span, f"the enum member {token.text!r} is declared twice")
         if cursor.accept("="):
             value = _value(cursor)
         elif following is None:
-            refuse(cursor.source, token.span, f"the member {token.text!r} needs a value")
+            refuse(cursor.source, token.span, f"the enum member {token.text!r} must have a value")
         else:
             value = following
         values[token.text] = value
         following = value + 1 if isinstance(value, int) else None
         if not cursor.accept(","):
             break
-    cursor.expect("}", "or ',' behind a member of an enum")
+    cursor.expect("}", "or ',' after an enum member")
     if not values:
         refuse(cursor.source, name.span, "an enum without members has no values")
     found = syntax_tree.EnumNode(cursor.span_since(start), tuple(values.items()))
@@ -173,7 +175,7 @@ def _value(cursor: TokenCursor) -> syntax_tree.Value:
     elif token.kind == "number" or cursor.is_next("-"):
         value = read_number(cursor)
     else:
-        cursor.unsupported(token, "a computed value of an enum", "write a string or a number")
+        cursor.unsupported(token, "a computed enum value", "write a string or a number")
     if not cursor.is_next(",", "}"):
-        cursor.unsupported(cursor.peek(), "a computed value of an enum")
+        cursor.unsupported(cursor.peek(), "a computed enum value")
     return value

@@ -17,7 +17,7 @@ def read_object(
     cursor: TokenCursor, read_type: ReadType
 ) -> syntax_tree.ObjectNode | syntax_tree.MappedNode:
     """Parses ``{…}``."""
-    start = cursor.expect("{", "at the beginning of an object type").span[0]
+    start = cursor.expect("{", "at the start of an object type").span[0]
     if _is_mapped(cursor):
         return _mapped(cursor, start, read_type)
     members: dict[str, syntax_tree.PropertyNode] = {}
@@ -27,13 +27,13 @@ def read_object(
         if isinstance(found, syntax_tree.IndexSignature):
             signatures.append(found)
         elif found.name in members:
-            refuse(cursor.source, found.span, f"the member {found.name!r} is declared twice")
+            refuse(cursor.source, found.span, f"the property {found.name!r} is declared twice")
         else:
             members[found.name] = found
         if cursor.accept(";") or cursor.accept(",") or cursor.peek().after_line:
             continue
         if not cursor.is_next("}"):
-            cursor.expected("',', ';', a new line or '}' behind a member")
+            cursor.expected("',', ';', a new line or '}' after a property")
     cursor.advance()
     return syntax_tree.ObjectNode(
         cursor.span_since(start), tuple(members.values()), tuple(signatures)
@@ -55,21 +55,21 @@ def _mapped(cursor: TokenCursor, start: int, read_type: ReadType) -> syntax_tree
     cursor.accept("readonly")
     cursor.advance()
     name = cursor.name("a type parameter").text
-    cursor.expect("in", "behind the parameter of a mapped type")
+    cursor.expect("in", "after the parameter of a mapped type")
     keys = read_type(cursor)
     if cursor.is_next("as"):
         cursor.unsupported(cursor.peek(), "renaming keys in a mapped type")
-    cursor.expect("]", "behind the keys of a mapped type")
+    cursor.expect("]", "after the keys of a mapped type")
     sign = cursor.advance() if cursor.is_next("+", "-") else None
     optional = None
     if sign is not None or cursor.is_next("?"):
-        cursor.expect("?", "behind its sign")
+        cursor.expect("?", "after the sign")
         optional = sign is None or sign.text == "+"
-    cursor.expect(":", "behind the keys of a mapped type")
+    cursor.expect(":", "after the keys of a mapped type")
     found = read_type(cursor)
     if not cursor.accept(";"):
         cursor.accept(",")
-    cursor.expect("}", "behind a mapped type")
+    cursor.expect("}", "after a mapped type")
     return syntax_tree.MappedNode(cursor.span_since(start), name, keys, found, optional)
 
 
@@ -88,7 +88,7 @@ def _part(
     optional = cursor.accept("?") is not None
     if cursor.is_next("(", "<"):
         cursor.unsupported(cursor.peek(), "a method", "JSON has no functions")
-    cursor.expect(":", f"and a type behind the member {name!r}")
+    cursor.expect(":", f"and a type after the property {name!r}")
     found = read_type(cursor)
     return syntax_tree.PropertyNode(cursor.span_since(start), name, found, optional, comment)
 
@@ -100,24 +100,29 @@ def _member_name(cursor: TokenCursor) -> str:
     if cursor.is_next("get", "set") and cursor.peek(1).kind == "name":
         cursor.unsupported(token, "an accessor")
     if token.kind not in ("name", "string", "number"):
-        cursor.expected("the name of a member")
+        cursor.expected("a property name")
     cursor.advance()
     if token.kind == "number" and not (
         token.text.isdigit() and str(int(token.text)) == token.text and len(token.text) < 16
     ):
-        refuse(cursor.source, token.span, "numbers as names are whole", hint="write it in quotes")
+        refuse(
+            cursor.source,
+            token.span,
+            "numeric property names must be integers",
+            hint="quote the name",
+        )
     return token.text
 
 
 def _signature(cursor: TokenCursor, start: int, read_type: ReadType) -> syntax_tree.IndexSignature:
     cursor.advance()
     if not (cursor.peek().kind == "name" and cursor.is_next(":", ahead=1)):
-        cursor.unsupported(cursor.peek(), "a computed name")
+        cursor.unsupported(cursor.peek(), "a computed property name")
     cursor.advance()
     cursor.advance()
     key = read_type(cursor)
-    cursor.expect("]", "behind the key of an index signature")
+    cursor.expect("]", "after the key of an index signature")
     if cursor.is_next("?"):
         refuse(cursor.source, cursor.peek().span, "an index signature cannot be optional")
-    cursor.expect(":", "behind an index signature")
+    cursor.expect(":", "after an index signature")
     return syntax_tree.IndexSignature(cursor.span_since(start), key, read_type(cursor))

@@ -18,7 +18,7 @@ UNSUPPORTED = {
     "infer": "infer",
     "unique": "unique symbol",
     "asserts": "an assertion",
-    "this": "the type this",
+    "this": "the type 'this'",
     "new": "a constructor type",
     "abstract": "a constructor type",
     "import": "import",
@@ -68,7 +68,7 @@ def _operand(cursor: TokenCursor) -> syntax_tree.Node:
             with cursor.nested():
                 found = _operand(cursor)
             if not isinstance(found, syntax_tree.ArrayNode | syntax_tree.TupleNode):
-                refuse(cursor.source, token.span, "readonly is for arrays and tuples")
+                refuse(cursor.source, token.span, "readonly applies to arrays and tuples only")
             return found
         if token.text == "keyof":
             cursor.advance()
@@ -100,16 +100,16 @@ def _suffixes(cursor: TokenCursor, found: syntax_tree.Node, start: int) -> synta
     while cursor.is_next("[") and not cursor.peek().after_line:
         count += 1
         if count > MAX_DEPTH:
-            raise LimitError("brackets behind a type", count, MAX_DEPTH)
+            raise LimitError("brackets after a type", count, MAX_DEPTH)
         cursor.advance()
         if cursor.accept("]"):
             found = syntax_tree.ArrayNode(cursor.span_since(start), found)
         else:
             key = read_type(cursor)
-            cursor.expect("]", "behind the name of a member")
+            cursor.expect("]", "after a property name")
             found = syntax_tree.IndexedAccess(cursor.span_since(start), found, key)
         if cursor.is_next("!", "?"):
-            cursor.unsupported(cursor.peek(), "a mark behind a type")
+            cursor.unsupported(cursor.peek(), "a mark after a type")
     return found
 
 
@@ -145,10 +145,10 @@ def read_number(cursor: TokenCursor) -> int | Decimal:
     cursor.advance()
     text = token.text.replace("_", "")
     if text.endswith("n") and not text.startswith(("0x", "0X")):
-        cursor.unsupported(token, "bigint", "JSON has numbers only: leave out the n")
+        cursor.unsupported(token, "bigint", "JSON has only numbers; remove the n")
     value = _value(text)
     if value is None:
-        refuse(cursor.source, token.span, f"{token.text!r} is no number that JavaScript has")
+        refuse(cursor.source, token.span, f"{token.text!r} is not a JavaScript number")
     return -value if sign else value
 
 
@@ -183,7 +183,7 @@ def read_named(cursor: TokenCursor) -> syntax_tree.NamedNode:
             if cursor.is_next(">"):
                 break
             arguments.append(read_type(cursor))
-        cursor.expect(">", "behind type arguments")
+        cursor.expect(">", "after type arguments")
     if cursor.is_next("is") and not cursor.peek().after_line:
         cursor.unsupported(cursor.peek(), "a type predicate")
     return syntax_tree.NamedNode(cursor.span_since(token.span[0]), name, tuple(arguments))
@@ -201,7 +201,7 @@ def _template(cursor: TokenCursor) -> syntax_tree.Node:
             inner = TokenCursor(cursor.source, *part, depth=cursor.depth)
             parts.append(read_type(inner))
             if inner.peek().kind != "end":
-                inner.expected("'}' behind the type")
+                inner.expected("'}' after the type")
     return syntax_tree.TemplateNode(token.span, tuple(parts))
 
 
@@ -215,7 +215,7 @@ def _parenthesis(cursor: TokenCursor) -> syntax_tree.Node:
         cursor.unsupported(cursor.peek(), "a function type", "JSON has no functions")
     cursor.advance()
     found = read_type(cursor)
-    cursor.expect(")", "behind a type in parentheses")
+    cursor.expect(")", "after a type in parentheses")
     return found
 
 
@@ -226,7 +226,7 @@ def _tuple(cursor: TokenCursor) -> syntax_tree.Node:
         items.append(_item(cursor))
         if not cursor.accept(","):
             break
-    cursor.expect("]", "behind the items of a tuple")
+    cursor.expect("]", "after the items of a tuple")
     return syntax_tree.TupleNode(cursor.span_since(start), tuple(items))
 
 
@@ -246,8 +246,8 @@ def _item(cursor: TokenCursor) -> syntax_tree.TupleItem:
     mark = cursor.peek()
     if cursor.accept("?"):
         if named:
-            refuse(cursor.source, mark.span, "the '?' of a named item stands behind its name")
+            refuse(cursor.source, mark.span, "the '?' of a named item must follow its name")
         optional = True
     if optional and rest:
-        refuse(cursor.source, mark.span, "an item cannot be optional and the rest")
+        refuse(cursor.source, mark.span, "a rest item cannot be optional")
     return syntax_tree.TupleItem(found, optional, rest)

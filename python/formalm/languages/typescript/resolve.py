@@ -34,16 +34,16 @@ __all__ = ["TypeResolver"]
 MAX_REFERENCES = 5_000
 MAX_ARGUMENTS = 50
 MAX_WAITING = 50
-ENDLESS = "a generic type that uses itself with larger arguments has no end"
+ENDLESS = "a generic type that uses itself with larger arguments has infinitely many instances"
 
 SIMPLE = "string number integer boolean null unknown any object undefined never".split()
 NO_JSON = {
-    "bigint": "write number or integer",
+    "bigint": "use number or integer",
     "symbol": None,
-    "Date": "a Date becomes a string: write string",
+    "Date": "a Date is serialized as a string; use string",
     "Function": None,
     "Map": "write Record",
-    "Set": "write an array",
+    "Set": "use an array",
     "Promise": None,
     "RegExp": None,
     "Symbol": None,
@@ -141,7 +141,12 @@ class TypeResolver:
         if name in OPERATIONS or name in ("Array", "ReadonlyArray"):
             expected = OPERATIONS.get(name, 1)
             if len(arguments) != expected:
-                refuse(self.source, node.span, f"{name} takes {expected} type arguments")
+                refuse(
+                    self.source,
+                    node.span,
+                    f"{name} requires {expected} type argument{'s' if expected != 1 else ''},"
+                    f" got {len(arguments)}",
+                )
             if name in OPERATIONS:
                 return TypeReference(name, tuple(arguments))
             return ArrayType(arguments[0])
@@ -163,7 +168,7 @@ class TypeResolver:
 
     def _unknown(self, node: syntax_tree.NamedNode) -> NoReturn:
         if node.name in NO_JSON:
-            refuse(self.source, node.span, f"{node.name} has no JSON", hint=NO_JSON[node.name])
+            refuse(self.source, node.span, f"{node.name} has no JSON form", hint=NO_JSON[node.name])
         refuse(self.source, node.span, f"{node.name} is not declared")
 
     def _with_defaults(
@@ -179,7 +184,11 @@ class TypeResolver:
         names = dict(zip([name for name, _ in wanted], arguments, strict=False))
         for name, default in wanted[len(arguments) :]:
             if default is None:
-                refuse(self.source, node.span, f"{node.name} needs an argument for {name}")
+                refuse(
+                    self.source,
+                    node.span,
+                    f"{node.name} requires an argument for the type parameter {name}",
+                )
             names[name] = self.shape(default, names)
         return tuple(names[name] for name, _ in wanted)
 
@@ -192,7 +201,7 @@ class TypeResolver:
             found = self._resolved[shape]
             if found is None:
                 title = shape.name if shape.name in self._declared else "this type"
-                self.refuse(f"{title} refers to itself before it says anything")
+                self.refuse(f"{title} refers to itself without an intermediate type")
             else:
                 shape = found
         return shape
@@ -200,7 +209,7 @@ class TypeResolver:
     def _entered(self, reference: TypeReference) -> Shape:
         """Resolves a reference; locates errors at its declaration if they have no place."""
         if len(self._stack) >= MAX_WAITING:
-            raise LimitError("types that wait for each other", MAX_WAITING + 1, MAX_WAITING)
+            raise LimitError("types being resolved at once", MAX_WAITING + 1, MAX_WAITING)
         if len(self._resolved) > MAX_REFERENCES:
             raise LimitError("types with arguments", len(self._resolved), MAX_REFERENCES, ENDLESS)
         self._stack.append(self._places.get(reference, self._stack[-1] if self._stack else (0, 0)))
@@ -237,7 +246,7 @@ class TypeResolver:
         for base in reversed(declared.extends):
             inherited = self.resolve(self._named(base, names))
             if not isinstance(inherited, ObjectType):
-                refuse(self.source, base.span, "an interface extends object types only")
+                refuse(self.source, base.span, "an interface can extend object types only")
             found = intersect(inherited, found, self.options, self.resolve)
         return self.resolve(found)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["mapped_shape", "object_shape", "tuple_shape"]
 
-NUMBER_KEYS = "write string, or `${bigint}` for whole numbers"
+NUMBER_KEYS = "use string, or `${bigint}` for integers"
 
 
 def object_shape(node: syntax_tree.ObjectNode, names: Names, types: TypeResolver) -> Shape:
@@ -36,7 +36,7 @@ def object_shape(node: syntax_tree.ObjectNode, names: Names, types: TypeResolver
     for signature in node.signatures:
         key = _key(signature.key, names, types)
         if key in signatures:
-            refuse(types.source, signature.span, "two index signatures with the same key")
+            refuse(types.source, signature.span, "two index signatures have the same key")
         signatures[key] = types.shape(signature.type, names)
     return ObjectType(tuple(properties), tuple(signatures.items()))
 
@@ -44,16 +44,21 @@ def object_shape(node: syntax_tree.ObjectNode, names: Names, types: TypeResolver
 def _key(node: syntax_tree.Node, names: Names, types: TypeResolver) -> Shape:
     key = types.resolve(types.shape(node, names))
     if kind_of(key) == "number":
-        refuse(types.source, node.span, "number as a key is not supported", hint=NUMBER_KEYS)
+        refuse(
+            types.source,
+            node.span,
+            "index signatures with number keys are not supported",
+            hint=NUMBER_KEYS,
+        )
     if not isinstance(key, PrimitiveType | PatternType) or kind_of(key) != "string":
-        refuse(types.source, node.span, "the key of an index signature is a string")
+        refuse(types.source, node.span, "the key of an index signature must be a string")
     return key
 
 
 def mapped_shape(node: syntax_tree.MappedNode, names: Names, types: TypeResolver) -> Shape:
     """Evaluates a mapped type to properties (literal keys) and index signatures (other keys)."""
     if node.optional is False or isinstance(node.keys, syntax_tree.KeyofNode):
-        message = "mapping over the keys of a type is not supported"
+        message = "mapped types over the keys of a type are not supported"
         hint = "use Partial, Required, Pick or Omit"
         refuse(types.source, node.span, message, hint=hint)
     properties, signatures = [], []
@@ -65,7 +70,12 @@ def mapped_shape(node: syntax_tree.MappedNode, names: Names, types: TypeResolver
             signatures.append((key, value))
         else:
             unsure = NUMBER_KEYS if kind_of(key) == "number" else None
-            refuse(types.source, node.keys.span, "a key is a string here", hint=unsure)
+            refuse(
+                types.source,
+                node.keys.span,
+                "the keys of a mapped type must be strings",
+                hint=unsure,
+            )
     return ObjectType(tuple(properties), tuple(signatures))
 
 
@@ -76,10 +86,10 @@ def tuple_shape(node: syntax_tree.TupleNode, names: Names, types: TypeResolver) 
     for item in node.items:
         shape = types.shape(item.type, names)
         if rest is not None:
-            refuse(types.source, item.type.span, "items behind the rest are not supported")
+            refuse(types.source, item.type.span, "items after a rest item are not supported")
         if not item.rest:
             if not item.optional and any(optional for _, optional in items):
-                refuse(types.source, item.type.span, "optional items come last")
+                refuse(types.source, item.type.span, "optional items must come last")
             items.append((shape, item.optional))
             continue
         spread = types.resolve(shape)
@@ -89,5 +99,7 @@ def tuple_shape(node: syntax_tree.TupleNode, names: Names, types: TypeResolver) 
             items += spread.items
             rest = spread.rest
         else:
-            refuse(types.source, item.type.span, "the rest of a tuple is an array or a tuple")
+            refuse(
+                types.source, item.type.span, "a rest item of a tuple must be an array or a tuple"
+            )
     return TupleType(tuple(items), rest)

@@ -27,8 +27,8 @@ def template_shape(node: syntax_tree.TemplateNode, names: Names, types: TypeReso
             continue
         spelled = [_spelling(one) for one in types.options(types.shape(part, names))]
         if None in spelled:
-            message = "this type within a template literal is not supported"
-            hint = "string, boolean, bigint, and literals are"
+            message = "this type is not supported inside a template literal"
+            hint = "use string, boolean, bigint or literals"
             refuse(types.source, part.span, message, hint=hint)
         pieces.append(f"(?:{'|'.join(map(str, spelled))})")
     return PatternType("".join(pieces))

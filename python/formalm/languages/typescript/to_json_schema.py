@@ -185,7 +185,7 @@ class SchemaBuilder:
             options = self._types.options(bound.shape)
             if not options and self._types.options(one.shape):
                 raise LanguageError(
-                    f"the member {one.name!r} is of another type than the index signature"
+                    f"the type of the property {one.name!r} must agree with the index signature"
                 )
             properties[one.name] = self._property(bound, options)
             if not one.optional and ABSENT not in options:
@@ -257,7 +257,7 @@ def _title(shape: Shape) -> str:
 
 def _refuse_absence() -> NoReturn:
     raise LanguageError(
-        "undefined has no JSON where something has to stand", hint="write null, or leave it out"
+        "undefined has no JSON form where a value is required", hint="use null, or make it optional"
     )
 
 

@@ -68,7 +68,7 @@ class TokenCursor:
     def expected(self, what: str) -> NoReturn:
         """Raises an error about the next token."""
         token = self.peek()
-        refuse(self.source, token.span, f"expected {what}, not {token}")
+        refuse(self.source, token.span, f"expected {what}, got {token}")
 
     def unsupported(self, token: Token, what: str, hint: str | None = None) -> NoReturn:
         """Raises an error about an unsupported construct."""
@@ -89,7 +89,7 @@ class TokenCursor:
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            hint = "give names to inner types"
+            hint = "declare named types for the inner types"
             raise LimitError("levels of nested types", self.depth, MAX_DEPTH, hint=hint)
         try:
             yield

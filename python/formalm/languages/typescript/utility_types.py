@@ -68,7 +68,7 @@ def _modified(name: str, of: Shape, types: TypeResolver) -> Shape:
     if name == "Readonly":
         return found
     if isinstance(found, ArrayType | TupleType):
-        types.refuse(f"{name} of arrays is not supported")
+        types.refuse(f"{name} of an array is not supported")
     if not isinstance(found, ObjectType):
         return of
     properties = found.properties
@@ -99,11 +99,11 @@ def _record(keys: Shape, value: Shape, types: TypeResolver) -> Shape:
             signatures.append((key, value))
         elif kind_of(key) == "number":
             types.refuse(
-                "Record with the key number is not supported",
-                "write string, or `${bigint}` for whole numbers",
+                "Record with number keys is not supported",
+                "use string, or `${bigint}` for integers",
             )
         else:
-            types.refuse("the keys of a Record are strings")
+            types.refuse("the keys of a Record must be strings")
     return ObjectType(tuple(properties), tuple(signatures))
 
 
@@ -111,7 +111,7 @@ def _names(keys: Shape, types: TypeResolver) -> list[str]:
     found = []
     for key in types.options(keys):
         if not isinstance(key, LiteralType) or key.kind == "boolean":
-            types.refuse("the names of members are strings here")
+            types.refuse("property names must be strings")
         found.append(str(key.value))
     return found
 
@@ -119,7 +119,7 @@ def _names(keys: Shape, types: TypeResolver) -> list[str]:
 def _object(of: Shape, what: str, types: TypeResolver) -> ObjectType:
     found = types.resolve(of)
     if not isinstance(found, ObjectType):
-        types.refuse(f"{what} is for one object type")
+        types.refuse(f"{what} requires a single object type")
     return found
 
 
@@ -130,7 +130,7 @@ def _picked(name: str, of: Shape, names: list[str], types: TypeResolver) -> Shap
     known = {one.name for one in found.properties}
     for each in names:
         if name == "Pick" and each not in known:
-            types.refuse(f"there is no member {each!r} to pick")
+            types.refuse(f"the type has no property {each!r}")
     kept = [one for one in found.properties if (one.name in names) == (name == "Pick")]
     return ObjectType(tuple(kept))
 
@@ -139,7 +139,7 @@ def _filtered(name: str, of: Shape, by: Shape, types: TypeResolver) -> Shape:
     options, others = types.options(of), types.options(by)
     for one in (*options, *others):
         if not isinstance(one, LiteralType) and one not in EMPTY:
-            types.refuse(f"{name} is for literals, null and undefined only")
+            types.refuse(f"{name} applies to literals, null and undefined only")
     return union([one for one in options if (one in others) == (name == "Extract")])
 
 
@@ -157,14 +157,15 @@ def _member(of: Shape, key: Shape, types: TypeResolver) -> Shape:
         return found.item
     if not isinstance(found, ObjectType) or found.signatures:
         types.refuse(
-            "the type of a member is for object types without index signatures, and T[number] for"
-            " arrays"
+            "indexed access requires an object type without index signatures, and T[number]"
+            " requires"
+            " an array"
         )
     properties = {one.name: one for one in found.properties}
     shapes = []
     for name in _names(key, types):
         if name not in properties:
-            types.refuse(f"there is no member {name!r}")
+            types.refuse(f"the type has no property {name!r}")
         one = properties[name]
         shapes.append(union([one.shape, ABSENT]) if one.optional else one.shape)
     return union(shapes)

@@ -109,7 +109,7 @@ class CanaryModel:
         """Appends one or more tokens to each state."""
         own = [state for state in states if isinstance(state, State)]
         if not len(own) == len(states) == len(runs):
-            raise ModelError("states must be of this model, with a run of tokens for each")
+            raise ModelError("states must be states of this model, with one run of tokens each")
         for state, run in zip(own, runs, strict=True):
             if not run:
                 raise ModelError("each run must have at least one token")
@@ -122,7 +122,7 @@ class CanaryModel:
 
     def _check(self, token_ids: Sequence[int], length: int) -> None:
         if length == 0:
-            raise ModelError("a prefix must have at least one token: start with bos_token_id")
+            raise ModelError("a prefix must have at least one token; start it with bos_token_id")
         allowed = self.network.context_length
         if length > allowed:
             raise LimitError("tokens of context", length, allowed, "shorten the prompt")

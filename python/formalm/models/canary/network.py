@@ -284,7 +284,7 @@ def _config(path: Path) -> dict[str, Any]:
         if found.get(name, wanted) != wanted:
             raise ModelError(
                 f"{str(path)!r}: {name} must be {wanted!r}, got {found[name]!r:.60}",
-                hint="other models are opened by formalm.from_transformers",
+                hint="open other models with formalm.from_transformers",
             )
     return found
 
@@ -320,7 +320,9 @@ def _check_shapes(
     }
     told = {name.split(".")[1] for name in arrays if name.startswith("h.")}
     if told != {str(number) for number in range(layers)}:
-        raise ModelError(f"{str(path)!r} has {len(told)} layers, config.json says {layers}")
+        raise ModelError(
+            f"{str(path)!r} must have the {layers} layers of config.json, got {len(told)}"
+        )
     for number in range(layers):
         front = f"h.{number}."
         wanted |= {
@@ -333,10 +335,10 @@ def _check_shapes(
         }
     for name, shape in wanted.items():
         if name not in arrays:
-            raise ModelError(f"{str(path)!r} lacks {name}")
+            raise ModelError(f"{str(path)!r} must have the tensor {name}")
         if arrays[name].shape != shape:
             raise ModelError(
-                f"{str(path)!r}: {name} must have the shape {shape} by config.json, got"
+                f"{str(path)!r}: {name} must have the shape {shape} of config.json, got"
                 f" {arrays[name].shape}"
             )
 

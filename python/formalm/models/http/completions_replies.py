@@ -52,11 +52,13 @@ class TokenNames:
             if digits.isascii() and digits.isdecimal() and len(digits) <= ID_DIGITS:
                 return self.checked(int(digits))
             if not self._by_text:  # where strings name tokens, one may begin like this
-                raise ModelError(f"the server names a token {shown(text)}, which is no id")
+                raise ModelError(f"the server must return token ids, got {shown(text)}")
         if not self._by_text:
             raise ModelError(
-                f"the server names a token by its text, {shown(text)}, which several may have",
-                hint="a server that gives ids; or names='text' if texts are the tokens' bytes",
+                f"the server must return token ids, got the string {shown(text)}, which may be"
+                " ambiguous",
+                hint="use a server that returns ids, or names='text' if its strings are the"
+                " tokens' bytes",
             )
         if "\ufffd" in text:
             return None
@@ -67,14 +69,16 @@ class TokenNames:
         token_id = entry.get("id")
         if token_id is not None:
             if type(token_id) is not int:
-                raise ModelError(f"the reply has the id {shown(token_id)}, which is no integer")
+                raise ModelError(f"ids in the reply must be integers, got {shown(token_id)}")
             return self.checked(token_id)
         data = entry.get("bytes")
         if data is not None and not isinstance(data, list):
-            raise ModelError(f"the reply has bytes {shown(data)}, which are no list")
+            raise ModelError(f"bytes in the reply must be a list, got {shown(data)}")
         if data:
             if not all(type(byte) is int and 0 <= byte < 256 for byte in data):
-                raise ModelError(f"the reply has bytes {shown(data)}, which are none")
+                raise ModelError(
+                    f"bytes in the reply must be integers from 0 to 255, got {shown(data)}"
+                )
             return self._by_bytes.get(bytes(data))
         return self.of_text(_text(entry.get("token")))
 
@@ -82,8 +86,9 @@ class TokenNames:
         """Returns an id of the vocabulary, or refuses it."""
         if not 0 <= token_id < self._size:
             raise ModelError(
-                f"the server speaks of token {token_id}, the vocabulary has {self._size:,}",
-                hint="this vocabulary belongs to another model",
+                f"token ids of the server must be below the vocabulary size ({self._size:,}),"
+                f" got {token_id}",
+                hint="pass the vocabulary of the served model",
             )
         return token_id
 
@@ -110,7 +115,8 @@ def next_tokens(choice: object, names: TokenNames) -> tuple[dict[int, float], bo
             continue
         if abs(found.get(token_id, logprob) - logprob) > SAME_LOGPROB:
             raise ModelError(
-                f"the server gives token {token_id} two log-probabilities, {found[token_id]:.6g}"
+                f"the server returned two log-probabilities for token {token_id},"
+                f" {found[token_id]:.6g}"
                 f" and {logprob:.6g}"
             )
         found.setdefault(token_id, logprob)
@@ -135,31 +141,35 @@ def _logprob(value: object) -> float:
     # Integers are small, see `documents`.
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or math.isnan(value) or value > 1e-3:  # type: ignore[arg-type, operator]
-        raise ModelError(f"the server gave {shown(value)} where a log-probability is wanted")
+        raise ModelError(
+            f"log-probabilities of the server must be numbers of at most 0, got {shown(value)}"
+        )
     return min(0.0, float(value))  # type: ignore[arg-type]
 
 
 def _mapping(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        hint = "the server has to give log-probabilities of completions" if value is None else None
-        raise ModelError(f"the reply has no {name}, but {shown(value)}", hint=hint)
+        hint = (
+            "use a server that returns log-probabilities of completions" if value is None else None
+        )
+        raise ModelError(f"{name} in the reply must be an object, got {shown(value)}", hint=hint)
     return value
 
 
 def _list(value: object, name: str) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise ModelError(f"the reply has no list of {name}, but {shown(value)}")
+        raise ModelError(f"{name} in the reply must be a list, got {shown(value)}")
     return value
 
 
 def _first(value: object, name: str) -> object:
     listed = _list(value, name)
     if not listed:
-        raise ModelError(f"the reply has an empty list of {name}")
+        raise ModelError(f"{name} in the reply must not be empty")
     return listed[0]
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ModelError(f"the reply names a token {shown(value)}")
+        raise ModelError(f"token names in the reply must be strings, got {shown(value)}")
     return value

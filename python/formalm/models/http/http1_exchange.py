@@ -200,7 +200,7 @@ def _resolved(host: str, port: int, deadline: Deadline) -> list[tuple[int, tuple
     if trouble:
         raise trouble[0]
     if not found:
-        raise OSError(f"no address of {host}")
+        raise OSError(f"no address found for {host}")
     return list(found)
 
 
@@ -281,12 +281,12 @@ class _Reader:
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)
             if searched > LINE_BYTES:
-                raise MalformedReply(f"a line of more than {LINE_BYTES:,} bytes in its head")
+                raise MalformedReply(f"a header line exceeds {LINE_BYTES:,} bytes")
             if not self._receive():
-                raise ExchangeFailed("the connection ended within the reply's head")
+                raise ExchangeFailed("the connection ended inside the reply's headers")
         self._head_left -= end + 1
         if self._head_left < 0 or end > LINE_BYTES:
-            raise MalformedReply(f"more than {HEAD_BYTES:,} bytes around its body")
+            raise MalformedReply(f"the header exceeds {HEAD_BYTES:,} bytes")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line.removesuffix(b"\r")
@@ -315,7 +315,7 @@ def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
     status, headers = _head(reader)
     while 100 <= status < 200:  # 103 Early Hints, or an unrequested 100
         if status == 101:
-            raise MalformedReply("it switches to a protocol that was not asked for")
+            raise MalformedReply("it switches to a protocol that was not requested")
         status, headers = _head(reader)
     if max_bytes is None or method in ("HEAD", "CONNECT") or status in (204, 304):
         return Reply(status, headers, b"")
@@ -329,7 +329,7 @@ def _reply(reader: _Reader, method: str, max_bytes: int | None) -> Reply:
     lengths = {each.strip(" \t") for each in headers["content-length"].split(",")}
     length = lengths.pop()
     if lengths or not LENGTH.fullmatch(length):
-        raise MalformedReply("its Content-Length is no number of bytes")
+        raise MalformedReply("its Content-Length is not a number of bytes")
     return Reply(status, headers, _counted(reader, int(length), max_bytes))
 
 
@@ -338,12 +338,12 @@ def _head(reader: _Reader) -> tuple[int, dict[str, str]]:
     line = reader.line()
     found = STATUS_LINE.fullmatch(line)
     if found is None:
-        raise MalformedReply(f"it begins with {line[:60]!r}, which is no status line of HTTP/1.1")
+        raise MalformedReply(f"it starts with {line[:60]!r}, which is not an HTTP/1.1 status line")
     headers: dict[str, str] = {}
     while line := reader.line():
         name, colon, value = line.partition(b":")
         if not colon or not HEADER_NAME.fullmatch(name):
-            raise MalformedReply(f"{line[:60]!r} is no header")
+            raise MalformedReply(f"{line[:60]!r} is not a header")
         key, text = name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     return int(found[1]), headers
@@ -360,7 +360,9 @@ def _counted(reader: _Reader, length: int | None, max_bytes: int) -> bytes:
         if not part:
             if length is None:
                 break
-            raise ExchangeFailed(f"the reply ended {length - size:,} bytes before its end")
+            raise ExchangeFailed(
+                f"the reply is {length - size:,} bytes shorter than its Content-Length"
+            )
         parts.append(part)
         size += len(part)
         if size > max_bytes:
@@ -375,7 +377,7 @@ def _chunks(reader: _Reader, max_bytes: int) -> bytes:
         line = reader.line()
         found = CHUNK_SIZE.fullmatch(line)
         if found is None:
-            raise MalformedReply(f"{line[:60]!r} is no size of a chunk")
+            raise MalformedReply(f"{line[:60]!r} is not a chunk size")
         size = int(found[1], 16)
         if not size:
             break
@@ -385,11 +387,11 @@ def _chunks(reader: _Reader, max_bytes: int) -> bytes:
         while size:
             part = reader.some(size)
             if not part:
-                raise ExchangeFailed("the reply ended within a chunk")
+                raise ExchangeFailed("the reply ended inside a chunk")
             body += part
             size -= len(part)
         if reader.line():
-            raise MalformedReply("a chunk is longer than its size says")
+            raise MalformedReply("a chunk is longer than its declared size")
     while reader.line():
         pass
     return bytes(body)

@@ -63,7 +63,7 @@ def parsed(data: bytes, bound: Bound) -> Any:
         raise ValueError(f"more than {bound.bytes:,} bytes")
     containers = data.count(b"[") + data.count(b"{")
     if containers > bound.containers or containers + data.count(b",") > bound.values:
-        raise ValueError("many more values than were asked for")
+        raise ValueError("many more values than requested")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

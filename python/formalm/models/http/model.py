@@ -164,8 +164,9 @@ class HttpModel:
                 kept = sorted(shown.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
                 if not kept:
                     raise ModelError(
-                        "no token that the server named is known by that name",
-                        hint="it should name ids: return_tokens_as_token_ids, or entries with id",
+                        "the server returned only token names that are not in the vocabulary",
+                        hint="configure it to return ids: return_tokens_as_token_ids, or entries"
+                        " with id",
                     )
                 if self.shown_tokens is None:
                     self._check_all(kept)
@@ -178,10 +179,10 @@ class HttpModel:
         total = math.fsum(math.exp(logprob) for _, logprob in shown)
         if len(shown) < len(self.vocabulary) and total < 1 - WHOLE_ERROR:
             raise ModelError(
-                f"the server names {len(shown):,} of {len(self.vocabulary):,} tokens, with"
-                f" {total:.6g} of the probability, though top_logprobs asks for all",
-                hint="raise the server's own limit (vLLM: --max-logprobs), or pass a top_logprobs"
-                " that it grants",
+                f"the server returned {len(shown):,} of {len(self.vocabulary):,} tokens, with"
+                f" {total:.6g} of the probability, although top_logprobs requests all",
+                hint="raise the server's limit (vLLM: --max-logprobs), or pass a top_logprobs"
+                " that it allows",
             )
 
     def sequence_logprobs(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -200,9 +201,9 @@ class HttpModel:
                 values = sequence_logprobs(choice, len(sequence))
                 if values is None:
                     raise ModelError(
-                        "the server gives no log-probabilities of a prompt's tokens (echo), and"
-                        f" shows {self._shown} next tokens, this one not among them",
-                        hint="a larger top_logprobs, or a server that can echo",
+                        "the server does not return log-probabilities of prompt tokens (echo), and"
+                        f" the token is not among the {self._shown} next tokens that it returns",
+                        hint="raise top_logprobs, or use a server that supports echo",
                     )
                 found.append(values)
         return found
@@ -211,8 +212,8 @@ class HttpModel:
         """Returns one choice for each prompt, in order."""
         if any(len(prompt) == 0 for prompt in prompts):
             raise ModelError(
-                "a prompt of a server must have at least one token",
-                hint="pass bos_token_id, or a prompt",
+                "the prompt must have at least one token for a server",
+                hint="pass bos_token_id or a nonempty prompt",
             )
         listed = [[int(token_id) for token_id in prompt] for prompt in prompts]
         prompt: Any = listed[0] if len(listed) == 1 else listed
@@ -222,19 +223,22 @@ class HttpModel:
         tokens = len(listed) * (self._shown_at_most + 2) + 3 * positions + sum(map(len, listed))
         reply = self.transport.post(body, Bound(tokens))
         if not isinstance(reply, Mapping) or not isinstance(reply.get("choices"), list):
-            raise ModelError(f"the reply has no choices: {self.transport.cleaned(shown(reply))}")
+            raise ModelError(
+                f"the reply must have choices, got {self.transport.cleaned(shown(reply))}"
+            )
         choices = reply["choices"]
         if len(choices) != len(prompts):
             raise ModelError(
-                f"the server gave {len(choices)} choices for {len(prompts)} prompts",
-                hint="batch_size=1" if len(prompts) > 1 else None,
+                f"the server must return one choice per prompt ({len(prompts)}), got"
+                f" {len(choices)}",
+                hint="pass batch_size=1" if len(prompts) > 1 else None,
             )
         placed: dict[int, Any] = {}
         for place, choice in enumerate(choices):
             index = choice.get("index", place) if isinstance(choice, Mapping) else None
             if type(index) is not int or not 0 <= index < len(choices) or index in placed:
                 raise ModelError(
-                    f"the choices have no indices from 0 to {len(choices) - 1}, each once, but"
+                    f"the choices must have distinct indices from 0 to {len(choices) - 1}, got"
                     f" {shown(index)}"
                 )
             placed[index] = choice

@@ -34,13 +34,13 @@ FRAMING = ("content-length", "transfer-encoding")
 """Headers that determine where a request ends."""
 AGAIN = (408, 429, 500, 502, 503, 504)
 HINTS = {
-    401: "pass api_key or headers; the command line takes the key from FORMALM_API_KEY",
-    403: "the key that was sent (api_key, headers) does not grant this",
-    404: "the address has to be that of completions, such as …/v1/completions, and model the name"
+    401: "pass api_key or headers; the command line reads the key from FORMALM_API_KEY",
+    403: "the key (api_key or headers) does not permit this request",
+    404: "url must be that of completions, such as …/v1/completions, and model the name"
     " of a model that is served",
-    413: "a smaller batch_size",
+    413: "lower batch_size",
 }
-ELSEWHERE = "the address has to be that of completions, such as …/v1/completions"
+ELSEWHERE = "url must be that of completions, such as …/v1/completions"
 LEAST_SECRET = 4
 """Minimum length of a value that is kept out of messages: shorter ones occur in every text."""
 
@@ -143,9 +143,9 @@ class Transport:
                 asked = last.pause_seconds
                 time.sleep(min(LONGEST_PAUSE_SECONDS, wait if asked is None else asked))
                 pause *= 2
-        times = "once" if not self.retries else f"{self.retries + 1} times, the last time so"
+        times = "once" if not self.retries else f"{self.retries + 1} times; the last error was"
         raise self._error(
-            f"failed {times}: {last}", "look at the server, or raise retries", last.status
+            f"failed {times}: {last}", "check the server, or raise retries", last.status
         )
 
     def _once(self, data: bytes, bound: Bound) -> Any:
@@ -162,16 +162,16 @@ class Transport:
             )
         except TimeoutError:
             raise self._error(
-                f"gave no whole reply in {self.timeout_seconds:g} seconds",
-                "look at the server, or raise timeout_seconds",
+                f"did not complete its reply within {self.timeout_seconds:g} seconds",
+                "check the server, or raise timeout_seconds",
             ) from None
         except ExchangeFailed as trouble:
             raise _Again(f"the connection broke: {trouble}") from None
         except MalformedReply as trouble:
-            raise self._error(f"sent a reply that cannot be read: {trouble}") from None
+            raise self._error(f"sent a malformed reply: {trouble}") from None
         except TooLarge:
             raise self._error(
-                f"sent a reply of more than {bound.bytes:,} bytes, which is more than was asked for"
+                f"sent a reply of more than {bound.bytes:,} bytes, which exceeds the request"
             ) from None
         return self._parsed(reply, bound)
 
@@ -188,13 +188,13 @@ class Transport:
             raise self._error(f"refused with status {status}: {shown}", hint, status)
         if compressed:
             raise self._error(
-                f"compressed its reply ({coding[:40]}), though it was asked not to",
-                "let the server, or a proxy before it, send replies as they are",
+                f"compressed its reply ({coding[:40]}), although the request excludes compression",
+                "disable compression in the server or in its proxy",
             )
         try:
             return parsed(reply.body, bound)
         except ValueError as trouble:
-            raise self._error(f"answered no JSON that can be used: {trouble}; {shown}") from None
+            raise self._error(f"sent invalid JSON: {trouble}; {shown}") from None
 
     def _error(self, what: str, hint: str | None = None, status: int | None = None) -> ModelError:
         """Returns an error that names the server and no secret."""
@@ -254,26 +254,27 @@ def _parts(url: str) -> SplitResult:
     hint = "such as http://localhost:8000/v1/completions"
     shown = without_secrets(url)
     if not url.isascii() or not url.isprintable() or " " in url:
-        hint = "write other characters as %XX, and a host's as xn--"
+        hint = "encode other characters as %XX, and those of a host name as xn--"
         raise ArgumentError(
-            f"url must be of printable ASCII characters without blanks, got {shown!a}", hint=hint
+            f"url must consist of printable ASCII characters without spaces, got {shown!a}",
+            hint=hint,
         )
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         str(parts.hostname).encode("idna")
     except ValueError as error:  # from ports and brackets, and from invalid host names
-        why = str(error) if shown == url else "its host or port is none"
+        why = str(error) if shown == url else "its host or port is invalid"
         raise ArgumentError(
             f"url must be the address of a server, got {shown!r}: {why}", hint=hint
         ) from None
     if not known:
         raise ArgumentError(f"url must begin with http:// or https://, got {shown!r}", hint=hint)
     if parts.username is not None or parts.fragment:
-        part = "a user and a password" if parts.username is not None else "what follows #"
+        part = "a user and a password" if parts.username is not None else "a fragment (#)"
         raise ArgumentError(
-            f"{part} would not be sent: {parts.scheme}://{parts.hostname}/…",
-            hint="say who asks by api_key or headers",
+            f"url must not contain {part}, got {parts.scheme}://{parts.hostname}/…",
+            hint="pass credentials as api_key or headers",
         )
     return parts
 
@@ -285,13 +286,13 @@ def _check_headers(headers: Mapping[Any, Any]) -> None:
             raise ArgumentError(f"headers must be named by HTTP tokens, got {name!r:.60}")
         if not isinstance(value, str) or not HEADER_VALUE.fullmatch(value):
             raise ArgumentError(
-                f"the header {name} has a value that cannot be sent",
-                hint="a text of printable ASCII characters; a key read from a file: .strip() it",
+                f"the value of the header {name} must consist of printable ASCII characters",
+                hint="call .strip() on a key that was read from a file",
             )
         if name.lower() in FRAMING:
             raise ArgumentError(
-                f"headers must not have {name}, which says where the body ends",
-                hint="leave it out: it is sent as it is right",
+                f"headers must not contain {name}, which determines where the body ends",
+                hint="drop it; the client sends the correct value",
             )
 
 

@@ -51,11 +51,11 @@ def compare(model: TransformersModel, network: ForwardPass) -> None:
     with windows.narrow():
         notes += _compare(model, network, windows)
     notes += [
-        f"its {name} of {length:,} was compared as one of {NARROW}"
+        f"its {name} of {length:,} was checked as {NARROW}"
         for name, length in windows.narrowed.items()
     ]
     notes += [
-        f"what it does beyond its {name} of {length:,} was not compared"
+        f"its behavior beyond its {name} of {length:,} was not checked"
         for name, length in windows.unseen.items()
     ]
     model.notes = (*model.notes, *notes)
@@ -83,9 +83,9 @@ def _number(model: TransformersModel, network: ForwardPass) -> list[str]:
         shifted = _distance(partial(network.numbered_from, first, ids), own)
         if shifted < zero and shifted <= _tolerance(model):
             model.context_length = model.context_length and model.context_length - first
-            return [f"it numbers its positions from {first}, which shortens its context by as much"]
+            return [f"its positions start at {first}, which shortens its context by {first}"]
     network.is_numbered = zero <= _tolerance(model)
-    return [] if network.is_numbered else ["it numbers its positions in its own way"]
+    return [] if network.is_numbered else ["it computes positions in its own way"]
 
 
 def _compare(
@@ -103,16 +103,16 @@ def _compare(
     model.is_padded = model.is_cached = False
     alone = _evaluated(lambda: np.concatenate([model.next_logprobs([ids]) for ids in prefixes]))
     if windows.is_sparse:
-        return ["which tokens it attends to depends on padding, so each length is read on its own"]
+        return ["its attention depends on padding, so each length is evaluated separately"]
     _check_causal(model, network, prefixes, alone)
     cache, notes = _cache(model, prefixes, alone)
     if getattr(model.model, "_is_stateful", False) or cache is None or is_recurrent(cache):
-        notes.append("it may be recurrent, so a batch has prefixes of one length")
+        notes.append("it may be recurrent, so each batch has prefixes of one length")
     else:
         model.is_padded = True
         why = _difference(model, lambda: model.next_logprobs(prefixes), alone)
         if why is not None:
-            notes.append(f"padding {why}, so a batch has prefixes of one length")
+            notes.append(f"padding {why}, so each batch has prefixes of one length")
             model.is_padded = False
     return notes
 
@@ -128,8 +128,9 @@ def _check_causal(
     inside = _evaluated(lambda: network.within(more, len(short)))
     if _far(model, inside, alone[:1]):
         raise ModelError(
-            f"{type(model.model).__name__} is not causal: later tokens change what it says earlier",
-            hint="a model of the BERT family reads one way only with is_decoder=True",
+            f"{type(model.model).__name__} is not causal: later tokens change its earlier"
+            " predictions",
+            hint="a model of the BERT family is causal only with is_decoder=True",
         )
 
 
@@ -142,21 +143,21 @@ def _cache(
     try:
         state = model.start(prefixes[0])
     except Exception as error:  # it could be evaluated without one
-        why = f"reading with a cache {_failure(error)}"
+        why = f"evaluating with a cache {_failure(error)}"
     else:
         cache = cache_of(state)
-        why = "it remembers nothing that could be taken apart"
+        why = "its cache cannot be split by sequence"
         if cache is not None and not long:
-            why = "its context is too short to compare steps"
+            why = "its context is too short to check single steps"
         elif cache is not None:
             steps = [prefixes[place] for place in long]
             wrong = _difference(model, lambda: _steps(model, steps), alone[long])
             if wrong is None:
                 _mix(model, steps, alone[long])
                 return cache, _many(model, cache, steps, alone[long])
-            why = f"going on from its cache {wrong}"
+            why = f"continuing from its cache {wrong}"
     model.is_cached = False
-    return cache, [f"{why}, so prefixes are read anew"]
+    return cache, [f"{why}, so prefixes are recomputed"]
 
 
 def _many(
@@ -168,7 +169,11 @@ def _many(
         return []
     wrong = _difference(model, lambda: _runs(model, prefixes), alone)
     model.is_stepwise = wrong is not None
-    return [f"reading several tokens at once {wrong}, so it reads one"] if wrong else []
+    return (
+        [f"evaluating several tokens at once {wrong}, so it evaluates one at a time"]
+        if wrong
+        else []
+    )
 
 
 def _mix(model: TransformersModel, prefixes: list[list[int]], alone: Rows) -> None:
@@ -246,7 +251,7 @@ def _difference(model: TransformersModel, rows: Callable[[], Rows], alone: Rows)
         answer = rows()
     except Exception as error:  # any exception of the model's own code under such a call
         return _failure(error)
-    return "changes its answers" if _far(model, answer, alone) else None
+    return "changes its results" if _far(model, answer, alone) else None
 
 
 def _failure(error: Exception) -> str:

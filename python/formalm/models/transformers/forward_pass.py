@@ -124,7 +124,10 @@ class ForwardPass:
             inputs["logits_to_keep"] = 1
         output = self._forward(ids, longest, inputs)
         if output.get(name) is not cache:
-            raise ModelError(f"{type(self.model).__name__} answered with another cache")
+            raise ModelError(
+                f"{type(self.model).__name__} must return the cache that it was given, got"
+                " another one"
+            )
         return self._logprobs(output.logits[:, -1], [past + len(runs[0]) for past in pasts])
 
     def _forward(self, ids: Any, past: int, inputs: dict[str, Any]) -> Any:
@@ -132,7 +135,7 @@ class ForwardPass:
 
         if self.model.training:
             raise ModelError(
-                "the model is in training mode, in which dropout makes its answers random",
+                "the model must not be in training mode, where dropout makes its results random",
                 hint="call model.eval() first",
             )
         device = self.model.device
@@ -144,7 +147,7 @@ class ForwardPass:
                 return self.model(input_ids=ids.to(device), return_dict=True, **inputs)
         except torch.cuda.OutOfMemoryError:
             raise ModelError(
-                f"{device} has no memory left for a batch of {ids.shape[0]}",
+                f"{device} ran out of memory for a batch of {ids.shape[0]}",
                 hint="lower batch_size, or drop states that are no longer needed",
             ) from None
 

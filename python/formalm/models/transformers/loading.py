@@ -81,7 +81,7 @@ def from_transformers(
     if vocabulary is not None:
         check_vocabulary(vocabulary)
     if tokenizer is not None and vocabulary is not None:
-        raise ArgumentError("tokenizer and vocabulary cannot both be given")
+        raise ArgumentError("tokenizer and vocabulary must not both be given")
     notes: tuple[str, ...] = ()
     if isinstance(model, (str, PathLike)):
         folder = fspath(model)
@@ -98,8 +98,8 @@ def from_transformers(
         )
     if tokenizer is not None and not (callable(tokenizer) and hasattr(tokenizer, "eos_token_id")):
         raise ArgumentError(
-            f"tokenizer must be one of transformers, got {type(tokenizer).__name__}",
-            hint="of another library: vocabulary=Vocabulary.from_tokenizer(tokenizer)",
+            f"tokenizer must be a transformers tokenizer, got {type(tokenizer).__name__}",
+            hint="for other libraries, pass vocabulary=Vocabulary.from_tokenizer(tokenizer)",
         )
     _move(model, device, dtype)
     if vocabulary is None:
@@ -128,8 +128,8 @@ def _checked(
     )
     if len(prepended) > 1:
         result.notes = (
-            f"its tokenizer puts {list(prepended)} in front of a text, more than one token: "
-            "drivers put none, so give prompts as token ids",
+            f"its tokenizer puts {list(prepended)}, more than one token, before an input; "
+            "formalm adds none, so pass prompts as token ids",
         )
     compare(result, result.network)
     return result
@@ -144,16 +144,18 @@ def _opened_model(folder: str, dtype: Any) -> tuple[Any, tuple[str, ...]]:
     missing += sorted(key for key, *_ in found["mismatched_keys"])
     if missing:
         raise ModelError(
-            f"{folder!r} lacks {len(missing)} of the weights of {name}, which would be random: "
+            f"{folder!r} must have all weights of {name}, but lacks {len(missing)}: "
             f"{_some(missing)}",
-            hint="its weights and its config.json do not belong together, or a file is missing",
+            hint="its weights and config.json may belong to different models, or a file is missing",
         )
     if found["error_msgs"]:
         raise ModelError(f"transformers cannot open {folder!r}: {_some(found['error_msgs'])}")
     unused = sorted(found["unexpected_keys"])
     if not unused:
         return model, ()
-    return model, (f"{len(unused)} weights of the folder have no place in {name}: {_some(unused)}",)
+    return model, (
+        f"the folder must have only weights of {name}, got {len(unused)} others: {_some(unused)}",
+    )
 
 
 def _some(names: list[str], most: int = 3) -> str:
@@ -167,13 +169,13 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
         import transformers
     except ImportError:
         raise ModelError(
-            "opening this folder needs the transformers package",
+            "opening this folder requires the package transformers",
             hint="pip install 'formalm[transformers]'",
         ) from None
     if not Path(folder).is_dir():
         raise ArgumentError(
             f"model must be a local folder, got {folder!r}",
-            hint="nothing is downloaded: fetch the model first",
+            hint="formalm does not download models; download it first",
         )
     try:
         opened = getattr(transformers, kind).from_pretrained(
@@ -188,11 +190,11 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
 def _check_causal(model: Any) -> None:
     name = type(model).__name__
     if not hasattr(model, "forward") or not hasattr(model, "config"):
-        raise ArgumentError(f"model must be one of transformers or a local folder, got {name}")
+        raise ArgumentError(f"model must be a transformers model or a local folder, got {name}")
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(
             f"model must be causal, got the encoder-decoder {name}",
-            hint="only causal models (AutoModelForCausalLM) can be used",
+            hint="load a causal model with AutoModelForCausalLM",
         )
     if not hasattr(model, "can_generate") or not model.can_generate():
         raise ModelError(
@@ -201,7 +203,7 @@ def _check_causal(model: Any) -> None:
         )
     if model.training:
         raise ModelError(
-            "the model is in training mode, in which dropout makes its answers random",
+            "the model must not be in training mode, where dropout makes its results random",
             hint="call model.eval() first",
         )
 
@@ -214,10 +216,10 @@ def _move(model: Any, device: Any, dtype: Any) -> None:
     if isinstance(dtype, str):
         named = getattr(torch, dtype, None)
         if not isinstance(named, torch.dtype):
-            raise ArgumentError(f"dtype must be a dtype of torch, got {dtype!r}")
+            raise ArgumentError(f"dtype must be a torch dtype, got {dtype!r}")
         dtype = named
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ArgumentError(f"dtype must be a floating one of torch, got {dtype!r}")
+        raise ArgumentError(f"dtype must be a floating-point torch dtype, got {dtype!r}")
     try:
         model.to(*(wanted for wanted in (device, dtype) if wanted is not None))
     except (RuntimeError, ValueError, TypeError, AssertionError) as error:

@@ -111,8 +111,8 @@ class TransformersModel:
 
     def __reduce__(self) -> NoReturn:
         raise ModelError(
-            "a model of transformers cannot be pickled or copied",
-            hint="pass the folder to the other process, and call from_transformers there",
+            "a transformers model cannot be pickled or copied",
+            hint="pass the folder to the other process and call from_transformers there",
         )
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> Floats:
@@ -299,7 +299,7 @@ class TransformersModel:
         if length == 0:
             raise ModelError(
                 "a prefix must have at least one token",
-                hint="start with a token id, such as bos=...",
+                hint="start it with a token id, such as bos=...",
             )
         if self.context_length is not None and length > self.context_length:
             raise LimitError("tokens of context", length, self.context_length, "shorten the prompt")

@@ -62,9 +62,9 @@ def vocabulary_of(
     beyond = [token_id for token_id in ids if not 0 <= token_id < len(tokens)]
     if beyond:
         raise VocabularyError(
-            f"eos_token_id of the {source} is {list(ids)}, and {beyond[0]} is no token: "
-            f"the tokenizer has {len(tokens):,}",
-            hint="does this tokenizer belong to the model? else correct the configuration, or pass "
+            f"eos_token_id of the {source} must contain token ids below the size of "
+            f"the tokenizer ({len(tokens):,}), got {beyond[0]} in {list(ids)}",
+            hint="pass the tokenizer of the model, correct the configuration, or pass "
             "vocabulary=Vocabulary.from_tokenizer(tokenizer, end_token_ids=[…])",
         )
     parts = read_object(tokenizer, list(ids))
@@ -187,7 +187,8 @@ def check_fits(vocabulary: Vocabulary, width: int) -> None:
     """Refuses a vocabulary that has more tokens than the model has logits."""
     if len(vocabulary) > width:
         raise ModelError(
-            f"the model has {width:,} logits, its vocabulary {len(vocabulary):,} tokens",
-            hint="this tokenizer belongs to another model, or the model's embeddings were not "
+            f"the model must have a logit for each of the {len(vocabulary):,} tokens, got"
+            f" {width:,}",
+            hint="pass the tokenizer of this model; or the model's embeddings were not "
             "resized when tokens were added",
         )
