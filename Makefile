@@ -32,6 +32,7 @@ test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and P
 test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
 	cargo test --quiet
 	FORMALM_CASES=whole cargo test --quiet --release -p formalm-grammar --lib
+	cargo check --quiet --manifest-path fuzz/Cargo.toml
 	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest --hypothesis-profile drawn --durations=20
 	$(MAKE) docs
@@ -53,11 +54,10 @@ stubs: $(VENV)/$(INSTALLED)-check build ## the stub of the extension module says
 	$(BIN)/python -m mypy.stubtest formalm._core --concise
 
 # A workspace of its own: the fuzz targets are not checked with the rest.
-rust: $(VENV)/bin/maturin ## format and lint of Rust; the fuzz targets compile
+rust: $(VENV)/bin/maturin ## format and lint of Rust
 	cargo fmt --all --check
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo check --quiet --manifest-path fuzz/Cargo.toml
 
 rustdoc: $(VENV)/bin/maturin ## documentation of the crates, private items too; warnings are errors
 	PYO3_PYTHON=$(abspath $(BIN)/python) RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
