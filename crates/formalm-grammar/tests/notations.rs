@@ -86,8 +86,8 @@ fn unsupported_syntax_is_refused_with_its_line() {
         ("start: A\nA: /\\ba/", "line 2: the terminal A is not supported"),
         ("start: A\nA: /(?<=b)a/", "line 2: the terminal A is not supported"),
         ("start: A\nA: /^a/", "line 2: the terminal A is not supported"),
-        ("start: \"a\" & \"b\"", "line 1: & and ~ are of terminals"),
-        ("start: A\nA: /a(?=b)/ & /a+/", "line 2: /a(?=b)/ looks around"),
+        ("start: \"a\" & \"b\"", "line 1: & and ~ apply to terminals"),
+        ("start: A\nA: /a(?=b)/ & /a+/", "line 2: /a(?=b)/ has lookaround"),
         ("start: A\nA: ~B\nB: ~A", "refers to itself"),
         ("start: A\nA: ~start", "line 2: start is a rule"),
         ("start: A\n%declare A", "line 1: the terminal A is declared"),
@@ -97,8 +97,8 @@ fn unsupported_syntax_is_refused_with_its_line() {
         ("start: \"a\"\n%whole \n", "line 2: expected a terminal after %whole"),
         ("start: A\nA.100001: \"a\"", "a priority must be at most 100,000"),
         ("start: \"a\"~100001", "a repetition count must be at most 100,000"),
-        ("x: \"a\"", "no rule start"),
-        ("start: t{\"a\"}\nt{a, b}: a b", "line 1: t takes 2 arguments, not 1"),
+        ("x: \"a\"", "no start rule start"),
+        ("start: t{\"a\"}\nt{a, b}: a b", "arguments of t must be 2, got 1"),
     ] {
         let found = refused(text, Syntax::Lark);
         assert!(found.contains(message), "{text:?}: {found}");
@@ -353,7 +353,7 @@ fn both_ebnf_dialects_are_parsed() {
         ("a ::= [z-a]", "is smaller than its start"),
         ("a ::= [a", "closing bracket"),
         ("= \"x\" ;", "expected a name"),
-        ("", "expected a name"),
+        ("", "expected a rule name"),
     ] {
         let message = refused(text, Syntax::Ebnf);
         assert!(message.contains(why), "{text}: {message}");

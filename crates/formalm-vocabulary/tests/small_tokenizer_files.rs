@@ -174,7 +174,7 @@ fn contradictory_ids_are_rejected() {
     // The order of the two in the file is not fixed.
     let orders = [("x", "\u{10a}"), ("\u{10a}", "x")];
     assert!(orders.iter().any(|(first, second)| {
-        message == format!("id 2 belongs to {first:?} already")
+        message == format!("id 2 is already used by {first:?}")
             && place == format!("model.vocab[{second:?}]")
     }));
     let added = |id: u32, content: &str| json!([{"id": id, "content": content, "special": true}]);

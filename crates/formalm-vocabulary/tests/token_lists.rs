@@ -81,7 +81,7 @@ fn unusable_token_lists_are_rejected() {
     assert_eq!(refused(&[Some("a")], &[1]), "end token 1 is not in the vocabulary");
     let long = Some(vec![b'a'; 70_000]);
     let error = Vocabulary::from_tokens(vec![long], vec![]).expect_err("too long");
-    assert_eq!(error.message, "token 0 has 70000 bytes, at most 65535 can be read");
+    assert_eq!(error.message, "token 0 must have at most 65535 bytes, got 70000");
 }
 
 #[test]
