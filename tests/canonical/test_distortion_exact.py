@@ -163,7 +163,7 @@ def test_estimates_hold_the_distances_of_token_sequences() -> None:
     for seed in range(20):
         found = distortion(model, language, event="complete", exact=False, draws=400, seed=seed)
         assert not found.exact
-        assert found.notes[0].startswith("canonical distribution")
+        assert found.notes[0].startswith("the canonical distribution")
         estimate = found.divergences["local"]
         assert estimate.kl is not None
         assert truth.kl is not None
@@ -215,12 +215,12 @@ def test_options_without_effect_are_refused() -> None:
         distortion(model, ["a", "ab"], event="token_prefix")
     with pytest.raises(ArgumentError, match="only exact comparison"):
         distortion(model, Regex("a+b"), event="token_prefix")
-    with pytest.raises(ArgumentError, match="infinite"):
+    with pytest.raises(ArgumentError, match="exact=True requires a finite language"):
         distortion(model, Regex("a+b"), event="complete", exact=True)
     with pytest.raises(LimitError):
         distortion(model, Regex("[ab]{3}"), event="complete", exact=True, limits=Limits(forwards=5))
     with pytest.raises(LimitError):
         distortion(model, Regex("[ab]{3}"), event="complete", limits=Limits(forwards=2), seed=1)
     greedy = Query(Regex("ab"), event="complete", decoding=Decoding(temperature=0))
-    with pytest.raises(ArgumentError, match="no probability"):
+    with pytest.raises(ArgumentError, match="the model assigns probability 0 to every member"):
         distortion(TableModel(vocabulary, {}, default=[0, 0, 1]), greedy)

@@ -87,7 +87,7 @@ def test_finish_keeps_to_fewer_tokens_and_says_when_they_are_too_few(
 
 def test_a_prompt_that_fills_the_context_is_refused(pipe, network, tokenizer) -> None:
     for length in (CONTEXT, CONTEXT + 1, 3 * CONTEXT):
-        with pytest.raises(ArgumentError, match=f"prompt has {length} tokens"):
+        with pytest.raises(ArgumentError, match=f"context of 48 tokens, got {length}"):
             pipe("x" * length, enforce=LETTERS)
         inputs = tokenizer("x" * length, return_tensors="pt")
         with pytest.raises(ArgumentError, match="must be shorter than"):

@@ -143,8 +143,8 @@ def test_a_healed_search_resumes(tmp_path) -> None:
     ("options", "message"),
     [
         ({}, "requires given"),
-        ({"given": Choice(["a", "ab"])}, "one text"),
-        ({"given": ""}, "not empty"),
+        ({"given": Choice(["a", "ab"])}, "requires a single nonempty string"),
+        ({"given": ""}, "boundary='heal' requires a single nonempty string in"),
         ({"given": "a", "event": "contains"}, "contains"),
         ({"given": "a", "prefix_cost": "zero", "unique": "tokens"}, "prefix_cost"),
         ({"given": "a", "prefix_weights": "encodings"}, "prefix_weights"),
@@ -163,5 +163,7 @@ def test_uniform_draws_are_not_healed() -> None:
 
 
 def test_a_text_that_begins_no_member_is_shown() -> None:
-    with pytest.raises(LanguageError, match="'ax', which no member begins with"):
+    with pytest.raises(
+        LanguageError, match="given must be a prefix of a member, got 'ax': 1 of its"
+    ):
         Query(WORDS, boundary="heal", given="ax")

@@ -70,7 +70,7 @@ def fewest(text: bytes) -> int:
 def test_masks_are_those_of_the_shortest_texts(
     schema: Any, order: Any, seed: int, budget: int
 ) -> None:
-    language = compiled(schema, property_order=order)
+    language = compiled(schema, order=order)
     if language is None or language.is_empty():
         return
     machine, random = language.automaton(), Random(seed)

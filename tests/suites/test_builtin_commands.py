@@ -209,7 +209,7 @@ def test_few_items_and_draws_are_recorded(tmp_path: Path) -> None:
     answered = [int(re.findall(r"(\d+)/19 items", each.stdout)[0]) for each in (ended, resumed)]
     assert answered == [6, 11]
     assert other.code == 2
-    assert "another max_draws" in other.stderr
+    assert "with different values of max_draws" in other.stderr
     compared = formalm("suite", "compare", str(run), str(tmp_path / "more"))
     assert compared.code == 2
     assert "same draws per item: 2, and 3" in compared.stderr

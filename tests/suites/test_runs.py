@@ -173,17 +173,23 @@ def test_a_directory_holds_one_run(tmp_path: Path) -> None:
     options = {"identity": "small", "limit": 1}
     run_suite(SUITE, MODEL, tmp_path / "run", **options).close()
     other = Suite.from_toml(TINY.replace("max = 0.9", "max = 0.8"))
-    with pytest.raises(SuiteError, match="contains a run with a different suite"):
+    with pytest.raises(SuiteError, match="with different values of suite"):
         run_suite(other, MODEL, tmp_path / "run", **options)
     with pytest.raises(SuiteError, match="different model and a different batch_size"):
         run_suite(SUITE, MODEL, tmp_path / "run", identity="large", batch_size=2)
-    with Run(tmp_path / "run") as run, pytest.raises(SuiteError, match="another model"):
+    with (
+        Run(tmp_path / "run") as run,
+        pytest.raises(SuiteError, match="with different values of model"),
+    ):
         run.work(MODEL, identity="large")
     path = tmp_path / "run" / "run.json"
     data = json.loads(path.read_text())
     data["versions"]["numpy"] = "1.0"
     path.write_text(json.dumps(data))
-    with Run(tmp_path / "run") as run, pytest.raises(SuiteError, match="another versions"):
+    with (
+        Run(tmp_path / "run") as run,
+        pytest.raises(SuiteError, match="with different values of versions"),
+    ):
         run.work(MODEL, identity="small")
 
 
@@ -200,8 +206,9 @@ def test_word_lists_are_part_of_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [(None, "cannot read"), ("{", "damaged"), ("[]", "damaged"), ("{}", "damaged"),
-     ('{"format": "x", "version": 1}', "not 'formalm-run'"), ("[" * 100_000, "damaged"),
-     ('{"format": "formalm-run", "version": 1, "suite": "x"}', "no TOML"),
+     ('{"format": "x", "version": 1}', "must have the format 'formalm-run'"),
+     ("[" * 100_000, "damaged"),
+     ('{"format": "formalm-run", "version": 1, "suite": "x"}', "not valid TOML"),
      ('{"format": "formalm-run", "version": 1, "suite": 3}', "damaged")],
 )  # fmt: skip
 def test_a_damaged_run_is_reported_as_damaged(text, said, tmp_path: Path) -> None:

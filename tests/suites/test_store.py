@@ -20,7 +20,7 @@ def test_other_databases_are_left_alone(tmp_path: Path) -> None:
         Journal(path)
     with Journal(tmp_path / "newer.sqlite") as journal:
         journal._file.execute("PRAGMA user_version = 2")
-    with pytest.raises(SuiteError, match="version of the query format must be 1, got 2"):
+    with pytest.raises(SuiteError, match="must have format version 1, got 2"):
         Journal(tmp_path / "newer.sqlite")
 
 

@@ -395,7 +395,7 @@ def test_word_lists_and_rows_of_ones_own(tmp_path: Path) -> None:
         assert item.label == "mine"
         assert {hit["text"][-1] for hit in answer_of(MODEL, item)["hits"]} == set("bm")
     for wrong in ({"slots": {"letter": "x"}}, {"rows": {"none": "x"}}):
-        with pytest.raises(SuiteError, match="texts are"):
+        with pytest.raises(SuiteError, match=r"the suite 'tiny\.facts' must have"):
             suite.replaced(**wrong)
     (tmp_path / "rows.csv").write_text("name,story,end\nmine,b a\n")
     with pytest.raises(SuiteError, match="as many fields"):

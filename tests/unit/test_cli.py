@@ -437,9 +437,9 @@ def test_an_option_with_fixed_values_has_those_of_the_library() -> None:
 
     from formalm import sampling
     from formalm.cli import sample, search
-    from formalm.drivers import samples
+    from formalm.drivers import sample_result
 
-    assert set(get_args(sample.Target)) == set(get_args(samples.Target))
+    assert set(get_args(sample.Target)) == set(get_args(sample_result.Target))
     assert sampling.sample is not None
     assert set(get_args(search.Unique)) == {"strings", "tokens"}
 

@@ -53,7 +53,7 @@ def test_the_indentation_option_is_needed_for_indented_grammars(tmp_path: Path) 
     assert "'a'" in shown.stdout
     drawn = run(str(file), "--indentation", "lark", "--brackets", "()", "--json", command="sample")
     assert drawn.exit_code == 0
-    for brackets, code, message in [("(", 2, "pairs"), ("()[]", 1, "no terminal [")]:
+    for brackets, code, message in [("(", 2, "pairs"), ("()[]", 1, "refers to the terminal [")]:
         wrong = run(str(file), "--indentation", "python", "--brackets", brackets)
         assert wrong.exit_code == code
         assert message in wrong.output
@@ -180,4 +180,4 @@ def test_alternatives_that_are_never_used_are_reported(tmp_path: Path) -> None:
     assert "note: line 2: the rule param can never be used" in run(str(file)).stdout
     (note,) = json.loads(run(str(file), "--json").stdout)["notes"]
     assert note["line"] == 2
-    assert "VAL takes" in note["message"]
+    assert "cannot follow VAL" in note["message"]

@@ -43,7 +43,7 @@ def test_the_schema_command_summarizes_a_schema(tmp_path: Path) -> None:
         '\'"\'      ""',
         "'['      []",
     ]
-    assert 'note: #/anyOf/0/format: the format "color" is not enforced' in lines
+    assert 'note: #/anyOf/0/format: the format "color" is unknown and is not enforced' in lines
     assert [line for line in lines if line.startswith("unsatisfiable: ")] == [
         "unsatisfiable: #/anyOf/1 has no instance",
         "unsatisfiable: #/anyOf/2/items has no instance",

@@ -67,7 +67,9 @@ def test_a_name_is_no_list_of_names() -> None:
 
 
 def test_strings_in_every_output_have_probability_one() -> None:
-    with pytest.raises(LanguageError, match="empty text"):
+    with pytest.raises(
+        LanguageError, match="the language must not contain the empty string, which"
+    ):
         sample(AB_MODEL, Query(Regex("a?"), event="never"))
 
 

@@ -132,8 +132,8 @@ def test_the_return_type_follows_the_prompt_type() -> None:
 @pytest.mark.parametrize(
     ("prompt", "words"),
     [
-        ([], "no tokens"),
-        ((), "no tokens"),
+        ([], "prompt must not be an empty list, which may mean an"),
+        ((), "prompt must not be an empty list, which may mean an"),
         ([0, "a"], "mixes token ids"),
         ([0, [1]], "mixes token ids"),
         ([0, True], "True"),
@@ -151,7 +151,7 @@ def test_the_return_type_follows_the_prompt_type() -> None:
         (np.array([[0, 1], [1, 0]]), r"list\(prompts\)"),
         (3, "int"),
         (True, "bool"),
-        ({"role": "user", "content": "a"}, "one message"),
+        ({"role": "user", "content": "a"}, "a single message"),
         (WORD, r"generate\(model, prompt, language\)"),
         (int, r"generate\(model, prompt, language\)"),
     ],
@@ -203,7 +203,7 @@ def test_a_prompt_is_evaluated_once_for_all_its_samples() -> None:
 
 def test_everything_is_checked_before_the_model_is_asked() -> None:
     model, calls = recording(VOCABULARY, context_length=4)
-    with pytest.raises(ArgumentError, match=r"prompt\[1\] has 6 tokens"):
+    with pytest.raises(ArgumentError, match=r"prompt\[1\] must have at most 4 tokens, the model's"):
         generate(model, ["a", "ababab"], WORD)
     with pytest.raises(LimitError) as refused:
         generate(model, [[0], [0, 0, 0]], StringLiteral("aaa."), finish=True)

@@ -309,7 +309,13 @@ def test_invalid_paths_are_refused(path: object) -> None:
 def test_objects_that_are_not_records_are_refused(value: object) -> None:
     with pytest.raises(ArgumentError, match="must be"):
         Records(value)
-    with pytest.raises(ArgumentError, match="results must"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"must be (read from a string|formalm results), got",
+    ):
         rescore(MODEL, value)
-    with pytest.raises(ArgumentError, match="results must"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"must be (read from a string|formalm results), got",
+    ):
         Records.from_jsonl(value)

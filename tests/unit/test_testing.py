@@ -59,7 +59,7 @@ def test_ranks() -> None:
         _ = assert_rank(AB_MODEL, Regex("(a|b)*"), "a") > 2
     with pytest.raises(Inconclusive, match="stopped by hits"):
         _ = assert_rank(AB_MODEL, Regex("(a|b)*"), "bbbbbb", limits=Limits(hits=3)) > 10
-    with pytest.raises(ArgumentError, match="no member"):
+    with pytest.raises(ArgumentError, match="text must be a member to have a rank, got 'b'"):
         assert_rank(AB_MODEL, Regex("a"), "b")
 
 
@@ -137,16 +137,19 @@ FAILURES = {
     "equal": ("assert assert_mass(['a'], event='complete') == 0.3", "AssertionError: the mass of"),
     "unequal": (
         "assert assert_mass(['a'], event='complete') != 0.3",
-        "ArgumentError: a claim is compared",
+        "ArgumentError: a claim must be compared",
     ),
     "alone": ("assert assert_mass(['a'], event='complete')", "ArgumentError: the mass of"),
     "no_number": (
         "assert assert_mass(['a'], event='complete') < 'x'",
-        "ArgumentError: a claim is compared with",
+        "ArgumentError: a claim must be compared",
     ),
     "open": (CASES["open"], "Inconclusive: inconclusive: the mass of"),
     "rank": ("assert assert_rank(['a', 'b'], 'b') == 1", "AssertionError: the rank of"),
-    "no_member": ("assert assert_rank(['a'], 'c') < 1", "ArgumentError: 'c' is no member"),
+    "no_member": (
+        "assert assert_rank(['a'], 'c') < 1",
+        "ArgumentError: text must be a member to have a rank",
+    ),
     "never": ("assert_never(['b'])", "AssertionError: the mass of"),
     "conforms": (
         "assert_conforms(['b'], draws=20, max_tokens=9)",
@@ -154,7 +157,7 @@ FAILURES = {
     ),
     "prompt": (
         "assert assert_mass(['a'], event='complete', prompt=3) < 1",
-        "ArgumentError: prompt is",
+        "ArgumentError: prompt",
     ),
     "given": (
         "assert assert_mass(Query(['a'], given='b'), event='complete') < 1",

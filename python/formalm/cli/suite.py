@@ -335,7 +335,7 @@ def _conclude(found: Run, json: bool) -> None:
             say(f"{outcome.verdict}: {name}: {outcome.why}")
         answered, total = len(found.answered), len(found.items)
         draws = found.manifest.max_draws
-        capped = "" if draws is None else f", at most {counted(draws, 'draw')} an item"
+        capped = "" if draws is None else f", at most {counted(draws, 'draw')} per item"
         items = "item" if total == 1 else "items"
         say(f"{verdict}: {found.manifest.suite.name}, {answered}/{total} {items}{capped}")
     if VERDICTS[verdict]:

@@ -187,7 +187,7 @@ class Grammar(GrammarQueries):
         --------
         >>> from formalm import Grammar
         >>> Grammar('start: "a"\nspare: "b"').notes[0].message
-        'the rule spare is not needed by the start rule'
+        'the rule spare is unreachable from the start rule'
         """
         if self._unusable is None:
             self._unusable = self._grammar.unusable()

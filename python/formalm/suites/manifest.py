@@ -117,8 +117,8 @@ class Manifest:
         differ = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
         if differ:
             raise SuiteError(
-                f"{str(directory)!r} contains a run with a different"
-                f" {' and a different '.join(differ)}",
+                f"{str(directory)!r} contains a run with different values of"
+                f" {' and '.join(differ)}",
                 hint="use another directory",
             )
 

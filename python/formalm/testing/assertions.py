@@ -54,7 +54,7 @@ def assert_mass(
     True
     >>> assert_mass(model, ["a", "b"], event="complete") < 0.1
     Traceback (most recent call last):
-    AssertionError: the mass of Choice(['a', 'b']) is 0.1875 ... and should be < 0.1
+    AssertionError: the mass of Choice(['a', 'b']) must be < 0.1, got 0.1875 ... (3 forwards)
     """
     __tracebackhide__ = True
     resolved = resolved_query(query)
