@@ -92,7 +92,7 @@ def test_schemas(pipe, network, tokenizer) -> None:
     ]:
         with pytest.raises((ArgumentError, LanguageError), match=match):
             pipe("Input", enforce_json_schema=wrong)
-    with pytest.raises(ArgumentError, match="exclude each other"):
+    with pytest.raises(ArgumentError, match="must not both be given"):
         pipe("Input", enforce=OPTIONS, enforce_json_schema=typescript)
     default = pipeline(model=network, tokenizer=tokenizer, enforce_json_schema="'a'")
     assert new(default("Input", return_full_text=False, **LONG)) == '"a"'

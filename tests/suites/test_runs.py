@@ -175,7 +175,7 @@ def test_a_directory_holds_one_run(tmp_path: Path) -> None:
     other = Suite.from_toml(TINY.replace("max = 0.9", "max = 0.8"))
     with pytest.raises(SuiteError, match="with different values of suite"):
         run_suite(other, MODEL, tmp_path / "run", **options)
-    with pytest.raises(SuiteError, match="different model and a different batch_size"):
+    with pytest.raises(SuiteError, match="different values of model and batch_size"):
         run_suite(SUITE, MODEL, tmp_path / "run", identity="large", batch_size=2)
     with (
         Run(tmp_path / "run") as run,

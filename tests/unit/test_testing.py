@@ -161,7 +161,7 @@ FAILURES = {
     ),
     "given": (
         "assert assert_mass(Query(['a'], given='b'), event='complete') < 1",
-        "LanguageError: given has",
+        "LanguageError: given must be",
     ),
     "pattern": ("assert assert_mass(Regex('('), event='complete') < 1", "LanguageError: "),
 }
