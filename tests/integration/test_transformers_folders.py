@@ -52,7 +52,7 @@ def test_weights_of_another_size_are_refused(folder: Path) -> None:
 def test_weights_without_a_place_are_named(folder: Path) -> None:
     configure(folder, n_layer=layers(folder) - 1)
     (note,) = from_transformers(folder).notes
-    assert "only weights of GPT2LMHeadModel" in note
+    assert "must have only weights of GPT2LMHeadModel" in note
     assert f"h.{layers(folder)}." in note
 
 

@@ -319,7 +319,11 @@ def test_a_model_that_is_wrong_when_padded_is_found_out(monkeypatch) -> None:
 def test_models_that_are_refused() -> None:
     network = tiny("gpt2")
     for given, error, match in [
-        (object(), ArgumentError, "model must be a transformers model or a local folder,"),
+        (
+            object(),
+            ArgumentError,
+            "model must be a transformers model or a local folder, got object",
+        ),
         ("no/such/folder", ArgumentError, "local folder"),
         (Path(__file__).parent, ModelError, "cannot open"),
         (network.transformer, ModelError, "must be a causal"),
@@ -338,7 +342,7 @@ def test_models_that_are_refused() -> None:
         from_transformers(transformers.XLNetLMHeadModel(two_ways).eval(), vocabulary=VOCABULARY)
     with pytest.raises(ModelError, match="training mode"):
         from_transformers(tiny("gpt2").train(), vocabulary=VOCABULARY)
-    with pytest.raises(ModelError, match="the model must have a logit for each of the 62 tokens,"):
+    with pytest.raises(ModelError, match="a logit for each of the 62 tokens, got 61"):
         from_transformers(network, vocabulary=Vocabulary.from_tokens([b"a"] * 62, [1]))
 
 

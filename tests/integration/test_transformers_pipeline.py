@@ -86,8 +86,8 @@ def test_schemas(pipe, network, tokenizer) -> None:
     assert text == '"some text"'
     for wrong, match in [
         ("{}", "both JSON and TypeScript"),
-        ([1], "enforce_json_schema must be a schema, a TypeScript"),
-        (3, "got int"),
+        ([1], "enforce_json_schema must be a schema, .*got list"),
+        (3, "enforce_json_schema must be a schema, .*got int"),
         ("{a: strin}", "strin is not declared"),
     ]:
         with pytest.raises((ArgumentError, LanguageError), match=match):
@@ -188,14 +188,14 @@ def test_the_tokenizer_is_read_as_it_is_now(network) -> None:
     pipe = pipeline(model=network, tokenizer=mine, return_full_text=False)
     assert OPTIONS.matches(new(pipe("Input", enforce=OPTIONS)))
     mine.add_tokens(["one token", *(f"more {place}" for place in range(9))])
-    with pytest.raises(ModelError, match="the model must have a logit for each of the 270 tokens,"):
+    with pytest.raises(ModelError, match="a logit for each of the 270 tokens, got 264"):
         pipe("Input", enforce=OPTIONS)
 
 
 def test_a_tokenizer_that_is_too_large(tokenizer) -> None:
     narrow = tiny("llama", vocab_size=200, eos_token_id=1, bos_token_id=0, pad_token_id=2)
     pipe = pipeline(model=narrow, tokenizer=tokenizer)
-    with pytest.raises(ModelError, match="the model must have a logit for each of the 260 tokens,"):
+    with pytest.raises(ModelError, match="a logit for each of the 260 tokens, got 200"):
         pipe("Input", enforce=OPTIONS)
 
 
@@ -256,7 +256,7 @@ def test_unsupported_arguments_are_refused(network, tokenizer, pipe) -> None:
         ({"task": "fill-mask", "model": network}, "text-generation"),
         ({}, "model must be a model object"),
         ({"model": network}, "tokenizer must be given"),
-        ({"model": tokenizer, "tokenizer": network}, "model must be a model of transformers, got"),
+        ({"model": tokenizer, "tokenizer": network}, "pass the model first, then its tokenizer"),
         ({"model": from_transformers(network, tokenizer)}, "model.model and"),
         ({"model": network, "tokenizer": tokenizer, "pipeline_class": int}, "pipeline_class"),
     ]:

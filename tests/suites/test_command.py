@@ -147,7 +147,7 @@ def test_a_folder_without_a_run_is_an_error(file: Path, tmp_path: Path) -> None:
     file.write_text(SUITE.replace("margin = 0.3", "margin = 0.2"))
     code, _, err = ask("run", file, tmp_path / "run")
     assert code == 2
-    assert "with different values of suite" in err
+    assert "contains a run with different values of suite" in err
 
 
 def test_a_part_without_demands_is_inconclusive(file: Path, tmp_path: Path) -> None:

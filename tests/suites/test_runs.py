@@ -173,13 +173,13 @@ def test_a_directory_holds_one_run(tmp_path: Path) -> None:
     options = {"identity": "small", "limit": 1}
     run_suite(SUITE, MODEL, tmp_path / "run", **options).close()
     other = Suite.from_toml(TINY.replace("max = 0.9", "max = 0.8"))
-    with pytest.raises(SuiteError, match="with different values of suite"):
+    with pytest.raises(SuiteError, match="contains a run with different values of suite"):
         run_suite(other, MODEL, tmp_path / "run", **options)
     with pytest.raises(SuiteError, match="different values of model and batch_size"):
         run_suite(SUITE, MODEL, tmp_path / "run", identity="large", batch_size=2)
     with (
         Run(tmp_path / "run") as run,
-        pytest.raises(SuiteError, match="with different values of model"),
+        pytest.raises(SuiteError, match="contains a run with different values of model"),
     ):
         run.work(MODEL, identity="large")
     path = tmp_path / "run" / "run.json"
@@ -188,7 +188,7 @@ def test_a_directory_holds_one_run(tmp_path: Path) -> None:
     path.write_text(json.dumps(data))
     with (
         Run(tmp_path / "run") as run,
-        pytest.raises(SuiteError, match="with different values of versions"),
+        pytest.raises(SuiteError, match="contains a run with different values of versions"),
     ):
         run.work(MODEL, identity="small")
 

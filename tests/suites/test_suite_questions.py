@@ -394,8 +394,11 @@ def test_word_lists_and_rows_of_ones_own(tmp_path: Path) -> None:
         (item,) = [one for one in mine.items() if one.question.name == "open"]
         assert item.label == "mine"
         assert {hit["text"][-1] for hit in answer_of(MODEL, item)["hits"]} == set("bm")
-    for wrong in ({"slots": {"letter": "x"}}, {"rows": {"none": "x"}}):
-        with pytest.raises(SuiteError, match=r"the suite 'tiny\.facts' must have"):
+    for wrong, required in (
+        ({"slots": {"letter": "x"}}, "a slot with texts named 'letter'"),
+        ({"rows": {"none": "x"}}, "rows named 'none'"),
+    ):
+        with pytest.raises(SuiteError, match=rf"the suite 'tiny\.facts' must have {required}"):
             suite.replaced(**wrong)
     (tmp_path / "rows.csv").write_text("name,story,end\nmine,b a\n")
     with pytest.raises(SuiteError, match="as many fields"):

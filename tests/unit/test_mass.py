@@ -118,7 +118,7 @@ def test_options_without_effect_on_a_mass_are_refused() -> None:
         mass(MODEL, Query(Regex("a"), event="prefix", unique="tokens"))
     with pytest.raises(ArgumentError, match="progress"):
         mass(MODEL, Regex("a"), event="prefix", progress=3)
-    with pytest.raises(ArgumentError, match="group"):
+    with pytest.raises(ArgumentError, match="group must be a group of the table, got 'y'"):
         mass_table(MODEL, Regex("(?P<x>a)"), event="complete").mass(y="a")
     with pytest.raises(ArgumentError, match="renormalize"):
         mass(MODEL, Query(Regex("a"), decoding=Decoding(top_k=2)), event="never")

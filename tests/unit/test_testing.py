@@ -142,7 +142,7 @@ FAILURES = {
     "alone": ("assert assert_mass(['a'], event='complete')", "ArgumentError: the mass of"),
     "no_number": (
         "assert assert_mass(['a'], event='complete') < 'x'",
-        "ArgumentError: a claim must be compared",
+        "ArgumentError: a claim must be compared with",
     ),
     "open": (CASES["open"], "Inconclusive: inconclusive: the mass of"),
     "rank": ("assert assert_rank(['a', 'b'], 'b') == 1", "AssertionError: the rank of"),
@@ -157,7 +157,7 @@ FAILURES = {
     ),
     "prompt": (
         "assert assert_mass(['a'], event='complete', prompt=3) < 1",
-        "ArgumentError: prompt",
+        "ArgumentError: prompt must be",
     ),
     "given": (
         "assert assert_mass(Query(['a'], given='b'), event='complete') < 1",
