@@ -31,10 +31,10 @@ mod char_partition;
 pub mod charset;
 mod combined;
 pub mod error;
-mod expression;
 pub mod json_escapes;
 mod json_name_tokens;
 mod json_string_state;
+mod language_expression;
 mod machine;
 pub mod materialized;
 mod non_ascii;
@@ -58,9 +58,9 @@ pub use combined::{
     StatesAsClasses,
 };
 pub use error::{CallbackError, Error, Resource, SourceSpan};
-pub use expression::{Expression, LEXEME_END};
 pub use json_name_tokens::NameTokens;
 pub use json_string_state::{JsonStringState, step_json_string};
+pub use language_expression::{Expression, LEXEME_END};
 pub use machine::{
     AcceptingMaskAutomaton, AcceptingVisitor, ClassVisitor, CompletionLength, LexemeEnd,
     LexemeStep, LexerContextId, LexerStateId, LexicalMachine, LiteralList, Machine, MaskAutomaton,

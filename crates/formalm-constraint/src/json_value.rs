@@ -19,8 +19,8 @@ use rustc_hash::FxHashMap;
 
 use crate::json_string::regular::SharedStringMasks;
 use crate::mask::{MAX_SPARSE_TOKENS, Mask, MaskWords, patch};
-use crate::trie_strings;
 use crate::trie_walk::TrieWalk;
+use crate::trie_word_reading;
 
 /// Maximum number of cached lists. Chosen, not measured.
 const MAX_LISTS: usize = 1024;
@@ -258,7 +258,7 @@ impl ValueMasks {
                     Some(node) => vec![(node, true)],
                     None => roots.map(|root| (root, false)).collect(),
                 };
-                trie_strings::words_within(
+                trie_word_reading::words_within(
                     keys,
                     strings.suffix_nodes(),
                     (&roots, key),

@@ -18,8 +18,8 @@ mod prefix_sharing;
 pub mod reference;
 mod repetition;
 mod token_graph;
-mod trie_strings;
 mod trie_walk;
+mod trie_word_reading;
 
 pub use constraint::{Constraint, ConstraintStats};
 pub use epoch::{ConstraintState, MemorySizes, NoContinuation, StateEpoch};

@@ -20,8 +20,8 @@ use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, patch};
 use crate::mask_cache::MaskCache;
 use crate::repetition;
-use crate::trie_strings::along;
 use crate::trie_walk::difference;
+use crate::trie_word_reading::along;
 
 /// The computation of one mask.
 pub(crate) struct MaskBuilder<'a> {

@@ -18,8 +18,8 @@ use formalm_vocabulary::{ClassExits, ProfileFilter, Vocabulary};
 
 use crate::json_string::length::{self, QuoteContinuations};
 use crate::mask::Mask;
-use crate::trie_strings;
 use crate::trie_walk::TrieWalk;
+use crate::trie_word_reading;
 
 /// Number of ASCII characters below which, without any beyond ASCII, few tokens stay and a walk is
 /// faster. Chosen, not measured.
@@ -89,7 +89,7 @@ impl<K: MaskAutomaton> RepetitionMask<'_, K> {
         let (keys, crossings) = (self.keys, self.vocabulary.class_masks().exits());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
-            trie_strings::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
+            trie_word_reading::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
                 remainders.push(word);
             })?;
         }
@@ -181,6 +181,6 @@ impl<K: MaskAutomaton> RepetitionMask<'_, K> {
     }
 
     fn reads(&self, bytes: &[u8]) -> Result<bool, Error> {
-        Ok(trie_strings::read(self.keys, self.key, bytes)?.is_some())
+        Ok(trie_word_reading::read(self.keys, self.key, bytes)?.is_some())
     }
 }

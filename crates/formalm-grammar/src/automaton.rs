@@ -10,14 +10,14 @@ use formalm_automata::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::byte_transitions::{TransitionTable, UNKNOWN};
 use crate::completion::CompletionBounds;
 use crate::grammar::{Grammar, GrammarNote, Rule};
 use crate::grammar_state::{GrammarState, UselessReason};
 use crate::limits::{GrammarLimits, check};
 use crate::list_interner::NOTHING;
+use crate::longest_match_conflicts::unusable_alternatives;
 use crate::scratch_states::{ScratchStates, StateTables};
-use crate::transition_table::{TransitionTable, UNKNOWN};
-use crate::unusable_alternatives::unusable_alternatives;
 
 /// The hint shown if an external parser rules out an exact answer.
 const NO_COMPLETION_HINT: &str = "is_viable(text) reports whether an input is rejected";

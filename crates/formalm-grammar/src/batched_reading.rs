@@ -7,9 +7,9 @@
 use formalm_automata::{Error, StateId};
 
 use crate::automaton::{DEAD, GrammarAutomaton};
+use crate::byte_transitions::{TransitionTable, UNKNOWN};
 use crate::grammar_state::{Configuration, GrammarState};
 use crate::list_interner::NOTHING;
-use crate::transition_table::{TransitionTable, UNKNOWN};
 
 /// Waypoints allowed in any case, and per state. Chosen, not measured.
 const MIN_WAYPOINTS: usize = 4096;

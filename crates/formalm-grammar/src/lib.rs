@@ -3,6 +3,7 @@
 mod ambiguity;
 mod automaton;
 mod batched_reading;
+mod byte_transitions;
 mod completion;
 mod configuration_step;
 mod dead_end_proof;
@@ -14,16 +15,15 @@ mod indentation;
 mod lexer;
 mod limits;
 mod list_interner;
+mod longest_match_conflicts;
 mod lr0;
 mod mask_classes;
 mod normal_form;
 mod notation;
 mod scratch_states;
 mod sublanguages;
-mod transition_table;
 mod tree_counts;
 mod trees;
-mod unusable_alternatives;
 
 pub use ambiguity::{AmbiguityReport, LalrConflict, ambiguity};
 pub use automaton::GrammarAutomaton;
@@ -32,6 +32,7 @@ pub use grammar::{
 };
 pub use indentation::{ColumnRules, Indentation};
 pub use limits::GrammarLimits;
+pub use longest_match_conflicts::unusable_alternatives;
 pub use mask_classes::GrammarMaskClasses;
 pub use notation::{
     IndentationNames, InlineLanguage, ParseOptions, Syntax, inline_languages, parse, parse_shaped,
@@ -41,7 +42,6 @@ pub use sublanguages::external_parsers::{ExternalParserState, SeparatedState};
 pub use tree_counts::{CountOptions, tree_counts};
 pub use trees::tree_shape::{RuleKind, RuleTreeShape, ShapedGrammar};
 pub use trees::{FirstTerminals, ParseResult, TreeNode, TreeNodeKind, TreeParser};
-pub use unusable_alternatives::unusable_alternatives;
 
 #[cfg(test)]
 mod tests;

@@ -15,9 +15,9 @@ use rustc_hash::FxHashMap;
 
 use crate::MaskWords;
 use crate::char_profile::{CharProfile, ProfileFilter, Utf8Shape, whole_char_prefix};
-use crate::class_exits::{ClassExits, ExitCollector};
 use crate::partial_chars::{PartialChar, PartialToken, PartialTokens};
 use crate::tokens_by_length::TokensByLength;
+use crate::tokens_by_remainder::{ClassExits, ExitCollector};
 
 /// Group size, in tokens, from which on a group stores a bitmask: OR-ing it is faster than setting
 /// the ids one by one. Chosen, not measured.

@@ -3,7 +3,6 @@
 pub mod bpe;
 mod char_profile;
 mod checksum;
-mod class_exits;
 mod class_mask_cache;
 mod class_masks;
 mod error;
@@ -11,23 +10,24 @@ mod flat_trie;
 mod json_string_tokens;
 mod partial_chars;
 mod saved_vocabulary;
-mod special_tokens;
-mod subtree_signature;
+mod special_token_bytes;
+mod subtree_characters;
 mod token_bytes;
 mod token_trie;
 pub mod tokenizer_json;
 mod tokens_by_length;
+mod tokens_by_remainder;
 mod vocabulary;
 
 pub use char_profile::{CharProfile, ProfileFilter, Utf8Shape};
-pub use class_exits::{ClassExit, ClassExits};
 pub use class_masks::ClassMasks;
 pub use error::Error;
 pub use flat_trie::TrieNode;
 pub use json_string_tokens::{ClosingToken, EndingToken, JsonStringTokens};
 pub use partial_chars::{PartialChar, PartialToken};
-pub use subtree_signature::SubtreeSignature;
+pub use subtree_characters::SubtreeSignature;
 pub use token_trie::TokenTrie;
+pub use tokens_by_remainder::{ClassExit, ClassExits};
 pub use vocabulary::{Vocabulary, VocabularyExtension};
 
 /// Words of a bitmask: bit `id & 31` of word `id >> 5`; 1 = allowed.

@@ -1,7 +1,7 @@
 //! The prefix tree of all tokens, laid out for whole walks and for single look-ups.
 
 use crate::flat_trie::{self, FlatTrie, TrieNode};
-use crate::subtree_signature::{SubtreeSignature, SubtreeSignatures};
+use crate::subtree_characters::{SubtreeSignature, SubtreeSignatures};
 
 /// The prefix tree of a vocabulary's tokens.
 #[derive(Debug)]

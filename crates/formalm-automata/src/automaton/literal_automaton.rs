@@ -10,7 +10,7 @@ use crate::automaton::StateId;
 use crate::byte_set::ByteSet;
 use crate::charset::CharSet;
 use crate::error::Error;
-use crate::expression::Expression;
+use crate::language_expression::Expression;
 use crate::machine::Machine;
 use crate::terms::dawg::{DawgId, Dawgs, END};
 

@@ -15,16 +15,16 @@ pub(crate) mod fork_safe_automaton;
 mod literal_automaton;
 mod liveness;
 pub(crate) mod mask_classes;
+mod narrow_alternatives;
 mod shortest_completion;
 pub(crate) mod transition_table;
-mod union_split;
 
 use std::sync::{Arc, MutexGuard};
 
 use crate::automaton::transition_table::{ByteClasses, DEAD, StateIndex, TransitionRows, UNKNOWN};
 use crate::byte_set::{ByteSet, byte_classes};
 use crate::error::{Error, Resource};
-use crate::expression::Expression;
+use crate::language_expression::Expression;
 use crate::machine::{Machine, into_dyn_machine};
 use crate::runtime::AppendVec;
 use crate::runtime::interrupt;

@@ -8,7 +8,7 @@
 //! among the parts with their automata ([`string_split`]), and every pattern is then matched against its
 //! whole piece.
 
-mod string_split;
+mod leftmost_longest_split;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use crate::automaton::fork_safe_automaton::ForkSafeAutomaton;
 use crate::automaton::{Automaton, AutomatonLimits};
 use crate::error::Error;
-use crate::expression::{Expression, ExpressionNode};
+use crate::language_expression::{Expression, ExpressionNode};
 use crate::machine::Machine;
 use crate::syntax::capture_matcher::{MatchProgram, group_spans, out_of_steps};
 use crate::terms::UNBOUNDED;
 use crate::terms::derivative::StepMeter;
 
-use string_split::{SplitRequest, split_string};
+use leftmost_longest_split::{SplitRequest, split_string};
 
-pub use string_split::split_among;
+pub use leftmost_longest_split::split_among;
 
 /// A language prepared to report what its groups capture.
 ///

@@ -5,15 +5,15 @@
 //! too: by concatenation, union and repetition ([`PositionAutomaton`]), by intersection with a
 //! regular language ([`Intersection`]), and with a prefix ([`PrefixedMachine`]).
 
-mod identity_classes;
 mod intersection;
 mod position_automaton;
 mod prefixed;
 mod scratch_machine;
 mod state_interner;
+mod states_as_mask_classes;
 
-pub use identity_classes::{IdentityClasses, StatesAsClasses};
 pub use intersection::Intersection;
 pub use position_automaton::{Position, PositionAutomaton};
 pub use prefixed::{Prefix, PrefixedMachine, PrefixedMaskClasses};
 pub use scratch_machine::{SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton};
+pub use states_as_mask_classes::{IdentityClasses, StatesAsClasses};

@@ -27,16 +27,16 @@ mod item_lowering;
 mod match_width;
 mod parser;
 mod pattern_cursor;
+mod pattern_recognizer;
 mod quantifiers;
-mod regex_source;
 mod unicode;
 mod unresolved_items;
 
 pub use ast::{CaptureGroup, Pattern, PatternNode};
 pub(crate) use editable_regions::{check_region, class_of};
 pub use parser::{MAX_NESTING, parse};
+pub use pattern_recognizer::RegexSourceRecognizer;
 pub use quantifiers::MAX_REPETITION;
-pub use regex_source::RegexSourceRecognizer;
 
 /// The dialect of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

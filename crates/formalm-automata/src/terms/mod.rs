@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::expression::Expression;
+use crate::language_expression::Expression;
 use crate::terms::custom_language::{RecognizerPosition, RecognizerTable};
 use crate::terms::dawg::{DawgId, Dawgs, END};
 use crate::terms::derivative::DerivativeCache;

@@ -1,7 +1,7 @@
 //! Lowering of pattern syntax trees to terms.
 
 use crate::charset::CharSet;
-use crate::expression::{Expression, LEXEME_END};
+use crate::language_expression::{Expression, LEXEME_END};
 use crate::runtime::deadline::check_deadline;
 use crate::syntax::{Pattern, PatternNode};
 use crate::terms::derivative::{BudgetExhausted, StepMeter};

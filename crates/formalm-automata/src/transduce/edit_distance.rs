@@ -12,7 +12,7 @@
 //! edges; here a substitution is one term.)
 
 use crate::charset::CharSet;
-use crate::expression::Expression;
+use crate::language_expression::Expression;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::pattern_lowering;
 use crate::terms::term_properties::TermProperties;

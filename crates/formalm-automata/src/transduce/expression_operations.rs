@@ -2,7 +2,7 @@
 
 use crate::automaton::{AutomatonLimits, check};
 use crate::error::{Error, Resource};
-use crate::expression::{Expression, ExpressionNode};
+use crate::language_expression::{Expression, ExpressionNode};
 use crate::materialized::InterruptCheck;
 use crate::syntax;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};

@@ -22,11 +22,11 @@ mod liveness;
 mod lookahead_search;
 mod product;
 mod prompt;
+mod reached_product_states;
 mod special_tokens;
 mod subsets;
 #[cfg(test)]
 mod tests;
-mod text_positions;
 mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
@@ -39,8 +39,8 @@ use crate::epoch::NoContinuation;
 use crate::mask::{Mask, MaskWords, patch};
 use crate::mask_cache::MaskCache;
 use lookahead_search::{LookaheadSearch, TextState};
+use reached_product_states::TextPositions;
 use subsets::{NumberedElement, SubsetElement, Subsets};
-use text_positions::TextPositions;
 
 /// No token has been read.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -4,7 +4,7 @@
 //! states: there the shortest string, spelled in the fewest tokens, is a completion known at once.
 //! Longer strings that take fewer tokens are searched for only if that is cheap.
 
-mod completion_classes;
+mod tokens_by_completion;
 
 use std::sync::{Arc, MutexGuard};
 
@@ -13,7 +13,7 @@ use formalm_automata::{Error, ForkSafeMutex, Machine, SetOnce, StateId};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::completion_classes::{ClassFinder, CompletionClass};
+use self::tokens_by_completion::{ClassFinder, CompletionClass};
 use crate::mask::{MaskWords, has, patch};
 use crate::trie_walk;
 

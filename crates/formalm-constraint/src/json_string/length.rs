@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::json_value::{TokenTable, ValueMasks};
 use crate::mask::Mask;
-use crate::trie_strings::{self, read};
+use crate::trie_word_reading::{self, read};
 
 /// Maximum number of mask classes with cached viable suffixes. Chosen, not measured.
 const MAX_CACHED_CLASSES: usize = 4096;
@@ -146,7 +146,7 @@ pub(crate) fn open(
 ) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
-        trie_strings::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
+        trie_word_reading::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
             texts.push((text, after));
         })?;
     }

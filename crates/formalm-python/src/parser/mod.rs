@@ -6,19 +6,19 @@
 //!                        └──► masks: forced strings │ token groups │ walk of the vocabulary trie
 //! ```
 
-mod grammar_masks;
-mod opaque;
+mod embedded_parser_masks;
+mod input_trie;
+mod opaque_automaton;
 mod parser_machine;
 mod parser_masks;
 mod python_calls;
-mod state_table;
 mod token_groups;
 mod trie_walk;
 
 use formalm_automata::Error;
 use pyo3::prelude::*;
 
-pub(crate) use grammar_masks::GrammarParserMasks;
+pub(crate) use embedded_parser_masks::GrammarParserMasks;
 pub(crate) use parser_machine::ParserMachine;
 pub(crate) use parser_masks::ParserMasks;
 use python_calls::ParserCalls;

@@ -13,8 +13,8 @@ use formalm_automata::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::input_trie::{Evicted, StateTable, TooManyStates};
 use super::python_calls::{NextInput, ParserCalls, call_error, contract_error, limit};
-use super::state_table::{Evicted, StateTable, TooManyStates};
 
 /// A lazy machine over the inputs that a parser does not reject.
 pub(crate) struct ParserMachine {

@@ -12,9 +12,9 @@
 mod bounded_timestamps;
 mod byte_length;
 mod embedded_document;
+mod encoded_url_hosts;
 mod idna;
 mod leap_seconds;
-mod urls;
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use formalm_automata::{Error, Expression, SetOnce};
 pub(crate) use self::bounded_timestamps::{BoundedTimestamps, TimestampBound};
 pub(crate) use self::byte_length::ByteCount;
 pub(crate) use self::embedded_document::EmbeddedDocument;
+pub(crate) use self::encoded_url_hosts::Urls;
 use self::leap_seconds::LeapSeconds;
-pub(crate) use self::urls::Urls;
 
 /// The names of the known formats.
 pub const NAMES: [&str; 19] = [

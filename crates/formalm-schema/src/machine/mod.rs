@@ -37,7 +37,7 @@ use crate::interner::Interner;
 use crate::solver::context::{LanguageId, SolverContext};
 use frame::{DONE, Frame, FrameId, ReaderPosition};
 use mask_class::continuation::ContinuationCache;
-use mask_class::string_states::StringStates;
+use mask_class::string_state_pairs::StringStates;
 use min_bytes::BoundCache;
 use reader::cache::{FrameParts, TransitionCache};
 use reader::next_names::NextNames;

@@ -9,7 +9,7 @@
 use referencing::Draft;
 
 use super::keyword_table::{Keyword, KeywordRole};
-use super::keyword_types::missing_properties_hint;
+use super::keyword_value_types::missing_properties_hint;
 use super::keyword_values::KeywordValues;
 use super::{SchemaReader, SubschemaContext};
 use crate::json::json_view::{JsonShape, JsonView};

@@ -1,7 +1,7 @@
 //! The schema reader: turns JSON Schema documents into a [`ResolvedSchema`].
 //!
 //! ```text
-//! document ── local_refs? ──yes──► tape ─────────────┐
+//! document ── self_contained_documents? ──yes──► tape ─────────────┐
 //!                     └──no──► resource_registry ────┤
 //!                                                    ▼
 //!    worklist of subschemas: references → assertions, applicators → rules
@@ -19,14 +19,14 @@ mod duplicate_nodes;
 mod ignored_keywords;
 mod in_place_cycles;
 mod keyword_table;
-mod keyword_types;
+mod keyword_value_types;
 mod keyword_values;
-mod local_refs;
-#[cfg(test)]
-mod local_refs_tests;
 pub(crate) mod pattern_search;
 mod references;
 mod resource_registry;
+mod self_contained_documents;
+#[cfg(test)]
+mod self_contained_documents_tests;
 mod string_parts;
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ use crate::schema_nodes::{
     SchemaNote, push_pointer_token,
 };
 use keyword_table::Keyword;
-use keyword_types::UnreadSchema;
+use keyword_value_types::UnreadSchema;
 use keyword_values::{KeywordValues, SchemaFault, fault_at};
 use references::ReferenceBase;
 use resource_registry::{build_registry, draft_from_uri};
@@ -126,7 +126,7 @@ pub(crate) fn read_schema(
 /// Reads a self-contained document. Returns `None` if it is not, or on any error: the registry path
 /// words it.
 fn read_local<'r>(json: impl JsonView<'r>, options: JsonSchemaOptions) -> Option<ResolvedSchema> {
-    let draft = local_refs::local_draft(json)?;
+    let draft = self_contained_documents::local_draft(json)?;
     let mut reader = SchemaReader::new(ResolvedSchema::default(), options, false);
     reader.read(json, ReferenceBase::Local(json), draft).ok()?;
     Some(reader.schema)

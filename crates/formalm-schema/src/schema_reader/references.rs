@@ -9,7 +9,9 @@ use super::keyword_values::{KeywordValues, SchemaFault};
 use super::resource_registry::{
     DEFAULT_BASE, alternate_meta_schema_uri, draft_from_uri, missing_message,
 };
-use super::{RESOURCES_HINT, SchemaReader, SubschemaContext, local_refs, schema_error};
+use super::{
+    RESOURCES_HINT, SchemaReader, SubschemaContext, schema_error, self_contained_documents,
+};
 use crate::json::json_view::JsonView;
 use crate::schema_nodes::{KeywordRule, NodeId, NodeLocation};
 
@@ -172,7 +174,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         };
         let resolver = match &at.base {
             ReferenceBase::Local(root) => {
-                let Some(json) = local_refs::resolve_pointer(*root, text) else {
+                let Some(json) = self_contained_documents::resolve_pointer(*root, text) else {
                     let message = format!("{text} does not resolve");
                     return Err(self.unresolved(at, Some(keyword), message, None));
                 };

@@ -15,7 +15,7 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::{JsonType, NodeId};
 use crate::solver::SolverTimer;
 use crate::solver::context::SolverContext;
-use crate::solver::numbers::number_ranges::number_ranges;
+use crate::solver::numbers::enclosing_ranges::number_ranges;
 
 /// Maximum nesting of values that are compared. Chosen, not measured.
 const MAX_DEPTH: usize = 4;

@@ -29,8 +29,8 @@ use std::sync::Arc;
 use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
+use super::forbidden_intervals::{AdjacencySide, Csr, ForbiddenInterval, depth_first};
 use super::merge_rules::{MergeRule, MergeRules};
-use super::token_orders::{AdjacencySide, Csr, ForbiddenInterval, depth_first};
 
 /// The absent token.
 pub(crate) const NONE: u32 = u32::MAX;

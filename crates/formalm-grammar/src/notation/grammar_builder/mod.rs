@@ -3,11 +3,11 @@
 
 pub(super) mod indent_terminals;
 mod name_resolution;
+mod omission_markers;
 mod rule_bodies;
 mod special_tokens;
 mod terminal_algebra;
 mod terminals;
-mod tree_markers;
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Grammar, GrammarNote, Lexing, Rule, Sublanguage};
 use crate::notation::grammar_builder::indent_terminals::IndentationNames;
-use crate::notation::grammar_builder::tree_markers::TreeMarker;
+use crate::notation::grammar_builder::omission_markers::TreeMarker;
 use crate::notation::parse_options::ParseOptions;
 use crate::notation::scanner::refusal;
 use crate::notation::terminal_order::{self, RankedTerminal};

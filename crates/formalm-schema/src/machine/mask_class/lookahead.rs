@@ -21,8 +21,10 @@ use crate::interner::Interner;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::lookahead_tables::LockedTables;
-use crate::machine::mask_class::string_hints::RepetitionHint;
-use crate::machine::mask_class::string_states::{FIRST_STRING_CLASS, StringStates, StringStep};
+use crate::machine::mask_class::lookahead_shortcuts::RepetitionHint;
+use crate::machine::mask_class::string_state_pairs::{
+    FIRST_STRING_CLASS, StringStates, StringStep,
+};
 use crate::machine::reader::cache::NO_QUERIES;
 
 /// The first id of classes that are dropped with the look-ahead.

@@ -14,10 +14,10 @@ pub(crate) mod continuation;
 pub(crate) mod isolated_value;
 pub(crate) mod item_spanning_tokens;
 pub(crate) mod lookahead;
+pub(crate) mod lookahead_shortcuts;
 pub(crate) mod name_continuation;
-pub(crate) mod string_hints;
 pub(crate) mod string_lengths;
-pub(crate) mod string_states;
+pub(crate) mod string_state_pairs;
 pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 //! are multiples of nothing given.
 
 mod digit_counts;
+pub(in crate::solver) mod enclosing_ranges;
 pub(in crate::solver) mod number_cells;
-pub(in crate::solver) mod number_ranges;
 
 use std::convert::Infallible;
 

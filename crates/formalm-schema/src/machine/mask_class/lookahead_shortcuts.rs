@@ -13,7 +13,7 @@ use crate::machine::LazyTables;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
-use crate::machine::mask_class::string_states::FIRST_STRING_CLASS;
+use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
 use crate::machine::reader::cache::NO_QUERIES;
 use crate::solver::context::LanguageId;
 

@@ -12,7 +12,7 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::opaque::OpaqueAutomaton;
+use super::opaque_automaton::OpaqueAutomaton;
 
 /// The states of a grammar machine that calls parsers, each a mask class of its own, for one
 /// vocabulary.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{local_refs, read_additional, read_schema};
+use super::{read_additional, read_schema, self_contained_documents};
 use crate::json::document::Document;
 use crate::options::JsonSchemaOptions;
 use crate::schema_nodes::{NodeId, ResolvedSchema};
@@ -33,7 +33,7 @@ fn agrees(schema: &Json) -> bool {
             with_registry
         );
     }
-    local_refs::local_draft(schema).is_some()
+    self_contained_documents::local_draft(schema).is_some()
 }
 
 #[test]
