@@ -3,14 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::automaton::check;
-use crate::charset::CharSet;
-use crate::error::{Error, Resource};
-use crate::syntax::{self, CaptureGroup, Pattern};
+use formalm_core::{BudgetExhausted, CharSet, Error, Resource, StepMeter, check_limit};
+use formalm_regex::{self as syntax, CaptureGroup, Pattern};
+
 use crate::terms::custom_language::CharRecognizer;
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
-use crate::terms::pattern_lowering;
-use crate::terms::{TermArena, TermId, UNBOUNDED};
+use crate::terms::{TermArena, TermId, UNBOUNDED, pattern_lowering};
 use crate::transduce::EditRules;
 
 /// Maximum nesting depth of expressions; unions and concatenations of any length are flat. Chosen,
@@ -286,7 +283,7 @@ impl Expression {
             });
         }
         let (text, groups) = (node.is_utf8(), node.groups());
-        check(Resource::Terms, groups, MAX_GROUPS)?;
+        check_limit(Resource::Terms, groups, MAX_GROUPS)?;
         Ok(Expression { node: Arc::new(node), depth: below + 1, utf8: text, groups })
     }
 

@@ -1,9 +1,10 @@
 //! Crate-level tests: patterns against strings.
 
+use formalm_core::{Error, Machine};
+use formalm_regex::{PatternDialect, PatternFlags, parse, reference_matcher};
 use proptest::prelude::*;
 
-use crate::syntax::{PatternDialect, PatternFlags, parse, reference_matcher};
-use crate::{Automaton, AutomatonLimits, Error, Expression, Machine};
+use crate::{Automaton, AutomatonLimits, Expression};
 
 fn expression(pattern: &str) -> Expression {
     Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())

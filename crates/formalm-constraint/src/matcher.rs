@@ -10,10 +10,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{
-    ByteSet, Error, Machine, MaskClasses, RegularMaskClasses, len_outside_special,
-};
+use formalm_automata::RegularMaskClasses;
+use formalm_core::{ByteSet, Error, InterruptCheck, Machine};
+use formalm_machines::{MaskClasses, len_outside_special};
 
 use crate::constraint::Constraint;
 use crate::epoch::{ConstraintState, NoContinuation, StateEpoch};

@@ -9,10 +9,11 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
-    AcceptingMaskAutomaton, AcceptingVisitor, AppendVec, ByteSet, CharRepetition, ClassVisitor,
-    Error, ForkSafeMutex, Machine, MaskAutomaton, MaskClassId, MaskClasses, NoLexicalMachine,
-    PositionAutomaton, ScratchCache, ScratchMachine, StateId, StatesAsClasses,
+use formalm_core::{AppendVec, ByteSet, Error, ForkSafeMutex, Machine, MaskClassId, StateId};
+use formalm_machines::{
+    AcceptingMaskAutomaton, AcceptingVisitor, CharRepetition, ClassVisitor, MaskAutomaton,
+    MaskClasses, NoLexicalMachine, PositionAutomaton, ScratchCache, ScratchMachine,
+    StatesAsClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;

@@ -4,9 +4,12 @@ use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
-    ByteSet, CompletionLength, Error, ForkCheck, ForkSafeMutex, Machine, OpaqueCache, Precision,
-    ProductCache, Resource, StateId, into_dyn_machine, record_steps, require_exact,
+use formalm_core::{
+    ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, Resource, StateId, into_dyn_machine,
+    record_steps, require_exact,
+};
+use formalm_machines::{
+    CompletionLength, IntersectionBounds, OpaqueCache, Precision, ProductCache,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -318,6 +321,35 @@ impl GrammarState {
     }
 }
 
+impl IntersectionBounds for GrammarAutomaton {
+    fn intersection_completion(
+        &self,
+        state: StateId,
+        beside: &mut ProductCache,
+        at: StateId,
+        precision: Precision,
+    ) -> Result<CompletionLength, Error> {
+        let core = &mut *self.lock().core;
+        let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
+            let made = |precision| {
+                CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
+            };
+            Box::new(BoundsByPrecision(
+                [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
+            ))
+        });
+        let known: &mut dyn Any = &mut **known;
+        let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
+            return Ok(CompletionLength::Unknown);
+        };
+        core.gss.meter.reset();
+        match &mut bounds[precision as usize] {
+            Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
+            None => Ok(CompletionLength::Unknown),
+        }
+    }
+}
+
 impl Machine for GrammarAutomaton {
     fn start(&self) -> StateId {
         self.start
@@ -442,33 +474,6 @@ impl Machine for GrammarAutomaton {
 
     fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
         self.min_bytes(state)
-    }
-
-    fn intersection_completion(
-        &self,
-        state: StateId,
-        beside: &mut ProductCache,
-        at: StateId,
-        precision: Precision,
-    ) -> Result<CompletionLength, Error> {
-        let core = &mut *self.lock().core;
-        let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
-            let made = |precision| {
-                CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
-            };
-            Box::new(BoundsByPrecision(
-                [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
-            ))
-        });
-        let known: &mut dyn Any = &mut **known;
-        let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
-            return Ok(CompletionLength::Unknown);
-        };
-        core.gss.meter.reset();
-        match &mut bounds[precision as usize] {
-            Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
-            None => Ok(CompletionLength::Unknown),
-        }
     }
 
     fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {

@@ -4,10 +4,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use formalm_automata::{
-    AcceptingMaskAutomaton, AcceptingVisitor, ByteSet, CharRepetition, ClassVisitor, Error,
-    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexicalMachine, Machine, MaskAutomaton,
-    MaskClassId, MaskClasses, ParserStateId, StackPrefixId, StateId, self_loop_repetition,
+use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
+use formalm_machines::{
+    AcceptingMaskAutomaton, AcceptingVisitor, CharRepetition, ClassVisitor, LexemeEnd, LexemeStep,
+    LexerContextId, LexerStateId, LexicalMachine, MaskAutomaton, MaskClasses, ParserStateId,
+    StackPrefixId, self_loop_repetition,
 };
 use rustc_hash::FxHashMap;
 

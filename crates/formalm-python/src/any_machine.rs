@@ -5,14 +5,18 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    AcceptingVisitor, Automaton, ByteSet, ClassVisitor, CompletionLength, Error, IdentityClasses,
-    Intersection, Machine, MaskClassId, MaskClasses, PositionAutomaton, Precision, Prefix,
-    PrefixedMachine, PrefixedMaskClasses, ProductCache, RecheckPredicate, RegularMaskClasses,
-    ScratchPosition, StateId, into_dyn_machine,
-};
+use formalm_automata::{Automaton, RegularMaskClasses};
 use formalm_constraint::PositionMaskClasses;
+use formalm_core::{
+    ByteSet, Error, Machine, MaskClassId, RecheckPredicate, ScratchPosition, StateId,
+    into_dyn_machine,
+};
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
+use formalm_machines::{
+    AcceptingVisitor, ClassVisitor, CompletionLength, IdentityClasses, Intersection,
+    IntersectionBounds, MaskClasses, PositionAutomaton, Precision, Prefix, PrefixedMachine,
+    PrefixedMaskClasses, ProductCache,
+};
 use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -78,6 +82,21 @@ impl AnyMachine {
             AnyMachine::Schema(one) => one.is_text(),
             AnyMachine::Parser(one) => one.is_text(),
             AnyMachine::Composed(_) | AnyMachine::Filtered(_) | AnyMachine::Prefixed(_) => false,
+        }
+    }
+}
+
+impl IntersectionBounds for AnyMachine {
+    fn intersection_completion(
+        &self,
+        state: StateId,
+        beside: &mut ProductCache,
+        at: StateId,
+        look: Precision,
+    ) -> Result<CompletionLength, Error> {
+        match self {
+            AnyMachine::Grammar(one) => one.intersection_completion(state, beside, at, look),
+            _ => Ok(CompletionLength::Unknown),
         }
     }
 }
@@ -183,16 +202,6 @@ impl Machine for AnyMachine {
 
     fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
         on_any!(self, one => one.accepts_from(state, text))
-    }
-
-    fn intersection_completion(
-        &self,
-        state: StateId,
-        beside: &mut ProductCache,
-        at: StateId,
-        look: Precision,
-    ) -> Result<CompletionLength, Error> {
-        on_any!(self, one => one.intersection_completion(state, beside, at, look))
     }
 
     fn memory_bytes(&self) -> usize {

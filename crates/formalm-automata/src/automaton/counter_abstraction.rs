@@ -7,11 +7,10 @@
 //! long as that number is large, no token can exhaust it, so the counter can be dropped. Counted
 //! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
 
+use formalm_core::{ClassCover, Error, StateId, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, StateId};
-use crate::charset::{ClassCover, WIDE_PARTS};
-use crate::error::Error;
+use crate::automaton::Automaton;
 use crate::terms::dawg::DawgId;
 use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
 
@@ -198,9 +197,10 @@ impl TermArena {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::Machine;
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
-    use crate::{Automaton, AutomatonLimits, Expression, StateId};
+    use formalm_core::{Machine, StateId};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
+    use crate::{Automaton, AutomatonLimits, Expression};
 
     fn length_bounded_automaton(pattern: &str, most: u32) -> Option<Automaton> {
         let read = |text: &str| {

@@ -6,12 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::automaton::StateId;
-use crate::byte_set::ByteSet;
-use crate::charset::CharSet;
-use crate::error::Error;
+use formalm_core::{ByteSet, CharSet, Error, Machine, StateId};
+
 use crate::language_expression::Expression;
-use crate::machine::Machine;
 use crate::terms::dawg::{DawgId, Dawgs, END};
 
 /// Maximum total length of listed strings, in bytes. Longer lists get an automaton with limits.
@@ -69,18 +66,18 @@ impl LiteralAutomaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.dags.is_accepting(DawgId(state.0))
+        self.dags.is_accepting(DawgId(state.number()))
     }
 }
 
 impl Machine for LiteralAutomaton {
     fn start(&self) -> StateId {
-        StateId(self.start.0)
+        StateId::from_number(self.start.0)
     }
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        Ok(self.dags.step(DawgId(state.0), byte).map(|next| StateId(next.0)))
+        Ok(self.dags.step(DawgId(state.number()), byte).map(|next| StateId::from_number(next.0)))
     }
 
     #[inline]
@@ -90,14 +87,14 @@ impl Machine for LiteralAutomaton {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         let mut bytes = ByteSet::default();
-        for &(low, high, _) in self.dags.edges(DawgId(state.0)) {
+        for &(low, high, _) in self.dags.edges(DawgId(state.number())) {
             (low..=high).for_each(|byte| bytes.insert(byte));
         }
         Ok(bytes)
     }
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let mut here = DawgId(state.0);
+        let mut here = DawgId(state.number());
         let mut text = Vec::new();
         while self.dags.min_len(here) > 0 {
             let rest = self.dags.min_len(here) - 1;
@@ -119,7 +116,8 @@ impl Machine for LiteralAutomaton {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
     use crate::{Automaton, AutomatonLimits};
 
     fn pattern(text: &str, ignore_case: bool) -> Expression {

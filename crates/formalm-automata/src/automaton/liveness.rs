@@ -9,12 +9,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use formalm_core::{Error, Resource, StateId, check_limit, interrupt};
 use rustc_hash::FxHashSet;
 
 use crate::automaton::transition_table::DEAD;
-use crate::automaton::{Automaton, AutomatonCore, LIVE, NOT_LIVE, StateId, check};
-use crate::error::{Error, Resource};
-use crate::runtime::interrupt;
+use crate::automaton::{Automaton, AutomatonCore, LIVE, NOT_LIVE};
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// Maximum number of states one search visits where the automaton has very many. Chosen, not
@@ -141,7 +140,7 @@ impl Automaton {
                     list.push(Reverse((self.rank(core, next, seen.len()), next, 0)));
                 }
                 SearchFrontier::BestFirst(list) => {
-                    check(Resource::States, seen.len() as u64, MAX_SEARCH_STATES)?;
+                    check_limit(Resource::States, seen.len() as u64, MAX_SEARCH_STATES)?;
                     match self.liveness_from_term(core, next) {
                         Some(true) => {
                             self.mark_live(next, &mut edges);
@@ -167,7 +166,7 @@ impl Automaton {
 
     /// Ranks a state by its estimated missing bytes; among equals the latest comes first.
     fn rank(&self, core: &AutomatonCore, state: u32, count: usize) -> SearchRank {
-        let term = self.term(core, StateId(state));
+        let term = self.term(core, StateId::from_number(state));
         (
             core.terms.estimated_missing_bytes(term, ESTIMATE_DEPTH, &mut { ESTIMATE_TERMS }),
             -(count as i64),
@@ -176,7 +175,7 @@ impl Automaton {
 
     /// Decides and marks a state's liveness where its term shows it.
     fn liveness_from_term(&self, core: &AutomatonCore, state: u32) -> Option<bool> {
-        let live = core.terms.nonempty_shortcut(self.term(core, StateId(state)))?;
+        let live = core.terms.nonempty_shortcut(self.term(core, StateId::from_number(state)))?;
         let flags = self.flags.get(state as usize);
         self.flags.set(state as usize, flags | if live { LIVE } else { NOT_LIVE });
         Some(live)

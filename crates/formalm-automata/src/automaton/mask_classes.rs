@@ -19,41 +19,20 @@
 
 use std::sync::{Arc, MutexGuard};
 
+use formalm_core::{
+    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, Machine, MaskClassId, Resource,
+    StateId, WIDE_PARTS, check_limit,
+};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::transition_table::{DEAD, StateIndex, TransitionRows, UNKNOWN};
-use crate::automaton::{Automaton, AutomatonCore, StateId, check};
-use crate::byte_set::ByteSet;
-use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
-use crate::error::{Error, Resource};
-use crate::json_escapes::EscapePolicy;
-use crate::machine::MaskAutomaton;
-use crate::machine::NoLexicalMachine;
-use crate::machine::{ClassVisitor, Machine, MaskClasses};
-use crate::runtime::AppendVec;
-use crate::runtime::ForkSafeMutex;
+use crate::automaton::{Automaton, AutomatonCore};
 use crate::terms::dawg::CharClassCover;
 use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
 
-/// Identifies a mask class of one [`RegularMaskClasses`], or of any [`crate::MaskClasses`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MaskClassId(u32);
-
-impl MaskClassId {
-    /// Returns the number of the class: small and dense.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the class with a number that classes outside this crate chose.
-    pub fn from_number(number: u32) -> MaskClassId {
-        MaskClassId(number)
-    }
-}
-
 /// A mask class that reads `min` to `max` characters of a character class before anything else.
 #[derive(Clone, Debug)]
-pub struct CharRepetition {
+pub struct ClassLoop {
     /// The characters; of the ASCII ones only those in `ascii` repeat.
     pub class: CharSet,
     /// ASCII characters that repeat, as bits.
@@ -62,14 +41,11 @@ pub struct CharRepetition {
     pub wide: [ClassCover; WIDE_PARTS],
     /// Minimum number of characters before the exit is taken.
     pub min: u32,
-    /// Maximum number of characters; `None` if it exceeds the longest token.
+    /// Maximum number of characters; `None` if it exceeds the longest input.
     pub max: Option<u32>,
     /// The class from which the repetition is left once enough characters are read; `None` if
     /// nothing follows.
     pub exit: Option<MaskClassId>,
-    /// The escape policy if the class is the inside of a JSON string, between two characters. The
-    /// repeated characters are then all, and `exit` reads the closing quote.
-    pub json_string: Option<EscapePolicy>,
 }
 
 /// The mask classes of a regular automaton.
@@ -114,7 +90,7 @@ impl RegularMaskClasses {
         if !self.automaton.is_pure() || !self.automaton.is_utf8() {
             return None;
         }
-        let term = self.lock_tables().index.term(key.0);
+        let term = self.lock_tables().index.term(key.number());
         let terms = &self.automaton.lock().terms;
         let (head, tail) = terms.head_and_tail(term);
         let (body, min, max) = terms.repetition(head)?;
@@ -168,53 +144,55 @@ impl RegularMaskClasses {
             return Ok(key);
         }
         let limits = self.automaton.limits();
-        check(Resource::States, grown.index.len() as u64 + 1, limits.states)?;
-        check(Resource::Bytes, core.terms.memory_bytes() as u64, limits.bytes)?;
+        check_limit(Resource::States, grown.index.len() as u64 + 1, limits.states)?;
+        check_limit(Resource::Bytes, core.terms.memory_bytes() as u64, limits.bytes)?;
         Ok(grown.index.add(normal))
     }
 }
 
-impl MaskClasses for RegularMaskClasses {
-    type Machine = Automaton;
-
-    fn machine(&self) -> &Arc<Automaton> {
+impl RegularMaskClasses {
+    /// Returns the automaton.
+    pub fn machine(&self) -> &Arc<Automaton> {
         &self.automaton
     }
 
+    /// Returns the class of a state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
     #[inline]
-    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+    pub fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         if !self.automaton.is_pure() {
-            return Ok(MaskClassId(state.0));
+            return Ok(MaskClassId::from_number(state.number()));
         }
-        match self.keys.get(state.0 as usize) {
+        match self.keys.get(state.number() as usize) {
             UNKNOWN => {
                 let grown = &mut self.lock_tables();
                 let core = &mut self.automaton.lock();
                 let term = self.automaton.term(core, state);
                 let key = self.intern(grown, core, term)?;
-                self.keys.set(state.0 as usize, key);
-                Ok(MaskClassId(key))
+                self.keys.set(state.number() as usize, key);
+                Ok(MaskClassId::from_number(key))
             }
-            key => Ok(MaskClassId(key)),
+            key => Ok(MaskClassId::from_number(key)),
         }
     }
 
+    /// Returns the class of a state if it was computed before. Takes no lock.
     #[inline]
-    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+    pub fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
         if !self.automaton.is_pure() {
-            return Some(MaskClassId(state.0));
+            return Some(MaskClassId::from_number(state.number()));
         }
-        match self.keys.get(state.0 as usize) {
+        match self.keys.get(state.number() as usize) {
             UNKNOWN => None,
-            key => Some(MaskClassId(key)),
+            key => Some(MaskClassId::from_number(key)),
         }
     }
 
-    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
-        purpose.visit(self)
-    }
-
-    fn memory_bytes(&self) -> usize {
+    /// Returns the memory in use in addition to the automaton's, in bytes.
+    pub fn memory_bytes(&self) -> usize {
         let grown = self.lock_tables();
         self.rows.memory_bytes()
             + self.keys.memory_bytes()
@@ -222,43 +200,59 @@ impl MaskClasses for RegularMaskClasses {
             + grown.normal_forms.len() * 16
     }
 
-    fn is_abandoned(&self) -> bool {
+    /// Returns `true` if a thread was changing the classes or their automaton during a fork.
+    pub fn is_abandoned(&self) -> bool {
         self.tables.is_abandoned() || self.automaton.is_abandoned()
     }
 
-    fn fresh_copy(&self) -> Result<Option<RegularMaskClasses>, Error> {
+    /// Builds classes over a fresh automaton of the same language.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn fresh_copy(&self) -> Result<Option<RegularMaskClasses>, Error> {
         let automaton = self.automaton.fresh_copy()?;
         Ok(automaton.map(|one| RegularMaskClasses::new(Arc::new(one), self.max_token_len as usize)))
     }
 }
 
-impl MaskAutomaton for RegularMaskClasses {
-    type LexicalMachine = NoLexicalMachine;
-
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
+impl RegularMaskClasses {
+    /// Returns the class after `byte`, or `None` if it is not viable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
     #[inline]
-    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+    pub fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         if !self.automaton.is_pure() {
-            let next = self.automaton.step(StateId(key.0), byte)?;
-            return Ok(next.map(|state| MaskClassId(state.0)));
+            let next = self.automaton.step(StateId::from_number(key.number()), byte)?;
+            return Ok(next.map(|state| MaskClassId::from_number(state.number())));
         }
         let classes = &self.automaton.classes;
         let class = classes.of(byte);
-        let next = match self.rows.get(classes, key.0, class) {
-            UNKNOWN => self.fill(key.0, class)?,
+        let next = match self.rows.get(classes, key.number(), class) {
+            UNKNOWN => self.fill(key.number(), class)?,
             next => next,
         };
-        Ok((next != DEAD).then_some(MaskClassId(next)))
+        Ok((next != DEAD).then_some(MaskClassId::from_number(next)))
     }
 
-    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
+    /// Returns the viable next bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         self.automaton.classes.live_bytes(|byte| Ok(self.step(key, byte)?.is_some()))
     }
 
-    fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+    /// Returns the class as a loop over a character class, if it is known to be one and reads UTF-8
+    /// only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn char_repetition(&self, key: MaskClassId) -> Result<Option<ClassLoop>, Error> {
         let Some((cover, class, min, max, tail)) = self.class_counter(key) else { return Ok(None) };
         let has_wide = cover.wide != [ClassCover::None; WIDE_PARTS];
         let exit = match tail {
@@ -266,14 +260,14 @@ impl MaskAutomaton for RegularMaskClasses {
             tail => {
                 let grown = &mut self.lock_tables();
                 let core = &mut self.automaton.lock();
-                Some(MaskClassId(self.intern(grown, core, tail)?))
+                Some(MaskClassId::from_number(self.intern(grown, core, tail)?))
             }
         };
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
         let (ascii, wide) = (cover.ascii, cover.wide);
-        let whole = CharRepetition { class, ascii, wide, min, max, exit, json_string: None };
+        let whole = ClassLoop { class, ascii, wide, min, max, exit };
         if !wide_overlap && first.ascii() & cover.ascii == 0 {
             return Ok(Some(whole));
         }
@@ -288,7 +282,7 @@ impl MaskAutomaton for RegularMaskClasses {
                 ascii |= 1 << byte;
             }
         }
-        Ok(Some(CharRepetition { ascii, exit: Some(key), ..whole }))
+        Ok(Some(ClassLoop { ascii, exit: Some(key), ..whole }))
     }
 }
 

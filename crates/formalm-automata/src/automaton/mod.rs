@@ -10,6 +10,7 @@
 //! term cannot be empty, and for other terms a search for an accepting state runs once and marks
 //! every state it decides ([`liveness`]).
 
+mod byte_classes;
 mod counter_abstraction;
 pub(crate) mod fork_safe_automaton;
 mod literal_automaton;
@@ -21,41 +22,19 @@ pub(crate) mod transition_table;
 
 use std::sync::{Arc, MutexGuard};
 
+use formalm_core::{
+    AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, Resource, StateId, StepMeter,
+    check_limit, interrupt, into_dyn_machine,
+};
+
+use crate::automaton::byte_classes::byte_classes;
 use crate::automaton::transition_table::{ByteClasses, DEAD, StateIndex, TransitionRows, UNKNOWN};
-use crate::byte_set::{ByteSet, byte_classes};
-use crate::error::{Error, Resource};
 use crate::language_expression::Expression;
-use crate::machine::{Machine, into_dyn_machine};
-use crate::runtime::AppendVec;
-use crate::runtime::interrupt;
-use crate::runtime::{ForkCheck, ForkSafeMutex};
-use crate::terms::derivative::StepMeter;
 use crate::terms::{EMPTY, TermArena, TermId};
 
 pub use counter_abstraction::Saturated;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
-pub use mask_classes::{CharRepetition, MaskClassId, RegularMaskClasses};
-
-/// Identifies a state of one [`Automaton`], or of another machine; meaningless in any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StateId(pub(crate) u32);
-
-impl StateId {
-    /// Returns the state with a number, for machines that number their states themselves.
-    pub fn new(number: u32) -> StateId {
-        StateId(number)
-    }
-
-    /// Returns the number of the state: small, dense, never reused.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the state with a number that a machine outside this crate chose.
-    pub fn from_number(number: u32) -> StateId {
-        StateId(number)
-    }
-}
+pub use mask_classes::{ClassLoop, RegularMaskClasses};
 
 /// The resources an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +144,7 @@ impl Automaton {
             classes,
             rows: TransitionRows::default(),
             flags: AppendVec::default(),
-            start: StateId(DEAD),
+            start: StateId::from_number(DEAD),
             pure,
             utf8: expression.is_utf8(),
             many_states: endless,
@@ -174,7 +153,7 @@ impl Automaton {
             fork_check: ForkCheck::new(),
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
-        automaton.start = StateId(first);
+        automaton.start = StateId::from_number(first);
         let is_live = first != DEAD && automaton.is_live(first)?;
         Ok(is_live.then_some(automaton))
     }
@@ -244,7 +223,7 @@ impl Automaton {
             return None;
         }
         let core = self.lock();
-        core.terms.shortest(core.index.term(state.0))
+        core.terms.shortest(core.index.term(state.number()))
     }
 
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
@@ -264,7 +243,7 @@ impl Automaton {
 
     /// Returns the term of a state.
     pub(crate) fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
-        core.index.term(state.0)
+        core.index.term(state.number())
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
@@ -303,9 +282,9 @@ impl Automaton {
         if let Some(state) = core.index.find(term) {
             return Ok(state);
         }
-        check(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
+        check_limit(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
         let bytes = core.terms.memory_bytes() + self.rows.memory_bytes();
-        check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
+        check_limit(Resource::Bytes, bytes as u64, self.limits.bytes)?;
         let state = core.index.add(term);
         let nullable = core.terms.nullable(term, &[]);
         let live = self.pure || nullable || core.terms.properties(term).pure;
@@ -318,15 +297,15 @@ impl Automaton {
     #[cold]
     fn compute_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        let next = self.fill_row(state.0, class)?;
+        let next = self.fill_row(state.number(), class)?;
         let live = next != DEAD && self.is_live(next)?;
-        if self.rows.get(&self.classes, state.0, class) == next {
+        if self.rows.get(&self.classes, state.number(), class) == next {
             let known = if live { next | KNOWN_LIVE } else { DEAD };
             let core = &self.lock();
-            let span = core.terms.byte_span(core.index.term(state.0), byte);
-            self.rows.set(&self.classes, state.0, span, known);
+            let span = core.terms.byte_span(core.index.term(state.number()), byte);
+            self.rows.set(&self.classes, state.number(), span, known);
         }
-        Ok(live.then_some(StateId(next)))
+        Ok(live.then_some(StateId::from_number(next)))
     }
 
     fn is_live(&self, state: u32) -> Result<bool, Error> {
@@ -342,7 +321,7 @@ impl Automaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.flags.get(state.0 as usize) & ACCEPTING != 0
+        self.flags.get(state.number() as usize) & ACCEPTING != 0
     }
 }
 
@@ -354,9 +333,9 @@ impl Machine for Automaton {
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        match self.rows.get(&self.classes, state.0, class) {
+        match self.rows.get(&self.classes, state.number(), class) {
             DEAD => Ok(None),
-            next if next & KNOWN_LIVE != 0 => Ok(Some(StateId(next & !KNOWN_LIVE))),
+            next if next & KNOWN_LIVE != 0 => Ok(Some(StateId::from_number(next & !KNOWN_LIVE))),
             _ => self.compute_step(state, byte),
         }
     }
@@ -407,8 +386,4 @@ impl AutomatonCore {
         let derived = interrupt::without_interrupts(work);
         derived.map_err(|error| self.work.limit_error(error))
     }
-}
-
-pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
-    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
 }

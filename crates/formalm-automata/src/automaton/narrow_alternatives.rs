@@ -4,9 +4,9 @@
 //! the union is the union of the parts' masks. The narrow part allows few first bytes, and so few
 //! tokens.
 
-use crate::automaton::{Automaton, StateId};
-use crate::error::Error;
-use crate::machine::Machine;
+use formalm_core::{Error, Machine, StateId};
+
+use crate::automaton::Automaton;
 use crate::terms::TermNode;
 
 /// Maximum number of alternatives that are examined. Larger unions are not split. Chosen, not

@@ -7,11 +7,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use formalm_core::{Error, Machine, Resource, StateId, check_limit};
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, StateId, check};
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
+use crate::automaton::Automaton;
 use crate::terms::dawg::DawgId;
 use crate::terms::{TermArena, TermId, TermNode};
 
@@ -107,7 +106,7 @@ impl Automaton {
         let begun = self.work();
         let checked = || {
             let needed = self.work() - begun;
-            check(Resource::Steps, needed, allowed)
+            check_limit(Resource::Steps, needed, allowed)
         };
         let length = self.shortest_length(start, &checked)?;
         let mut text = Vec::with_capacity(length);
@@ -208,10 +207,11 @@ impl TermArena {
 mod tests {
     use std::collections::{HashSet, VecDeque};
 
-    use crate::automaton::{Automaton, AutomatonLimits, StateId};
-    use crate::machine::Machine;
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
-    use crate::{Error, Expression};
+    use formalm_core::{Error, Machine, StateId};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
+    use crate::Expression;
+    use crate::automaton::{Automaton, AutomatonLimits};
 
     fn expression(pattern: &str) -> Result<Expression, Error> {
         Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))

@@ -13,15 +13,13 @@ mod leftmost_longest_split;
 use std::ops::Range;
 use std::sync::Arc;
 
+use formalm_core::{Error, Machine, StepMeter};
+use formalm_regex::capture_matcher::{MatchProgram, group_spans, out_of_steps};
+
 use crate::automaton::fork_safe_automaton::ForkSafeAutomaton;
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::error::Error;
 use crate::language_expression::{Expression, ExpressionNode};
-use crate::machine::Machine;
-use crate::syntax::capture_matcher::{MatchProgram, group_spans, out_of_steps};
 use crate::terms::UNBOUNDED;
-use crate::terms::derivative::StepMeter;
-
 use leftmost_longest_split::{SplitRequest, split_string};
 
 pub use leftmost_longest_split::split_among;

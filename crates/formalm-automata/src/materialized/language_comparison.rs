@@ -3,14 +3,11 @@
 //! Both machines are read in parallel, lazily, breadth first. The search stops at the first
 //! difference; neither machine is materialized.
 
+use formalm_core::{Error, Machine, Resource, StateId, StepBudget, check_limit, steps_taken};
 use rustc_hash::FxHashSet;
 
 use super::utf8_check::continuation_bytes;
 use super::{InterruptCheck, LengthUnit};
-use crate::automaton::{StateId, check};
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
-use crate::runtime::{StepBudget, steps_taken};
 
 /// A relation between two languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +137,7 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
         if (left.is_none() && right.is_none()) || !self.seen.insert((left, right)) {
             return Ok(None);
         }
-        check(Resource::States, self.seen.len() as u64, self.limit)?;
+        check_limit(Resource::States, self.seen.len() as u64, self.limit)?;
         let rest = match self.unit {
             LengthUnit::Characters => continuation_bytes(here.left, byte),
             LengthUnit::Labels => 0,

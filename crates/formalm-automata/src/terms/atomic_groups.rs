@@ -10,7 +10,9 @@
 
 use std::rc::Rc;
 
-use crate::terms::derivative::{BudgetExhausted, LookBehindContext, StepMeter};
+use formalm_core::{BudgetExhausted, StepMeter};
+
+use crate::terms::derivative::LookBehindContext;
 use crate::terms::{EMPTY, FULL, MARK, TermArena, TermId, TermNode};
 
 /// A thread at one position: the condition on the remaining input under which it is open, and what

@@ -8,9 +8,9 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::automaton::{Automaton, StateId};
-use crate::error::Error;
-use crate::terms::derivative::BudgetExhausted;
+use formalm_core::{BudgetExhausted, Error, StateId};
+
+use crate::automaton::Automaton;
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// A representative state that reads all but some strings as another state does.
@@ -120,7 +120,7 @@ pub trait CharRecognizer: Debug + Send + Sync {
     }
 
     /// Returns how often its states were lost, which invalidates their numbers: a thread was
-    /// changing them while the process forked, see [`crate::ForkSafeMutex::losses`].
+    /// changing them while the process forked, see [`formalm_core::ForkSafeMutex::losses`].
     fn losses(&self) -> u32 {
         0
     }

@@ -1,10 +1,9 @@
 //! Lowering of pattern syntax trees to terms.
 
-use crate::charset::CharSet;
+use formalm_core::{BudgetExhausted, CharSet, StepMeter, deadline::check_deadline};
+use formalm_regex::{Pattern, PatternNode};
+
 use crate::language_expression::{Expression, LEXEME_END};
-use crate::runtime::deadline::check_deadline;
-use crate::syntax::{Pattern, PatternNode};
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
 use crate::transduce::{EditsId, RewriteRule, RulesId};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use formalm_core::{BudgetExhausted, StepMeter};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
 /// The successors of a term by a character: each distinct one once, with the smallest character

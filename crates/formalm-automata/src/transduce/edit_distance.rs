@@ -11,12 +11,11 @@
 //! So a state is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
 //! edges; here a substitution is one term.)
 
-use crate::charset::CharSet;
+use formalm_core::{BudgetExhausted, CharSet, StepMeter};
+
 use crate::language_expression::Expression;
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
-use crate::terms::pattern_lowering;
 use crate::terms::term_properties::TermProperties;
-use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
+use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode, pattern_lowering};
 use crate::transduce::{EditsId, ImageKind, UnfoldedImage};
 
 /// The allowed kinds of edits.

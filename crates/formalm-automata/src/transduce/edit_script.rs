@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 
+use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, StepMeter, check_limit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::automaton::check;
-use crate::error::{Error, Resource};
-use crate::materialized::InterruptCheck;
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{TermArena, TermId, TermNode};
 use crate::transduce::{EditsId, ImageKind};
 
@@ -66,7 +63,7 @@ pub(crate) fn script(
         poll.tick(64)?;
         let bytes = nodes.len() * (size_of::<ScriptNode>() + 8) + closed.len() * 32;
         let all = bytes + search.terms.memory_bytes();
-        check(Resource::Bytes, all as u64, limit_bytes)?;
+        check_limit(Resource::Bytes, all as u64, limit_bytes)?;
         if at == text.len() && search.ends(term) {
             return Ok(Some(traced(&nodes, index)));
         }

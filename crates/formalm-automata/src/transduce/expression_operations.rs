@@ -1,13 +1,11 @@
 //! Edits, rewrites, reversal and edit scripts as operations on expressions, with their checks.
 
-use crate::automaton::{AutomatonLimits, check};
-use crate::error::{Error, Resource};
+use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, StepMeter, check_limit};
+use formalm_regex::{self as syntax};
+
+use crate::automaton::AutomatonLimits;
 use crate::language_expression::{Expression, ExpressionNode};
-use crate::materialized::InterruptCheck;
-use crate::syntax;
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
-use crate::terms::pattern_lowering;
-use crate::terms::{TermArena, TermId};
+use crate::terms::{TermArena, TermId, pattern_lowering};
 use crate::transduce::{EditRules, EditScript, EditsId, reversed_pattern, reversed_text, script};
 
 /// Maximum number of edits; the cost of a state grows with its square. Chosen, not measured.
@@ -21,7 +19,7 @@ impl Expression {
     /// [`Error::Language`] if members may not be valid UTF-8, since edits count characters, or if
     /// a group cannot be a region; [`Error::Limit`] for more than 100 edits.
     pub fn edits(self, edits: EditRules) -> Result<Expression, Error> {
-        check(Resource::Edits, u64::from(edits.budget), MAX_EDITS)?;
+        check_limit(Resource::Edits, u64::from(edits.budget), MAX_EDITS)?;
         let regions = [&edits.after, &edits.before];
         if !self.is_utf8() || regions.into_iter().flatten().any(|region| !region.is_utf8()) {
             return Err(refused(

@@ -14,9 +14,9 @@ mod rewrite_rules;
 
 use std::sync::Arc;
 
+use formalm_core::{BudgetExhausted, StepMeter};
 use rustc_hash::FxHashMap;
 
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::term_properties::TermProperties;
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 

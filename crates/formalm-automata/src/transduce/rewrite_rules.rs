@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use crate::terms::derivative::{BudgetExhausted, StepMeter};
-use crate::terms::pattern_lowering;
+use formalm_core::{BudgetExhausted, StepMeter};
+
 use crate::terms::term_properties::TermProperties;
-use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
+use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode, pattern_lowering};
 use crate::transduce::{ImageKind, RulesId, UnfoldedImage};
 
 /// One rule, lowered to terms.

@@ -8,8 +8,7 @@ mod tokens_by_completion;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, ForkSafeMutex, Machine, SetOnce, StateId};
+use formalm_core::{Error, ForkSafeMutex, Machine, SetOnce, StateId, deadline::check_deadline};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, AutomatonLimits as TerminalLimits, ByteSet, Error, LEXEME_END, LiteralAutomaton,
-    Machine, StateId, literal_automata,
+    Automaton, AutomatonLimits as TerminalLimits, LEXEME_END, LiteralAutomaton, literal_automata,
 };
+use formalm_core::{ByteSet, Error, Machine, StateId};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::indentation::parser_state::IndentationState;

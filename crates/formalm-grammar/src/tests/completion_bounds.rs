@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Automaton, AutomatonLimits as RegularLimits, CompletionLength, Error, Expression, Intersection,
-    Machine, Precision, ProductCache,
-};
+use formalm_automata::{Automaton, AutomatonLimits as RegularLimits, Expression};
+use formalm_core::{Error, Machine};
+use formalm_machines::{CompletionLength, Intersection, Precision, ProductCache};
 
 use super::sublanguages::embed_sublanguages;
 use super::{

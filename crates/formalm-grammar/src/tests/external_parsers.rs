@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
+use formalm_core::{ByteSet, Error, Machine, Resource, StateId};
 
 use super::sublanguages::embed_sublanguages;
 use super::{PATTERNS, SeededRng, cases, grammar, texts, verdict};

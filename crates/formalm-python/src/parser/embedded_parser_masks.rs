@@ -6,8 +6,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
+use formalm_core::{Error, Machine, MaskClassId, StateId};
 use formalm_grammar::{ExternalParserState, GrammarAutomaton, SeparatedState};
+use formalm_machines::{ClassVisitor, MaskClasses};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;

@@ -1,8 +1,7 @@
 //! Mask automata of machines that are read state by state and bring a mask function of their own.
 
-use formalm_automata::{
-    ByteSet, CharRepetition, Error, Machine, MaskAutomaton, MaskClassId, NoLexicalMachine, StateId,
-};
+use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
+use formalm_machines::{CharRepetition, MaskAutomaton, NoLexicalMachine};
 
 /// The states of a machine as mask classes, and the function that computes a mask.
 pub(super) struct OpaqueAutomaton<'a, M, F> {

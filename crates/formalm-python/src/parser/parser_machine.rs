@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
+use formalm_core::{
     ByteSet, Error, ForkSafeMutex, Machine, ScratchPosition, StateId, into_dyn_machine,
     require_exact,
 };

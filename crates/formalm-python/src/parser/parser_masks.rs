@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
+use formalm_core::{Error, Machine, MaskClassId, StateId};
+use formalm_machines::{ClassVisitor, MaskClasses};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

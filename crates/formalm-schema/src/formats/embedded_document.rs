@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::deadline::without_deadline;
-use formalm_automata::{CharRecognizer, Error, Machine, StateId};
+use formalm_automata::CharRecognizer;
+use formalm_core::{Error, Machine, StateId, deadline::without_deadline};
 
 use crate::machine::SchemaAutomaton;
 

@@ -20,11 +20,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::deadline::without_deadline;
 use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, ForkSafeMutex, Machine,
-    RepresentativeState, StateId,
+    Automaton, AutomatonLimits, CharRecognizer, Expression, RepresentativeState,
 };
+use formalm_core::{Error, ForkSafeMutex, Machine, StateId, deadline::without_deadline};
 use rustc_hash::FxHashMap;
 
 use super::idna::{Domain, Domains, StateInterner};
@@ -323,7 +322,7 @@ impl CharRecognizer for Urls {
 
 #[cfg(test)]
 mod tests {
-    use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
 
     use super::*;
 

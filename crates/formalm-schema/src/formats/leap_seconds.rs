@@ -126,8 +126,9 @@ impl CharRecognizer for LeapSeconds {
 
 #[cfg(test)]
 mod tests {
-    use super::LeapSeconds;
     use formalm_automata::CharRecognizer;
+
+    use super::LeapSeconds;
 
     /// Compares all times and offsets with arithmetic on whole days.
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
+use formalm_core::{
     AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, RecheckPredicate, SetOnce,
     StateId, into_dyn_machine,
 };
@@ -18,10 +18,9 @@ use crate::machine::min_bytes::BoundCache;
 use crate::machine::reader::cache::{FrameParts, TransitionCache};
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
-use crate::schema_difference;
 use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
-use crate::schema_reader;
 use crate::solver::context::SolverContext;
+use crate::{schema_difference, schema_reader};
 
 /// The input that an automaton is built from.
 #[derive(Clone, Debug)]
@@ -46,7 +45,7 @@ impl SchemaSource {
 /// The lazy deterministic automaton of a schema. Threads share it freely.
 ///
 /// ```
-/// use formalm_automata::Machine;
+/// use formalm_core::Machine;
 /// use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton};
 ///
 /// let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
@@ -56,7 +55,7 @@ impl SchemaSource {
 /// assert!(automaton.is_accepting(state));
 /// assert_eq!(automaton.shortest_completion(automaton.start())?, b"[1]");
 /// assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
-/// # Ok::<(), formalm_automata::Error>(())
+/// # Ok::<(), formalm_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct SchemaAutomaton {

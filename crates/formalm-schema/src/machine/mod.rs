@@ -30,7 +30,8 @@ mod numbers;
 mod proptests;
 mod reader;
 
-use formalm_automata::{ByteSet, Error, RegularMaskClasses, Resource};
+use formalm_automata::RegularMaskClasses;
+use formalm_core::{ByteSet, Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::interner::Interner;

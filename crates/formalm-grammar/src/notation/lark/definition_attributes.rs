@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, Machine, SourceSpan,
-};
+use formalm_automata::{Automaton, AutomatonLimits, CharRecognizer, Expression};
+use formalm_core::{Error, Machine, SourceSpan};
 
 use crate::grammar::{Capture, GrammarNote, Lexing, RuleBody};
 use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};

@@ -10,10 +10,14 @@
 
 use std::cell::RefCell;
 
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
-use formalm_automata::{
-    AcceptingMaskAutomaton, ByteSet, CharRepetition, Error, JsonStringState, LiteralList, Machine,
-    MaskAutomaton, MaskClassId, NoLexicalMachine, StateId, ValueEnd, self_loop_repetition,
+use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
+use formalm_json::{
+    JsonStringState,
+    escapes::{EscapePolicy, EscapeState},
+};
+use formalm_machines::{
+    AcceptingMaskAutomaton, CharRepetition, LiteralList, MaskAutomaton, NoLexicalMachine, ValueEnd,
+    self_loop_repetition,
 };
 
 use crate::formula::TRUE;

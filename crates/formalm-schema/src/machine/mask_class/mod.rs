@@ -22,10 +22,9 @@ pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    AcceptingVisitor, AppendVec, ClassVisitor, Error, Machine, MaskClassId, MaskClasses,
-    NameTokens, StateId,
-};
+use formalm_core::{AppendVec, Error, Machine, MaskClassId, StateId};
+use formalm_json::NameTokens;
+use formalm_machines::{AcceptingVisitor, ClassVisitor, MaskClasses};
 
 use crate::formula::TRUE;
 use crate::machine::frame::{QueriesId, ReaderPosition};

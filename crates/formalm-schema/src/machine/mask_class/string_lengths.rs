@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    CharRepetition, ClassCover, Error, Machine, MaskAutomaton, MaskClasses, RegularMaskClasses,
-    StateId, WIDE_PARTS,
-};
+use formalm_automata::{ClassLoop, RegularMaskClasses};
+use formalm_core::{ClassCover, Error, Machine, StateId, WIDE_PARTS};
 
 use crate::formula::TRUE;
 use crate::machine::LazyTables;
@@ -73,7 +71,7 @@ fn max_remaining_chars(
     state: StateId,
 ) -> Result<Option<Option<u32>>, Error> {
     let key = keys.mask_class(state)?;
-    let Some(CharRepetition { ascii, wide, max, exit, .. }) = keys.char_repetition(key)? else {
+    let Some(ClassLoop { ascii, wide, max, exit, .. }) = keys.char_repetition(key)? else {
         return Ok(None);
     };
     let all = ascii == !0 && wide == [ClassCover::Full; WIDE_PARTS] && exit.is_none();

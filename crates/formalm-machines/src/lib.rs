@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod combined;
+mod mask_classes;
+mod special_tokens;
+
+pub use combined::{
+    CompletionLength, IdentityClasses, Intersection, IntersectionBounds, OpaqueCache, Position,
+    PositionAutomaton, Precision, Prefix, PrefixedMachine, PrefixedMaskClasses, ProductCache,
+    SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton, StatesAsClasses,
+};
+pub use mask_classes::{
+    AcceptingMaskAutomaton, AcceptingVisitor, CharRepetition, ClassVisitor, LexemeEnd, LexemeStep,
+    LexerContextId, LexerStateId, LexicalMachine, LiteralList, MaskAutomaton, MaskClasses,
+    NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, StackPrefixId, ValueEnd,
+    self_loop_repetition,
+};
+pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};
