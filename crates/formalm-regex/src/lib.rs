@@ -105,5 +105,3 @@ pub struct PatternFlags {
 mod parser_tests;
 #[cfg(any(test, feature = "reference"))]
 pub mod reference_matcher;
-#[cfg(test)]
-mod testdata_tests;

@@ -1,4 +1,4 @@
-//! Tests of tree shapes, limits and case folding; matching is tested in [`super::testdata_tests`].
+//! Tests of tree shapes, limits and case folding; matching is tested with automata.
 
 use formalm_core::{CharSet, Error, Resource, SourceSpan};
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each part of an expression sees only its own piece of the string. So the string is first split
-//! among the parts with their automata ([`string_split`]), and every pattern is then matched against its
+//! among the parts with their automata ([`leftmost_longest_split`]), and every pattern is then matched against its
 //! whole piece.
 
 mod leftmost_longest_split;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits as RegularLimits, Expression};
 use formalm_core::{Error, Machine};
-use formalm_machines::{CompletionLength, Intersection, Precision, ProductCache};
+use formalm_machines::{
+    CompletionLength, Intersection, IntersectionBounds, Precision, ProductCache,
+};
 
 use super::sublanguages::embed_sublanguages;
 use super::{

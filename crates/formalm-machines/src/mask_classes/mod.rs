@@ -62,7 +62,7 @@ pub trait AcceptingVisitor {
 /// distinguish.
 ///
 /// Equal classes have equal masks, end tokens aside. A machine may use its states as classes
-/// ([`formalm_mask_classes::IdentityClasses`]).
+/// ([`IdentityClasses`](crate::IdentityClasses)).
 pub trait MaskClasses: Debug + Send + Sync {
     /// The machine whose states are classified.
     type Machine: Machine;

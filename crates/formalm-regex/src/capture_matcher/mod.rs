@@ -10,7 +10,7 @@
 //! ends a loop, in which direction a lookbehind reads. A group keeps nothing from an abandoned
 //! path.
 //!
-//! A pattern becomes a program ([`program`]), which is searched depth first ([`backtracking`]).
+//! A pattern becomes a program (`program`), which is searched depth first (`backtracking`).
 //! Captures never influence whether a match continues. So a search state that failed once fails
 //! always, and is remembered: `((a+)+)+b` takes linear time. The stack is explicit, and steps and
 //! memory are limited.

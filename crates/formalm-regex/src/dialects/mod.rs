@@ -9,5 +9,3 @@ pub(super) mod oniguruma;
 pub(super) mod python_escapes;
 pub(super) mod python_groups;
 pub(super) mod rust_regex;
-#[cfg(test)]
-mod rust_regex_tests;

@@ -74,7 +74,7 @@ pub fn scripts() -> impl Iterator<Item = &'static str> {
     SCRIPTS.split("; ").flat_map(|names| names.split(' ')).chain(["Unknown", "Zzzz"])
 }
 
-/// Returns the ranges of [`COMPATIBILITY`].
+/// Returns the ranges of `COMPATIBILITY`.
 pub fn compatibility() -> impl Iterator<Item = (char, char)> {
     COMPATIBILITY.split(' ').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

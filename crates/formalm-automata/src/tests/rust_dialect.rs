@@ -3,11 +3,10 @@
 use formalm_core::{CharSet, Error, Machine, Resource, SourceSpan, StepMeter};
 use proptest::prelude::*;
 
-use crate::capture_matcher::{MatchProgram, group_spans};
-use crate::{
-    Automaton, AutomatonLimits, Expression, MAX_REPETITION, PatternDialect, PatternFlags,
-    PatternNode, parse,
-};
+use formalm_regex::capture_matcher::{MatchProgram, group_spans};
+use formalm_regex::{MAX_REPETITION, PatternDialect, PatternFlags, PatternNode, parse};
+
+use crate::{Automaton, AutomatonLimits, Expression};
 
 type EngineSpans = Option<Vec<Option<(usize, usize)>>>;
 

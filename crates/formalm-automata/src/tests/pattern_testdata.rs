@@ -2,8 +2,9 @@
 
 use formalm_core::{Error, Machine, SourceSpan};
 
-use super::reference_matcher::matches;
-use super::{PatternDialect, PatternFlags, parse};
+use formalm_regex::reference_matcher::matches;
+use formalm_regex::{PatternDialect, PatternFlags, parse};
+
 use crate::{Automaton, AutomatonLimits, Expression};
 
 /// One table of the file: its kind, and its keys with their values.

@@ -1,5 +1,8 @@
 //! Crate-level tests: patterns against strings.
 
+mod pattern_testdata;
+mod rust_dialect;
+
 use formalm_core::{Error, Machine};
 use formalm_regex::{PatternDialect, PatternFlags, parse, reference_matcher};
 use proptest::prelude::*;
