@@ -1,6 +1,6 @@
 //! Explanations of why a token is allowed or not.
 
-use formalm_core::{ByteSet, Error, InterruptCheck, Machine};
+use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
 use formalm_machines::MaskClasses;
 
 use crate::matcher::{AdvanceError, Matcher};

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use formalm_automata::RegularMaskClasses;
-use formalm_core::{ByteSet, Error, InterruptCheck, Machine};
+use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
 use formalm_machines::{MaskClasses, len_outside_special};
 
 use crate::constraint::Constraint;

@@ -1,7 +1,7 @@
 //! The minimal graph of all token sequences of a language.
 
 use formalm_automata::materialized::{DfaSizeLimits, MaterializedDfa};
-use formalm_core::{Error, InterruptCheck, Machine, require_exact};
+use formalm_core::{Error, InterruptCheck, LazyDfa, require_exact};
 use formalm_machines::MaskClasses;
 
 use crate::epoch::{ConstraintState, StateEpoch};

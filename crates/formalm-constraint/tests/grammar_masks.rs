@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_constraint::{Constraint, Matcher, reference};
-use formalm_core::Machine;
+use formalm_core::LazyDfa;
 use formalm_grammar::{GrammarAutomaton, GrammarLimits, GrammarMaskClasses, Lexing, Syntax, parse};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;

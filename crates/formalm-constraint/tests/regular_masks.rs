@@ -6,7 +6,7 @@ use formalm_automata::{
     Automaton, AutomatonLimits, EditOperations, EditRules, Expression, RegularMaskClasses,
 };
 use formalm_constraint::{Constraint, Matcher, reference};
-use formalm_core::{CharSet, Error, InterruptCheck, Machine};
+use formalm_core::{CharSet, Error, InterruptCheck, LazyDfa};
 use formalm_machines::{Prefix, PrefixedMachine, PrefixedMaskClasses};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_vocabulary::Vocabulary;

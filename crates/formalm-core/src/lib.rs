@@ -14,8 +14,9 @@ pub use char_partition::{CharPartition, Utf8Step};
 pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
 pub use error::{CallbackError, Error, Resource, SourceSpan, check_limit};
 pub use machine::{
-    Machine, RecheckPredicate, ScratchPosition, group_by_successor, into_dyn_machine,
-    random_member, require_exact,
+    CompletionClasses, CompletionHints, LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal,
+    ScratchCopies, ScratchPosition, group_by_successor, into_dyn_machine, random_member,
+    require_exact,
 };
 pub use non_ascii::reads_all_non_ascii;
 pub use runtime::{

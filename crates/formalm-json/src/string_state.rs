@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, SharedRepresentative};
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 
 use crate::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte, some_completion};
 

@@ -10,9 +10,10 @@ pub use combined::{
     SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton, StatesAsClasses,
 };
 pub use mask_classes::{
-    AcceptingMaskAutomaton, AcceptingVisitor, CharRepetition, ClassVisitor, LexemeEnd, LexemeStep,
-    LexerContextId, LexerStateId, LexicalMachine, LiteralList, MaskAutomaton, MaskClasses,
-    NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, StackPrefixId, ValueEnd,
-    self_loop_repetition,
+    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
+    ClassRenewal, ClassVisitor, LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables,
+    LexicalMachine, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, NEEDS_DEEPER_STACK,
+    NoLexicalMachine, ParserStateId, ParserTables, StackPrefixId, StateClasses, StringClasses,
+    ValueClasses, ValueEnd, self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, RegularMaskClasses};
 use formalm_constraint::PositionMaskClasses;
 use formalm_core::{
-    ByteSet, Error, Machine, MaskClassId, RecheckPredicate, ScratchPosition, StateId,
+    ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, MaskClassId,
+    ReadingHints, RecheckPredicate, Renewal, ScratchCopies, ScratchPosition, StateId,
     into_dyn_machine,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
 use formalm_machines::{
-    AcceptingVisitor, ClassVisitor, CompletionLength, IdentityClasses, Intersection,
-    IntersectionBounds, MaskClasses, PositionAutomaton, Precision, Prefix, PrefixedMachine,
-    PrefixedMaskClasses, ProductCache,
+    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, CompletionLength,
+    IdentityClasses, Intersection, IntersectionBounds, PositionAutomaton, Precision, Prefix,
+    PrefixedMachine, PrefixedMaskClasses, ProductCache, StateClasses,
 };
 use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;
@@ -101,7 +102,7 @@ impl IntersectionBounds for AnyMachine {
     }
 }
 
-impl Machine for AnyMachine {
+impl LazyDfa for AnyMachine {
     fn start(&self) -> StateId {
         on_any!(self, one => one.start())
     }
@@ -113,13 +114,28 @@ impl Machine for AnyMachine {
 
     #[inline]
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        on_any!(self, one => Machine::is_accepting(&**one, state))
+        on_any!(self, one => LazyDfa::is_accepting(&**one, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         on_any!(self, one => one.live_bytes(state))
     }
 
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.shortest_completion(state))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        on_any!(self, one => one.memory_bytes())
+    }
+
+    #[inline]
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        on_any!(self, one => one.walk(state, text))
+    }
+}
+
+impl ReadingHints for AnyMachine {
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         on_any!(self, one => one.byte_classes(state))
     }
@@ -136,6 +152,57 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.is_char_boundary(state))
     }
 
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        on_any!(self, one => one.accepts_from(state, text))
+    }
+
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        on_any!(self, one => one.membership(text))
+    }
+}
+
+impl CompletionHints for AnyMachine {
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.quick_shortest_completion(state))
+    }
+
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.any_completion(state))
+    }
+
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.min_bytes(state))
+    }
+
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.min_bytes_hint(state))
+    }
+}
+
+impl CompletionClasses for AnyMachine {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.completion_class(state))
+    }
+
+    fn token_needs_recheck(&self, token: &[u8]) -> bool {
+        on_any!(self, one => one.token_needs_recheck(token))
+    }
+
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.abstract_state(state))
+    }
+
+    fn needs_recheck(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        on_any!(self, one => one.needs_recheck(state, forgetful, text))
+    }
+}
+
+impl ScratchCopies for AnyMachine {
     fn scratch_copy_at(&self, state: StateId) -> Result<Option<ScratchPosition>, Error> {
         on_any!(self, one => one.scratch_copy_at(state))
     }
@@ -158,60 +225,9 @@ impl Machine for AnyMachine {
     fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         on_any!(self, one => one.import_state(state))
     }
+}
 
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.shortest_completion(state))
-    }
-
-    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.quick_shortest_completion(state))
-    }
-
-    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.any_completion(state))
-    }
-
-    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
-        on_any!(self, one => one.min_bytes(state))
-    }
-
-    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
-        on_any!(self, one => one.min_bytes_hint(state))
-    }
-
-    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.completion_class(state))
-    }
-
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
-        on_any!(self, one => one.token_needs_recheck(token))
-    }
-
-    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.abstract_state(state))
-    }
-
-    fn needs_recheck(
-        &self,
-        state: Option<StateId>,
-        forgetful: StateId,
-        text: &[u8],
-    ) -> Result<Option<RecheckPredicate>, Error> {
-        on_any!(self, one => one.needs_recheck(state, forgetful, text))
-    }
-
-    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        on_any!(self, one => one.accepts_from(state, text))
-    }
-
-    fn memory_bytes(&self) -> usize {
-        on_any!(self, one => one.memory_bytes())
-    }
-
-    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
-        on_any!(self, one => one.membership(text))
-    }
-
+impl Renewal for AnyMachine {
     fn is_abandoned(&self) -> bool {
         on_any!(self, one => one.is_abandoned())
     }
@@ -244,11 +260,6 @@ impl Machine for AnyMachine {
 
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         into_dyn_machine(self.fresh_copy())
-    }
-
-    #[inline]
-    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        on_any!(self, one => one.walk(state, text))
     }
 }
 
@@ -447,7 +458,7 @@ impl AnyMaskClasses {
 /// Implements mask classes by dispatch to one of several kinds.
 macro_rules! delegate_mask_classes {
     ($classes:ty, $on:ident $(, $fresh_copy:item)?) => {
-        impl MaskClasses for $classes {
+        impl StateClasses for $classes {
             type Machine = AnyMachine;
 
             fn machine(&self) -> &Arc<AnyMachine> {
@@ -466,23 +477,6 @@ macro_rules! delegate_mask_classes {
             #[inline]
             fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
                 $on!(&self.kind, one => one.known_mask_class(state))
-            }
-
-            #[inline]
-            fn is_approximate(&self, state: StateId) -> bool {
-                $on!(&self.kind, one => one.is_approximate(state))
-            }
-
-            fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
-                $on!(&self.kind, one => one.may_refuse(state, token))
-            }
-
-            fn drops_seen_items(&self) -> bool {
-                $on!(&self.kind, one => one.drops_seen_items())
-            }
-
-            fn over_scratch(&self, scratch: &Arc<AnyMachine>) -> Option<Self> {
-                self.over_any(scratch)
             }
 
             #[inline]
@@ -507,12 +501,33 @@ macro_rules! delegate_mask_classes {
                 $on!(&self.kind, one => one.visit_accepting(state, visitor))
             }
 
-            fn is_abandoned(&self) -> bool {
-                $on!(&self.kind, one => one.is_abandoned())
-            }
-
             fn memory_bytes(&self) -> usize {
                 $on!(&self.kind, one => one.memory_bytes())
+            }
+        }
+
+        impl ApproximateClasses for $classes {
+            #[inline]
+            fn is_approximate(&self, state: StateId) -> bool {
+                $on!(&self.kind, one => one.is_approximate(state))
+            }
+
+            fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+                $on!(&self.kind, one => one.may_refuse(state, token))
+            }
+
+            fn drops_seen_items(&self) -> bool {
+                $on!(&self.kind, one => one.drops_seen_items())
+            }
+        }
+
+        impl ClassRenewal for $classes {
+            fn over_scratch(&self, scratch: &Arc<AnyMachine>) -> Option<Self> {
+                self.over_any(scratch)
+            }
+
+            fn is_abandoned(&self) -> bool {
+                $on!(&self.kind, one => one.is_abandoned())
             }
 
             fn mask_bytes(&self) -> usize {

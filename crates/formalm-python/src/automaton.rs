@@ -8,8 +8,8 @@ use formalm_automata::{
     split_among,
 };
 use formalm_core::{
-    Error, InterruptCheck, Machine, Resource, SourceSpan, StateId, StepBudget, random_member,
-    require_exact, steps_taken,
+    Error, InterruptCheck, LazyDfa, Machine, ReadingHints, Resource, SourceSpan, StateId,
+    StepBudget, random_member, require_exact, steps_taken,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarLimits};
 use formalm_machines::{Intersection, Position, PositionAutomaton, Prefix};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_constraint::{MemorySizes, NoContinuation};
-use formalm_core::Machine;
+use formalm_core::ReadingHints;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

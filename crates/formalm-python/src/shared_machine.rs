@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use formalm_core::Machine;
+use formalm_core::{LazyDfa, Renewal};
 use formalm_machines::ScratchCache;
 use pyo3::prelude::*;
 

@@ -2,7 +2,7 @@
 //! `jsonschema`, viability against all instances of a small domain, and random walks that must not
 //! reach a dead end.
 
-use formalm_core::Machine;
+use formalm_core::LazyDfa;
 use formalm_schema::{
     FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
 };

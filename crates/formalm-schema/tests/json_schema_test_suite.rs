@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use formalm_core::Machine;
+use formalm_core::LazyDfa;
 use formalm_schema::{
     Document, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
 };

@@ -3,7 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use formalm_core::{Machine, StateId};
+use formalm_core::{LazyDfa, StateId};
 use formalm_schema::{
     Document, EscapePolicy, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder,
     SchemaAutomaton,

@@ -197,7 +197,7 @@ impl TermArena {
 
 #[cfg(test)]
 mod tests {
-    use formalm_core::{Machine, StateId};
+    use formalm_core::{LazyDfa, StateId};
     use formalm_regex::{PatternDialect, PatternFlags, parse};
 
     use crate::{Automaton, AutomatonLimits, Expression};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use formalm_core::Machine;
+use formalm_core::Renewal;
 
 use crate::automaton::Automaton;
 

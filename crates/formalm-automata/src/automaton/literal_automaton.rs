@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, CharSet, Error, Machine, StateId};
+use formalm_core::{
+    ByteSet, CharSet, CompletionClasses, CompletionHints, Error, LazyDfa, ReadingHints, Renewal,
+    ScratchCopies, StateId,
+};
 
 use crate::language_expression::Expression;
 use crate::terms::dawg::{DawgId, Dawgs, END};
@@ -70,7 +73,7 @@ impl LiteralAutomaton {
     }
 }
 
-impl Machine for LiteralAutomaton {
+impl LazyDfa for LiteralAutomaton {
     fn start(&self) -> StateId {
         StateId::from_number(self.start.0)
     }
@@ -112,6 +115,16 @@ impl Machine for LiteralAutomaton {
         self.bytes + self.class_starts.len()
     }
 }
+
+impl ReadingHints for LiteralAutomaton {}
+
+impl CompletionHints for LiteralAutomaton {}
+
+impl CompletionClasses for LiteralAutomaton {}
+
+impl ScratchCopies for LiteralAutomaton {}
+
+impl Renewal for LiteralAutomaton {}
 
 #[cfg(test)]
 mod tests {

@@ -20,8 +20,8 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, Machine, MaskClassId, Resource,
-    StateId, WIDE_PARTS, check_limit,
+    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, MaskClassId, Renewal,
+    Resource, StateId, WIDE_PARTS, check_limit,
 };
 use rustc_hash::FxHashMap;
 

@@ -23,7 +23,8 @@ pub(crate) mod transition_table;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, Resource, StateId, StepMeter,
+    AppendVec, ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex,
+    LazyDfa, Machine, ReadingHints, Renewal, Resource, ScratchCopies, StateId, StepMeter,
     check_limit, interrupt, into_dyn_machine,
 };
 
@@ -95,7 +96,7 @@ pub struct Automaton {
     pub(crate) many_states: bool,
     limits: AutomatonLimits,
     /// Number of times that recognizers had lost their states when it was built, see
-    /// [`Machine::is_abandoned`].
+    /// [`Renewal::is_abandoned`].
     losses: u32,
     fork_check: ForkCheck,
 }
@@ -325,7 +326,7 @@ impl Automaton {
     }
 }
 
-impl Machine for Automaton {
+impl LazyDfa for Automaton {
     fn start(&self) -> StateId {
         self.start
     }
@@ -361,7 +362,17 @@ impl Machine for Automaton {
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
     }
+}
 
+impl ReadingHints for Automaton {}
+
+impl CompletionHints for Automaton {}
+
+impl CompletionClasses for Automaton {}
+
+impl ScratchCopies for Automaton {}
+
+impl Renewal for Automaton {
     fn is_abandoned(&self) -> bool {
         self.fork_check.is_abandoned(|| {
             self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses

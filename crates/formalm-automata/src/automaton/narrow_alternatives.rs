@@ -4,7 +4,7 @@
 //! the union is the union of the parts' masks. The narrow part allows few first bytes, and so few
 //! tokens.
 
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 
 use crate::automaton::Automaton;
 use crate::terms::TermNode;

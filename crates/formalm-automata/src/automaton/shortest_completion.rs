@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use formalm_core::{Error, Machine, Resource, StateId, check_limit};
+use formalm_core::{Error, LazyDfa, Resource, StateId, check_limit};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::Automaton;
@@ -207,7 +207,7 @@ impl TermArena {
 mod tests {
     use std::collections::{HashSet, VecDeque};
 
-    use formalm_core::{Error, Machine, StateId};
+    use formalm_core::{Error, LazyDfa, StateId};
     use formalm_regex::{PatternDialect, PatternFlags, parse};
 
     use crate::Expression;

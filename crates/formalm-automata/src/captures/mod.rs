@@ -13,7 +13,7 @@ mod leftmost_longest_split;
 use std::ops::Range;
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine, StepMeter};
+use formalm_core::{Error, LazyDfa, Machine, StepMeter};
 use formalm_regex::capture_matcher::{MatchProgram, group_spans, out_of_steps};
 
 use crate::automaton::fork_safe_automaton::ForkSafeAutomaton;

@@ -3,7 +3,9 @@
 //! Both machines are read in parallel, lazily, breadth first. The search stops at the first
 //! difference; neither machine is materialized.
 
-use formalm_core::{Error, Machine, Resource, StateId, StepBudget, check_limit, steps_taken};
+use formalm_core::{
+    Error, LazyDfa, Machine, Resource, StateId, StepBudget, check_limit, steps_taken,
+};
 use rustc_hash::FxHashSet;
 
 use super::utf8_check::continuation_bytes;
@@ -55,7 +57,7 @@ pub fn difference<A: Machine, B: Machine>(
     limit: u64,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
-    let pair = (left.map(Machine::start), right.map(Machine::start));
+    let pair = (left.map(LazyDfa::start), right.map(LazyDfa::start));
     let visits = vec![ComparedVisit { pair, from: 0, byte: 0, left: 0 }];
     let seen = FxHashSet::from_iter([pair]);
     let mut search = ComparisonSearch { left, right, relation, unit, visits, seen, limit };

@@ -23,6 +23,9 @@ mod utf8_check;
 
 use std::hash::Hash;
 
+use formalm_core::{
+    CompletionClasses, CompletionHints, LazyDfa, ReadingHints, Renewal, ScratchCopies,
+};
 use rustc_hash::FxHashMap;
 
 pub use binary_format::LoadError;
@@ -257,7 +260,7 @@ impl MaterializedDfa {
 
 /// A minimal DFA over bytes is a machine, unless its language is empty: then its only state is
 /// dead.
-impl Machine for MaterializedDfa {
+impl LazyDfa for MaterializedDfa {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -288,3 +291,13 @@ impl Machine for MaterializedDfa {
         self.edges.len() * size_of::<DfaEdge>() + self.accepting.len() * (1 + size_of::<usize>())
     }
 }
+
+impl ReadingHints for MaterializedDfa {}
+
+impl CompletionHints for MaterializedDfa {}
+
+impl CompletionClasses for MaterializedDfa {}
+
+impl ScratchCopies for MaterializedDfa {}
+
+impl Renewal for MaterializedDfa {}

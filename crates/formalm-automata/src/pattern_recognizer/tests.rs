@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 
 use super::{RegexSourceRecognizer, RegexSourceState};

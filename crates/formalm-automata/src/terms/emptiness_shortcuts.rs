@@ -111,7 +111,7 @@ impl RecognizerPosition {
 mod tests {
     use std::collections::HashSet;
 
-    use formalm_core::{Error, Machine, StateId};
+    use formalm_core::{Error, LazyDfa, StateId};
     use formalm_regex::{PatternDialect, PatternFlags, parse};
 
     use crate::{Automaton, AutomatonLimits, Expression};

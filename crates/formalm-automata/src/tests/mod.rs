@@ -3,7 +3,7 @@
 mod pattern_testdata;
 mod rust_dialect;
 
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_regex::{PatternDialect, PatternFlags, parse, reference_matcher};
 use proptest::prelude::*;
 

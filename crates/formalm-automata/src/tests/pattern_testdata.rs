@@ -1,9 +1,7 @@
 //! Tests of the parser and the reference matcher on the cases of `testdata/regex.toml`.
 
-use formalm_core::{Error, Machine, SourceSpan};
-
-use formalm_regex::reference_matcher::matches;
-use formalm_regex::{PatternDialect, PatternFlags, parse};
+use formalm_core::{Error, LazyDfa, SourceSpan};
+use formalm_regex::{PatternDialect, PatternFlags, parse, reference_matcher::matches};
 
 use crate::{Automaton, AutomatonLimits, Expression};
 

@@ -1,10 +1,12 @@
 //! Tests of the `rust` dialect against the `regex` crate.
 
-use formalm_core::{CharSet, Error, Machine, Resource, SourceSpan, StepMeter};
+use formalm_core::{CharSet, Error, LazyDfa, Resource, SourceSpan, StepMeter};
+use formalm_regex::{
+    MAX_REPETITION, PatternDialect, PatternFlags, PatternNode,
+    capture_matcher::{MatchProgram, group_spans},
+    parse,
+};
 use proptest::prelude::*;
-
-use formalm_regex::capture_matcher::{MatchProgram, group_spans};
-use formalm_regex::{MAX_REPETITION, PatternDialect, PatternFlags, PatternNode, parse};
 
 use crate::{Automaton, AutomatonLimits, Expression};
 

@@ -1,6 +1,6 @@
 //! Tests of images against their definitions, by brute force over short strings.
 
-use formalm_core::{CharSet, Error, InterruptCheck, Machine};
+use formalm_core::{CharSet, Error, InterruptCheck, LazyDfa};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use proptest::prelude::*;
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine, StateId, deadline::check_deadline};
+use formalm_core::{Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{
     Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,

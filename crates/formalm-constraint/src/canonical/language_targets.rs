@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine, MaskClassId, StateId};
+use formalm_core::{Error, LazyDfa, MaskClassId, ReadingHints, StateId};
 use formalm_machines::{ClassVisitor, MaskAutomaton, MaskClasses, StatesAsClasses};
 use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, ScratchCopies, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 

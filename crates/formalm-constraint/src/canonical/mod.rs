@@ -31,7 +31,7 @@ mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_core::{AppendVec, Error, ForkSafeMutex, Machine, StateId};
+use formalm_core::{AppendVec, Error, ForkSafeMutex, LazyDfa, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
@@ -438,7 +438,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     }
 
     /// Returns `true` if a thread was modifying the state while the process was forked, see
-    /// [`MaskClasses::is_abandoned`].
+    /// [`ClassRenewal::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
         self.grown.is_abandoned() || self.subsets.is_abandoned()
     }

@@ -3,7 +3,7 @@
 //! States that only a lookahead visits are numbered elsewhere ([`super::lookahead_search`]) and
 //! dropped.
 
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, ReadingHints, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::SplitterState;
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! Special tokens between canonical texts: the transitions of the product over a special token.
 
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_machines::MaskClasses;
 
 use super::ProductContext;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits, Expression, RegularMaskClasses};
-use formalm_core::Machine;
-
+use formalm_core::LazyDfa;
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_vocabulary::{
     Vocabulary,

@@ -1,6 +1,6 @@
 //! State transitions of a constraint over tokens and bytes.
 
-use formalm_core::{InterruptCheck, Machine};
+use formalm_core::{InterruptCheck, LazyDfa, ReadingHints};
 use formalm_machines::{MaskClasses, len_outside_special};
 
 use super::{ConstraintState, StateEpoch};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use formalm_automata::RegularMaskClasses;
-use formalm_core::{Error, Machine, MaskClassId, StateId, require_exact};
+use formalm_core::{Error, LazyDfa, MaskClassId, StateId, require_exact};
 use formalm_machines::{MaskClasses, ScratchCache, ScratchMachine};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 

@@ -10,7 +10,7 @@
 //!
 //! Searches visit many states that no input ever reaches. A machine whose states encode what was
 //! read would intern all of them for good. A search therefore runs on a *scratch machine*
-//! ([`Machine::scratch_copy`]). It shares the tables that depend on the language alone, numbers its
+//! ([`ScratchCopies::scratch_copy`]). It shares the tables that depend on the language alone, numbers its
 //! own states, and is dropped with them. Rejected: evicting states from the shared machine. Its
 //! readers take no lock and may hold any number it ever returned. A scratch machine is a
 //! [`Machine`] too, so every search is written once.
@@ -29,7 +29,7 @@ pub use random_member::random_member;
 ///
 /// Every method that may intern states fails with [`Error::Limit`] when the machine would exceed
 /// its limits.
-pub trait Machine: Debug + Send + Sync {
+pub trait LazyDfa: Debug + Send + Sync {
     /// Returns the initial state.
     fn start(&self) -> StateId;
 
@@ -71,6 +71,36 @@ pub trait Machine: Debug + Send + Sync {
     /// [`Error::Limit`].
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error>;
 
+    /// Returns the smallest of the shortest byte strings that complete the input to a member.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error>;
+
+    /// Returns the memory in use, in bytes, to a good approximation.
+    fn memory_bytes(&self) -> usize;
+
+    /// Returns the state after `text`, or the number of its bytes that are viable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    #[inline]
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let mut state = state;
+        for (at, &byte) in text.iter().enumerate() {
+            match self.step(state, byte)? {
+                Some(next) => state = next,
+                None => return Ok(Err(at)),
+            }
+        }
+        Ok(Ok(state))
+    }
+}
+
+/// What a machine may know about its states and inputs without reading byte by byte.
+pub trait ReadingHints: LazyDfa {
     /// Returns the possible next bytes, grouped by equivalent behavior, as far as they are known
     /// without interning successors. Some of them may lead nowhere.
     ///
@@ -100,49 +130,33 @@ pub trait Machine: Debug + Send + Sync {
         true
     }
 
-    /// Returns a scratch machine with a state equivalent to `state`, or `None` if the machine
-    /// itself may be searched. States that the search meets are dropped with the scratch machine.
+    /// Returns `true` if `text` completes `state`. States met on the way are interned only where
+    /// other inputs profit.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn scratch_copy_at(&self, _state: StateId) -> Result<Option<ScratchPosition>, Error> {
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        match self.walk(state, text)? {
+            Ok(end) => self.is_accepting(end),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Decides whether `_text` is a member without resolving what its prefixes lead to, which may
+    /// take [`LazyDfa::walk`] a search. Returns `None` if that makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn membership(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
         Ok(None)
     }
+}
 
-    /// Returns a machine of the same language that interns the states it meets for itself and drops
-    /// them with itself. Returns `None` if searching the machine itself does no harm: its states do
-    /// not distinguish equivalent inputs, or are dropped by other means.
-    fn scratch_copy(&self) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
-    }
-
-    /// Returns [`Machine::scratch_copy`] as a trait object.
-    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
-        None
-    }
-
-    /// Returns the state of this scratch machine that is equivalent to `state` of the machine it
-    /// was copied from.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(state)
-    }
-
-    /// Returns the smallest of the shortest byte strings that complete the input to a member.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error>;
-
-    /// Returns a shortest completion as [`Machine::shortest_completion`] does, but gives up early
+/// Completions, and bounds on them, that a machine may find faster than a shortest one.
+pub trait CompletionHints: LazyDfa {
+    /// Returns a shortest completion as [`LazyDfa::shortest_completion`] does, but gives up early
     /// where that takes a search, for callers that can pick another input.
     ///
     /// # Errors
@@ -162,7 +176,7 @@ pub trait Machine: Debug + Send + Sync {
     }
 
     /// Returns a lower bound on the bytes of a completion: never more than
-    /// [`Machine::shortest_completion`] has.
+    /// [`LazyDfa::shortest_completion`] has.
     ///
     /// # Errors
     ///
@@ -179,10 +193,13 @@ pub trait Machine: Debug + Send + Sync {
     fn min_bytes_hint(&self, _state: StateId) -> Result<usize, Error> {
         Ok(0)
     }
+}
 
+/// States with the same completions, for machines whose states also encode what was read.
+pub trait CompletionClasses: LazyDfa {
     /// Returns a canonical state with the same completions: equally long ones, and the same bytes
     /// for the shortest. It replaces `state` along all tokens except those that [need a
-    /// recheck](Machine::token_needs_recheck). States that differ only in what was read, and not in
+    /// recheck](CompletionClasses::token_needs_recheck). States that differ only in what was read, and not in
     /// what may follow, share it.
     ///
     /// # Errors
@@ -193,14 +210,14 @@ pub trait Machine: Debug + Send + Sync {
     }
 
     /// Returns `true` if `token` must be read from the concrete state, see
-    /// [`Machine::completion_class`].
+    /// [`CompletionClasses::completion_class`].
     fn token_needs_recheck(&self, _token: &[u8]) -> bool {
         false
     }
 
     /// Returns an abstract state that also forgets what was read where it can only forbid
     /// repetition, such as property names. Every completion of the concrete state completes the
-    /// abstract one. It replaces the state as [`Machine::completion_class`] does.
+    /// abstract one. It replaces the state as [`CompletionClasses::completion_class`] does.
     ///
     /// # Errors
     ///
@@ -224,25 +241,50 @@ pub trait Machine: Debug + Send + Sync {
     ) -> Result<Option<RecheckPredicate>, Error> {
         Ok(None)
     }
+}
 
-    /// Returns `true` if `text` completes `state`. States met on the way are interned only where
-    /// other inputs profit.
+/// Copies of a machine for searches, whose states are dropped with them.
+pub trait ScratchCopies: LazyDfa {
+    /// Returns a scratch machine with a state equivalent to `state`, or `None` if the machine
+    /// itself may be searched. States that the search meets are dropped with the scratch machine.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        match self.walk(state, text)? {
-            Ok(end) => self.is_accepting(end),
-            Err(_) => Ok(false),
-        }
+    fn scratch_copy_at(&self, _state: StateId) -> Result<Option<ScratchPosition>, Error> {
+        Ok(None)
     }
 
-    /// Returns the memory in use, in bytes, to a good approximation.
-    fn memory_bytes(&self) -> usize;
+    /// Returns a machine of the same language that interns the states it meets for itself and drops
+    /// them with itself. Returns `None` if searching the machine itself does no harm: its states do
+    /// not distinguish equivalent inputs, or are dropped by other means.
+    fn scratch_copy(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 
+    /// Returns [`ScratchCopies::scratch_copy`] as a trait object.
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
+        None
+    }
+
+    /// Returns the state of this scratch machine that is equivalent to `state` of the machine it
+    /// was copied from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(state)
+    }
+}
+
+/// Replacement of a machine by a new one of the same language.
+pub trait Renewal: LazyDfa {
     /// Returns `true` if a thread was changing the machine, or a part of it, while the process
-    /// forked and does not exist in this process. Then only [`Machine::fresh_copy`] may be called.
+    /// forked and does not exist in this process. Then only [`Renewal::fresh_copy`] may be called.
     fn is_abandoned(&self) -> bool {
         false
     }
@@ -260,45 +302,37 @@ pub trait Machine: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Builds a [`Machine::fresh_copy`] for a composite machine that does not know the type of its
+    /// Builds a [`Renewal::fresh_copy`] for a composite machine that does not know the type of its
     /// part.
     ///
     /// # Errors
     ///
-    /// Fails as [`Machine::fresh_copy`] does.
+    /// Fails as [`Renewal::fresh_copy`] does.
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         Ok(None)
     }
-
-    /// Decides whether `_text` is a member without resolving what its prefixes lead to, which may
-    /// take [`Machine::walk`] a search. Returns `None` if that makes no difference.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn membership(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
-        Ok(None)
-    }
-
-    /// Returns the state after `text`, or the number of its bytes that are viable.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    #[inline]
-    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let mut state = state;
-        for (at, &byte) in text.iter().enumerate() {
-            match self.step(state, byte)? {
-                Some(next) => state = next,
-                None => return Ok(Err(at)),
-            }
-        }
-        Ok(Ok(state))
-    }
 }
 
-/// Converts a fresh machine to a trait object; implements [`Machine::dyn_fresh_copy`].
+/// A machine with all its capabilities: what constraints and searches ask for.
+///
+/// A new machine implements [`LazyDfa`] and takes the defaults of the rest.
+pub trait Machine:
+    LazyDfa + ReadingHints + CompletionHints + CompletionClasses + ScratchCopies + Renewal
+{
+}
+
+impl<T> Machine for T where
+    T: LazyDfa
+        + ReadingHints
+        + CompletionHints
+        + CompletionClasses
+        + ScratchCopies
+        + Renewal
+        + ?Sized
+{
+}
+
+/// Converts a fresh machine to a trait object; implements [`Renewal::dyn_fresh_copy`].
 ///
 /// # Errors
 ///
@@ -309,7 +343,7 @@ pub fn into_dyn_machine<M: Machine + 'static>(
     Ok(renewed?.map(|machine| Arc::new(machine) as Arc<dyn Machine>))
 }
 
-/// Returns `true` for a token that needs a recheck, see [`Machine::needs_recheck`].
+/// Returns `true` for a token that needs a recheck, see [`CompletionClasses::needs_recheck`].
 pub type RecheckPredicate = Box<dyn Fn(&[u8]) -> bool + Send>;
 
 /// A scratch machine and the state to start from.

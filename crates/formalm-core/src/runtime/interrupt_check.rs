@@ -57,7 +57,7 @@ impl<'a> InterruptCheck<'a> {
         if (self.ask)() { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    /// Reads `text` from `state` as [`Machine::walk`] does, with interrupt checks.
+    /// Reads `text` from `state` as [`LazyDfa::walk`] does, with interrupt checks.
     ///
     /// No lock of the machine is held while the owner is asked, who may wait for somebody that
     /// waits for the machine. The cost of a byte is not known beforehand: a known state takes

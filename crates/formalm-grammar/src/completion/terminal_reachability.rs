@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 use formalm_machines::Precision;
 use rustc_hash::{FxHashMap, FxHashSet};
 

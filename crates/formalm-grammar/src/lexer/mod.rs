@@ -22,7 +22,7 @@ pub(crate) mod terminal_automata;
 use std::sync::Arc;
 
 use formalm_automata::LEXEME_END;
-use formalm_core::{ByteSet, Error, Machine, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::LEXEME_END;
-use formalm_core::{Error, Machine, Resource, StateId};
+use formalm_core::{Error, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use super::{Lexer, LexerThread, ThreadKind};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits as RegularLimits, Expression};
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa, ReadingHints};
 use formalm_machines::{
     CompletionLength, Intersection, IntersectionBounds, Precision, ProductCache,
 };

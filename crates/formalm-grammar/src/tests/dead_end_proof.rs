@@ -1,7 +1,7 @@
 //! Verdicts of the dead-end proof equal those of the search without it.
 
 use formalm_automata::Expression;
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_machines::Precision;
 
 use super::sublanguages::embed_sublanguages;

@@ -1,5 +1,5 @@
 use formalm_automata::Expression;
-use formalm_core::{Error, Machine, Resource, steps_taken};
+use formalm_core::{CompletionHints, Error, LazyDfa, ReadingHints, Resource, steps_taken};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 
 mod batched_reading;

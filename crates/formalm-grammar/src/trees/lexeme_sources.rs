@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use formalm_automata::LEXEME_END;
-use formalm_core::{ByteSet, Error, Machine, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::earley_productions::StepBudget;

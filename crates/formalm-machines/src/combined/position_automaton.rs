@@ -14,7 +14,8 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    ByteSet, Error, ForkSafeMutex, Machine, RecheckPredicate, StateId, group_by_successor,
+    ByteSet, CompletionClasses, CompletionHints, Error, ForkSafeMutex, LazyDfa, Machine,
+    ReadingHints, RecheckPredicate, Renewal, ScratchCopies, StateId, group_by_successor,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -241,7 +242,7 @@ fn min_bytes_after<M>(letters: &[Position<M>], least: &[usize]) -> Vec<usize> {
     rest
 }
 
-impl<M: Machine> Machine for PositionAutomaton<M> {
+impl<M: Machine> LazyDfa for PositionAutomaton<M> {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -290,6 +291,31 @@ impl<M: Machine> Machine for PositionAutomaton<M> {
         live_bytes_by_step(|byte| self.step(state, byte))
     }
 
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        if let Some(ahead) = self.scratch.of(self) {
+            return ahead.machine.shortest_completion(ahead.import_state(state)?);
+        }
+        let needs = |state| {
+            self.min_over_positions(state, |one, state| Ok(one.shortest_completion(state)?.len()))
+        };
+        shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let parts: usize = match &self.origin {
+            Some(of) => of.own.iter().map(|one| one.memory_bytes()).sum(),
+            None => {
+                let mut counted = FxHashSet::default();
+                let letters = self.positions.iter().map(|one| &one.machine);
+                let letters = letters.filter(|&one| counted.insert(Arc::as_ptr(one)));
+                letters.map(|one| one.memory_bytes()).sum()
+            }
+        };
+        self.lock().memory_bytes() + self.scratch.memory_bytes() + parts
+    }
+}
+
+impl<M: Machine> ReadingHints for PositionAutomaton<M> {
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         let items = self.lock().items(state.number());
         let mut parts = Vec::with_capacity(items.len());
@@ -309,7 +335,48 @@ impl<M: Machine> Machine for PositionAutomaton<M> {
     fn is_exact(&self) -> bool {
         self.positions.iter().all(|one| one.machine.is_exact())
     }
+}
 
+impl<M: Machine> CompletionHints for PositionAutomaton<M> {
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.min_over_positions(state, |one, state| one.min_bytes(state))
+    }
+}
+
+impl<M: Machine> CompletionClasses for PositionAutomaton<M> {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
+        self.map_positions(state, |one, state| one.completion_class(state))
+    }
+
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        self.map_positions(state, |one, state| one.abstract_state(state))
+    }
+
+    fn needs_recheck(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        let before = state.map_or(Vec::new(), |state| self.active_positions(state));
+        let mut all = Vec::new();
+        for (at, forgetful) in self.active_positions(forgetful) {
+            let mut same = before.iter().filter(|one| one.0 == at).map(|one| one.1);
+            let state = same.next().filter(|_| same.next().is_none());
+            all.extend(self.positions[at as usize].machine.needs_recheck(state, forgetful, text)?);
+        }
+        if all.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(move |token| all.iter().any(|doubts| doubts(token)))))
+    }
+
+    fn token_needs_recheck(&self, token: &[u8]) -> bool {
+        self.positions.iter().any(|one| one.machine.token_needs_recheck(token))
+    }
+}
+
+impl<M: Machine> ScratchCopies for PositionAutomaton<M> {
     fn scratch_copy(&self) -> Option<PositionAutomaton<M>> {
         if self.is_scratch() {
             return None;
@@ -357,65 +424,9 @@ impl<M: Machine> Machine for PositionAutomaton<M> {
         let items = self.import_items(&items)?;
         self.lock().intern(items).map(StateId::from_number)
     }
+}
 
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        if let Some(ahead) = self.scratch.of(self) {
-            return ahead.machine.shortest_completion(ahead.import_state(state)?);
-        }
-        let needs = |state| {
-            self.min_over_positions(state, |one, state| Ok(one.shortest_completion(state)?.len()))
-        };
-        shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
-    }
-
-    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.min_over_positions(state, |one, state| one.min_bytes(state))
-    }
-
-    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        self.map_positions(state, |one, state| one.completion_class(state))
-    }
-
-    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        self.map_positions(state, |one, state| one.abstract_state(state))
-    }
-
-    fn needs_recheck(
-        &self,
-        state: Option<StateId>,
-        forgetful: StateId,
-        text: &[u8],
-    ) -> Result<Option<RecheckPredicate>, Error> {
-        let before = state.map_or(Vec::new(), |state| self.active_positions(state));
-        let mut all = Vec::new();
-        for (at, forgetful) in self.active_positions(forgetful) {
-            let mut same = before.iter().filter(|one| one.0 == at).map(|one| one.1);
-            let state = same.next().filter(|_| same.next().is_none());
-            all.extend(self.positions[at as usize].machine.needs_recheck(state, forgetful, text)?);
-        }
-        if all.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(move |token| all.iter().any(|doubts| doubts(token)))))
-    }
-
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
-        self.positions.iter().any(|one| one.machine.token_needs_recheck(token))
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let parts: usize = match &self.origin {
-            Some(of) => of.own.iter().map(|one| one.memory_bytes()).sum(),
-            None => {
-                let mut counted = FxHashSet::default();
-                let letters = self.positions.iter().map(|one| &one.machine);
-                let letters = letters.filter(|&one| counted.insert(Arc::as_ptr(one)));
-                letters.map(|one| one.memory_bytes()).sum()
-            }
-        };
-        self.lock().memory_bytes() + self.scratch.memory_bytes() + parts
-    }
-
+impl<M: Machine> Renewal for PositionAutomaton<M> {
     fn is_abandoned(&self) -> bool {
         let of = self.origin.as_ref();
         self.states.is_abandoned()

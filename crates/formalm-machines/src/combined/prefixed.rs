@@ -8,13 +8,17 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, MaskClassId,
+    ReadingHints, Renewal, ScratchCopies, StateId,
+};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 
 use crate::combined::ScratchCache;
 use crate::{
-    AcceptingVisitor, CharRepetition, ClassVisitor, LiteralList, MaskAutomaton, MaskClasses,
-    NoLexicalMachine, StatesAsClasses,
+    AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal,
+    ClassVisitor, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, NoLexicalMachine,
+    StateClasses, StatesAsClasses, StringClasses, ValueClasses,
 };
 
 /// The prefix of every member.
@@ -90,7 +94,7 @@ impl Prefix {
     }
 }
 
-impl<M: Machine> Machine for PrefixedMachine<M> {
+impl<M: Machine> LazyDfa for PrefixedMachine<M> {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -128,24 +132,6 @@ impl<M: Machine> Machine for PrefixedMachine<M> {
         }
     }
 
-    fn is_finite(&self) -> bool {
-        self.rest.is_finite()
-    }
-
-    fn is_exact(&self) -> bool {
-        self.rest.is_exact()
-    }
-
-    fn scratch_copy(&self) -> Option<PrefixedMachine<M>> {
-        Some(PrefixedMachine::new(self.front.clone(), Arc::new(self.rest.scratch_copy()?)))
-    }
-
-    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
-        let Some(inner) = self.front.inner(state.number()) else { return Ok(state) };
-        let inner = self.rest.import_state(StateId::from_number(inner))?;
-        Ok(StateId::from_number(self.front.outer(inner.number())))
-    }
-
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         match self.front.inner(state.number()) {
             Some(inner) => self.rest.shortest_completion(StateId::from_number(inner)),
@@ -160,7 +146,35 @@ impl<M: Machine> Machine for PrefixedMachine<M> {
     fn memory_bytes(&self) -> usize {
         self.front.text.len() + self.rest.memory_bytes()
     }
+}
 
+impl<M: Machine> ReadingHints for PrefixedMachine<M> {
+    fn is_finite(&self) -> bool {
+        self.rest.is_finite()
+    }
+
+    fn is_exact(&self) -> bool {
+        self.rest.is_exact()
+    }
+}
+
+impl<M: Machine> CompletionHints for PrefixedMachine<M> {}
+
+impl<M: Machine> CompletionClasses for PrefixedMachine<M> {}
+
+impl<M: Machine> ScratchCopies for PrefixedMachine<M> {
+    fn scratch_copy(&self) -> Option<PrefixedMachine<M>> {
+        Some(PrefixedMachine::new(self.front.clone(), Arc::new(self.rest.scratch_copy()?)))
+    }
+
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
+        let Some(inner) = self.front.inner(state.number()) else { return Ok(state) };
+        let inner = self.rest.import_state(StateId::from_number(inner))?;
+        Ok(StateId::from_number(self.front.outer(inner.number())))
+    }
+}
+
+impl<M: Machine> Renewal for PrefixedMachine<M> {
     fn is_abandoned(&self) -> bool {
         self.rest.is_abandoned()
     }
@@ -202,7 +216,7 @@ impl<K: MaskClasses> PrefixedMaskClasses<K> {
     }
 }
 
-impl<K: MaskClasses> MaskClasses for PrefixedMaskClasses<K> {
+impl<K: MaskClasses> StateClasses for PrefixedMaskClasses<K> {
     type Machine = PrefixedMachine<K::Machine>;
 
     fn machine(&self) -> &Arc<Self::Machine> {
@@ -225,22 +239,6 @@ impl<K: MaskClasses> MaskClasses for PrefixedMaskClasses<K> {
         Some(MaskClassId::from_number(self.front().outer(known.number())))
     }
 
-    fn is_approximate(&self, state: StateId) -> bool {
-        let inner = self.front().inner(state.number()).map(StateId::from_number);
-        inner.is_some_and(|inner| self.keys.is_approximate(inner))
-    }
-
-    fn drops_seen_items(&self) -> bool {
-        self.keys.drops_seen_items()
-    }
-
-    fn over_scratch(
-        &self,
-        ahead: &Arc<PrefixedMachine<K::Machine>>,
-    ) -> Option<PrefixedMaskClasses<K>> {
-        Some(PrefixedMaskClasses::new(Arc::clone(ahead), self.keys.over_scratch(ahead.rest())?))
-    }
-
     fn visit_accepting<P: AcceptingVisitor>(
         &self,
         state: StateId,
@@ -258,12 +256,32 @@ impl<K: MaskClasses> MaskClasses for PrefixedMaskClasses<K> {
         self.keys.visit(PrefixedVisitor { purpose, front: self.front(), start })
     }
 
-    fn mask_bytes(&self) -> usize {
-        self.keys.mask_bytes()
-    }
-
     fn memory_bytes(&self) -> usize {
         self.keys.memory_bytes() + self.ahead.memory_bytes()
+    }
+}
+
+impl<K: MaskClasses> ApproximateClasses for PrefixedMaskClasses<K> {
+    fn is_approximate(&self, state: StateId) -> bool {
+        let inner = self.front().inner(state.number()).map(StateId::from_number);
+        inner.is_some_and(|inner| self.keys.is_approximate(inner))
+    }
+
+    fn drops_seen_items(&self) -> bool {
+        self.keys.drops_seen_items()
+    }
+}
+
+impl<K: MaskClasses> ClassRenewal for PrefixedMaskClasses<K> {
+    fn over_scratch(
+        &self,
+        ahead: &Arc<PrefixedMachine<K::Machine>>,
+    ) -> Option<PrefixedMaskClasses<K>> {
+        Some(PrefixedMaskClasses::new(Arc::clone(ahead), self.keys.over_scratch(ahead.rest())?))
+    }
+
+    fn mask_bytes(&self) -> usize {
+        self.keys.mask_bytes()
     }
 }
 
@@ -300,10 +318,8 @@ impl<S> PrefixedMaskAutomaton<'_, S> {
     }
 }
 
-impl<S: MaskAutomaton> MaskAutomaton for PrefixedMaskAutomaton<'_, S> {
+impl<S: MaskAutomaton> ClassAutomaton for PrefixedMaskAutomaton<'_, S> {
     type LexicalMachine = NoLexicalMachine;
-
-    const KNOWS_POSSIBLE_BYTES: bool = S::KNOWS_POSSIBLE_BYTES;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
@@ -333,10 +349,6 @@ impl<S: MaskAutomaton> MaskAutomaton for PrefixedMaskAutomaton<'_, S> {
         }
     }
 
-    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
-        self.inner(key).map_or(Ok(None), |inner| self.steps.direct_mask(inner))
-    }
-
     fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
         let repetition = self.steps.char_repetition(inner)?;
@@ -344,6 +356,14 @@ impl<S: MaskAutomaton> MaskAutomaton for PrefixedMaskAutomaton<'_, S> {
             let exit = one.exit.map(|exit| self.outer(exit));
             CharRepetition { exit, ..one }
         }))
+    }
+}
+
+impl<S: MaskAutomaton> MaskShortcuts for PrefixedMaskAutomaton<'_, S> {
+    const KNOWS_POSSIBLE_BYTES: bool = S::KNOWS_POSSIBLE_BYTES;
+
+    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.direct_mask(inner))
     }
 
     fn possible_bytes(&self, key: MaskClassId) -> Result<Option<ByteSet>, Error> {
@@ -359,6 +379,19 @@ impl<S: MaskAutomaton> MaskAutomaton for PrefixedMaskAutomaton<'_, S> {
         Ok(self.steps.reference_class(inner)?.map(|reference| self.outer(reference)))
     }
 
+    fn differing_bytes(
+        &self,
+        first: MaskClassId,
+        second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
+        match (self.inner(first), self.inner(second)) {
+            (Some(first), Some(second)) => self.steps.differing_bytes(first, second),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl<S: MaskAutomaton> StringClasses for PrefixedMaskAutomaton<'_, S> {
     fn unconstrained_string(&self, key: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.unconstrained_string(inner))
     }
@@ -384,15 +417,6 @@ impl<S: MaskAutomaton> MaskAutomaton for PrefixedMaskAutomaton<'_, S> {
             _ => Ok(None),
         }
     }
-
-    fn differing_bytes(
-        &self,
-        first: MaskClassId,
-        second: MaskClassId,
-    ) -> Result<Option<ByteSet>, Error> {
-        match (self.inner(first), self.inner(second)) {
-            (Some(first), Some(second)) => self.steps.differing_bytes(first, second),
-            _ => Ok(None),
-        }
-    }
 }
+
+impl<S: MaskAutomaton> ValueClasses for PrefixedMaskAutomaton<'_, S> {}

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use formalm_core::{ByteSet, Error, ForkSafeMutex, Machine, MaskClassId, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::{AcceptingMaskAutomaton, CharRepetition, MaskAutomaton, NoLexicalMachine};
+use crate::{
+    AcceptingMaskAutomaton, CharRepetition, ClassAutomaton, MaskShortcuts, NoLexicalMachine,
+    StringClasses, ValueClasses,
+};
 
 /// Memory, in bytes, above which a scratch machine is dropped before the next query. Chosen, not
 /// measured.
@@ -140,7 +143,7 @@ impl<M: Machine> AcceptingMaskAutomaton for ScratchMaskAutomaton<'_, M> {
     }
 }
 
-impl<M: Machine> MaskAutomaton for ScratchMaskAutomaton<'_, M> {
+impl<M: Machine> ClassAutomaton for ScratchMaskAutomaton<'_, M> {
     type LexicalMachine = NoLexicalMachine;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
@@ -160,3 +163,9 @@ impl<M: Machine> MaskAutomaton for ScratchMaskAutomaton<'_, M> {
         Ok(None)
     }
 }
+
+impl<M: Machine> MaskShortcuts for ScratchMaskAutomaton<'_, M> {}
+
+impl<M: Machine> StringClasses for ScratchMaskAutomaton<'_, M> {}
+
+impl<M: Machine> ValueClasses for ScratchMaskAutomaton<'_, M> {}

@@ -6,8 +6,9 @@ use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
 
 use super::scratch_machine::ScratchCache;
 use crate::{
-    AcceptingMaskAutomaton, AcceptingVisitor, CharRepetition, ClassVisitor, MaskAutomaton,
-    MaskClasses, NoLexicalMachine,
+    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
+    ClassRenewal, ClassVisitor, MaskShortcuts, NoLexicalMachine, StateClasses, StringClasses,
+    ValueClasses,
 };
 
 /// The states of a machine as its mask classes. Masks are found byte by byte.
@@ -24,7 +25,7 @@ impl<M> IdentityClasses<M> {
     }
 }
 
-impl<M: Machine> MaskClasses for IdentityClasses<M> {
+impl<M: Machine> StateClasses for IdentityClasses<M> {
     type Machine = M;
 
     fn machine(&self) -> &Arc<M> {
@@ -37,10 +38,6 @@ impl<M: Machine> MaskClasses for IdentityClasses<M> {
 
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
         Some(MaskClassId::from_number(state.number()))
-    }
-
-    fn over_scratch(&self, machine: &Arc<M>) -> Option<IdentityClasses<M>> {
-        Some(IdentityClasses::new(Arc::clone(machine)))
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -67,6 +64,14 @@ impl<M: Machine> MaskClasses for IdentityClasses<M> {
     }
 }
 
+impl<M: Machine> ApproximateClasses for IdentityClasses<M> {}
+
+impl<M: Machine> ClassRenewal for IdentityClasses<M> {
+    fn over_scratch(&self, machine: &Arc<M>) -> Option<IdentityClasses<M>> {
+        Some(IdentityClasses::new(Arc::clone(machine)))
+    }
+}
+
 /// The mask automaton whose classes are the states of a machine.
 #[derive(Debug)]
 pub struct StatesAsClasses<'a, M>(&'a M);
@@ -84,7 +89,7 @@ impl<M: Machine> AcceptingMaskAutomaton for StatesAsClasses<'_, M> {
     }
 }
 
-impl<M: Machine> MaskAutomaton for StatesAsClasses<'_, M> {
+impl<M: Machine> ClassAutomaton for StatesAsClasses<'_, M> {
     type LexicalMachine = NoLexicalMachine;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
@@ -104,3 +109,9 @@ impl<M: Machine> MaskAutomaton for StatesAsClasses<'_, M> {
         Ok(None)
     }
 }
+
+impl<M: Machine> MaskShortcuts for StatesAsClasses<'_, M> {}
+
+impl<M: Machine> StringClasses for StatesAsClasses<'_, M> {}
+
+impl<M: Machine> ValueClasses for StatesAsClasses<'_, M> {}

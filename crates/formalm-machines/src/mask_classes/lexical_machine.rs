@@ -47,33 +47,14 @@ pub struct LexemeStep {
     /// The state of the lexer if the lexeme continues.
     pub next: Option<LexerStateId>,
     /// The ways in which the lexeme may end here, as an argument of
-    /// [`LexicalMachine::lexeme_ends`]; zero for none.
+    /// [`LexerTables::lexeme_ends`]; zero for none.
     pub ends: u32,
     /// `true` if not every continuation is proven live: query byte by byte.
     pub context_dependent: bool,
 }
 
-/// The lexer and parser of a machine, as one mask sees them.
-///
-/// Unless a step is context-dependent, everything viable can be completed to a member.
-pub trait LexicalMachine {
-    /// Returns the lexer and parser states of a class, or `None` if bytes must be read one by one.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn configurations(
-        &self,
-        key: MaskClassId,
-    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error>;
-
-    /// Returns the set of terminals that may follow a parser state.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn lexer_context(&self, parser_state: ParserStateId) -> Result<LexerContextId, Error>;
-
+/// A finite lexer: its states, the effect of bytes, and the ends of lexemes.
+pub trait LexerTables {
     /// Returns the lexer state before a lexeme, given the negative threads of the last one, or
     /// `None` if nothing may follow.
     fn lexer_start(&self, lexer_context: LexerContextId, threads: u32) -> Option<LexerStateId>;
@@ -102,6 +83,26 @@ pub trait LexicalMachine {
     ///
     /// [`Error::Limit`].
     fn step_threads(&self, threads: u32, byte: u8) -> Result<Option<u32>, Error>;
+}
+
+/// Parser stacks as lexemes see them: sets of stacks, and the terminals that may follow.
+pub trait ParserTables {
+    /// Returns the lexer and parser states of a class, or `None` if bytes must be read one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn configurations(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error>;
+
+    /// Returns the set of terminals that may follow a parser state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn lexer_context(&self, parser_state: ParserStateId) -> Result<LexerContextId, Error>;
 
     /// Returns the parser state after a terminal, or `None` if it cannot be shifted.
     ///
@@ -130,22 +131,18 @@ pub trait LexicalMachine {
     fn prefix_representative(&self, prefix: StackPrefixId) -> ParserStateId;
 }
 
+/// The lexer and parser of a machine, as one mask sees them.
+///
+/// Unless a step is context-dependent, everything viable can be completed to a member.
+pub trait LexicalMachine: LexerTables + ParserTables {}
+
+impl<T: LexerTables + ParserTables> LexicalMachine for T {}
+
 /// The lexical machine of machines that have none; uninhabited.
 #[derive(Clone, Copy, Debug)]
 pub enum NoLexicalMachine {}
 
-impl LexicalMachine for NoLexicalMachine {
-    fn configurations(
-        &self,
-        _: MaskClassId,
-    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
-        match *self {}
-    }
-
-    fn lexer_context(&self, _: ParserStateId) -> Result<LexerContextId, Error> {
-        match *self {}
-    }
-
+impl LexerTables for NoLexicalMachine {
     fn lexer_start(&self, _: LexerContextId, _: u32) -> Option<LexerStateId> {
         match *self {}
     }
@@ -163,6 +160,19 @@ impl LexicalMachine for NoLexicalMachine {
     }
 
     fn step_threads(&self, _: u32, _: u8) -> Result<Option<u32>, Error> {
+        match *self {}
+    }
+}
+
+impl ParserTables for NoLexicalMachine {
+    fn configurations(
+        &self,
+        _: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
+        match *self {}
+    }
+
+    fn lexer_context(&self, _: ParserStateId) -> Result<LexerContextId, Error> {
         match *self {}
     }
 

@@ -15,7 +15,7 @@ const MIN_REFERENCE_LETTERS: usize = 14;
 ///
 /// Classes met on the way can outnumber those of real inputs by far, so a machine may keep them
 /// only as long as this value lives.
-pub trait MaskAutomaton {
+pub trait ClassAutomaton {
     /// The lexical machine of this kind of machine.
     type LexicalMachine: LexicalMachine;
 
@@ -36,6 +36,17 @@ pub trait MaskAutomaton {
     /// [`Error::Limit`].
     fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error>;
 
+    /// Returns the class as a repetition of a character class, if it is known to be one and reads
+    /// UTF-8 only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error>;
+}
+
+/// What a mask may know about a class without reading its tokens byte by byte.
+pub trait MaskShortcuts: ClassAutomaton {
     /// Returns the bitmask of viable tokens, end tokens aside, if the machine computes it directly.
     ///
     /// # Errors
@@ -46,15 +57,7 @@ pub trait MaskAutomaton {
         Ok(None)
     }
 
-    /// Returns the class as a repetition of a character class, if it is known to be one and reads
-    /// UTF-8 only.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error>;
-
-    /// `true` if [`MaskAutomaton::possible_bytes`] returns anything, so that callers can skip the
+    /// `true` if [`MaskShortcuts::possible_bytes`] returns anything, so that callers can skip the
     /// call.
     const KNOWS_POSSIBLE_BYTES: bool = false;
 
@@ -98,6 +101,28 @@ pub trait MaskAutomaton {
         Ok(most.filter(|&(_, count)| count >= MIN_REFERENCE_LETTERS).map(|(next, _)| next))
     }
 
+    /// Returns the class under which the mask of a scratch class may be cached.
+    fn cacheable_class(&self, _class: MaskClassId) -> Option<MaskClassId> {
+        None
+    }
+
+    /// Returns the bytes that two classes may read differently, where they are few and known
+    /// without reading.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn differing_bytes(
+        &self,
+        _first: MaskClassId,
+        _second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
+        Ok(None)
+    }
+}
+
+/// Classes inside JSON strings.
+pub trait StringClasses: ClassAutomaton {
     /// Returns the escape policy if the class is inside a JSON string, between two characters, and
     /// nothing is refused before the closing quote. Only tokens that close the string need reading.
     ///
@@ -143,7 +168,10 @@ pub trait MaskAutomaton {
     ) -> Result<Option<LiteralList>, Error> {
         Ok(None)
     }
+}
 
+/// Classes inside JSON values that can be read in isolation from their context.
+pub trait ValueClasses: ClassAutomaton {
     /// Returns a class that reads the innermost value, current or next, in isolation: it behaves
     /// the same until the value ends, in every context. Returns `None` where the context matters.
     ///
@@ -154,13 +182,13 @@ pub trait MaskAutomaton {
         Ok(None)
     }
 
-    /// Returns an identity of an [isolated value](MaskAutomaton::isolated_value) that machines
+    /// Returns an identity of an [isolated value](ValueClasses::isolated_value) that machines
     /// share. Classes with equal numbers allow the same strings, in whatever machine.
     fn shared_value_id(&self, _class: MaskClassId) -> Option<u64> {
         None
     }
 
-    /// Returns whether an [isolated value](MaskAutomaton::isolated_value) has ended.
+    /// Returns whether an [isolated value](ValueClasses::isolated_value) has ended.
     ///
     /// # Errors
     ///
@@ -177,26 +205,12 @@ pub trait MaskAutomaton {
     fn after_value(&self, _class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         Ok(None)
     }
-
-    /// Returns the class under which the mask of a scratch class may be cached.
-    fn cacheable_class(&self, _class: MaskClassId) -> Option<MaskClassId> {
-        None
-    }
-
-    /// Returns the bytes that two classes may read differently, where they are few and known
-    /// without reading.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn differing_bytes(
-        &self,
-        _first: MaskClassId,
-        _second: MaskClassId,
-    ) -> Result<Option<ByteSet>, Error> {
-        Ok(None)
-    }
 }
+
+/// A mask automaton with all that it knows; a new one implements [`ClassAutomaton`].
+pub trait MaskAutomaton: ClassAutomaton + MaskShortcuts + StringClasses + ValueClasses {}
+
+impl<T: ClassAutomaton + MaskShortcuts + StringClasses + ValueClasses> MaskAutomaton for T {}
 
 /// The end of a value that is read in isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,15 +18,18 @@ mod self_loops;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine, MaskClassId, StateId};
+use formalm_core::{Error, LazyDfa, Machine, MaskClassId, Renewal, StateId};
 
 use crate::combined::StatesAsClasses;
 
 pub use lexical_machine::{
-    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexicalMachine, NEEDS_DEEPER_STACK,
-    NoLexicalMachine, ParserStateId, StackPrefixId,
+    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalMachine,
+    NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables, StackPrefixId,
 };
-pub use mask_automaton::{CharRepetition, LiteralList, MaskAutomaton, ValueEnd};
+pub use mask_automaton::{
+    CharRepetition, ClassAutomaton, LiteralList, MaskAutomaton, MaskShortcuts, StringClasses,
+    ValueClasses, ValueEnd,
+};
 pub use self_loops::self_loop_repetition;
 
 /// A generic function over mask automata. The automaton's type is chosen once for the whole visit,
@@ -63,7 +66,7 @@ pub trait AcceptingVisitor {
 ///
 /// Equal classes have equal masks, end tokens aside. A machine may use its states as classes
 /// ([`IdentityClasses`](crate::IdentityClasses)).
-pub trait MaskClasses: Debug + Send + Sync {
+pub trait StateClasses: Debug + Send + Sync {
     /// The machine whose states are classified.
     type Machine: Machine;
 
@@ -90,29 +93,6 @@ pub trait MaskClasses: Debug + Send + Sync {
     /// Returns the mask class of a state if it was computed before. Takes no lock.
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId>;
 
-    /// Returns `true` if the class mask of `_state` may be too permissive for a few tokens. The
-    /// vocabulary lists these tokens; each must be rechecked against the state. The class must have
-    /// been computed.
-    fn is_approximate(&self, _state: StateId) -> bool {
-        false
-    }
-
-    /// Returns `true` if the approximate state may refuse a token that its class allows. A class
-    /// allows whatever its states allow.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    fn may_refuse(&self, _state: StateId, _token: &[u8]) -> Result<bool, Error> {
-        Ok(true)
-    }
-
-    /// Returns `true` if classes drop the items seen of JSON arrays with unique items. The concrete
-    /// states are then queried about tokens that contain whole items.
-    fn drops_seen_items(&self) -> bool {
-        false
-    }
-
     /// Returns the state after a token with these bytes, or the number of viable bytes.
     ///
     /// # Errors
@@ -127,14 +107,6 @@ pub trait MaskClasses: Debug + Send + Sync {
     ) -> Result<Result<StateId, usize>, Error> {
         let _ = token_id;
         self.machine().walk(state, bytes)
-    }
-
-    /// Returns classes over a scratch machine that [`Machine::scratch_copy`] made of this one.
-    fn over_scratch(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
     }
 
     /// Runs a visitor on the mask automaton. Classes met on the way are valid for that visit only.
@@ -157,6 +129,43 @@ pub trait MaskClasses: Debug + Send + Sync {
 
     /// Returns the memory in use in addition to the machine's, in bytes.
     fn memory_bytes(&self) -> usize;
+}
+
+/// Classes that may allow a few tokens more than some of their states.
+pub trait ApproximateClasses: StateClasses {
+    /// Returns `true` if the class mask of `_state` may be too permissive for a few tokens. The
+    /// vocabulary lists these tokens; each must be rechecked against the state. The class must have
+    /// been computed.
+    fn is_approximate(&self, _state: StateId) -> bool {
+        false
+    }
+
+    /// Returns `true` if the approximate state may refuse a token that its class allows. A class
+    /// allows whatever its states allow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn may_refuse(&self, _state: StateId, _token: &[u8]) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    /// Returns `true` if classes drop the items seen of JSON arrays with unique items. The concrete
+    /// states are then queried about tokens that contain whole items.
+    fn drops_seen_items(&self) -> bool {
+        false
+    }
+}
+
+/// Replacement of classes together with their machine, and their memory by part.
+pub trait ClassRenewal: StateClasses {
+    /// Returns classes over a scratch machine that [`ScratchCopies::scratch_copy`] made of this one.
+    fn over_scratch(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 
     /// Returns how many of these bytes are masks of the machine's parts, which have a limit of
     /// their own.
@@ -165,16 +174,16 @@ pub trait MaskClasses: Debug + Send + Sync {
     }
 
     /// Returns `true` if a thread was changing the classes or their machine during a fork, see
-    /// [`Machine::is_abandoned`].
+    /// [`Renewal::is_abandoned`].
     fn is_abandoned(&self) -> bool {
         self.machine().is_abandoned()
     }
 
-    /// Builds classes over a [`Machine::fresh_copy`].
+    /// Builds classes over a [`Renewal::fresh_copy`].
     ///
     /// # Errors
     ///
-    /// Fails as [`Machine::fresh_copy`] does.
+    /// Fails as [`Renewal::fresh_copy`] does.
     fn fresh_copy(&self) -> Result<Option<Self>, Error>
     where
         Self: Sized,
@@ -182,3 +191,10 @@ pub trait MaskClasses: Debug + Send + Sync {
         Ok(None)
     }
 }
+
+/// The mask classes of a machine with all that they know.
+///
+/// A new kind of machine implements [`StateClasses`], or uses [`crate::IdentityClasses`].
+pub trait MaskClasses: StateClasses + ApproximateClasses + ClassRenewal {}
+
+impl<T: StateClasses + ApproximateClasses + ClassRenewal> MaskClasses for T {}

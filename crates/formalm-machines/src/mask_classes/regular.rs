@@ -5,9 +5,12 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, RegularMaskClasses};
 use formalm_core::{ByteSet, Error, MaskClassId, StateId};
 
-use crate::{CharRepetition, ClassVisitor, MaskAutomaton, MaskClasses, NoLexicalMachine};
+use crate::{
+    ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, MaskShortcuts,
+    NoLexicalMachine, StateClasses, StringClasses, ValueClasses,
+};
 
-impl MaskClasses for RegularMaskClasses {
+impl StateClasses for RegularMaskClasses {
     type Machine = Automaton;
 
     fn machine(&self) -> &Arc<Automaton> {
@@ -31,7 +34,11 @@ impl MaskClasses for RegularMaskClasses {
     fn memory_bytes(&self) -> usize {
         RegularMaskClasses::memory_bytes(self)
     }
+}
 
+impl ApproximateClasses for RegularMaskClasses {}
+
+impl ClassRenewal for RegularMaskClasses {
     fn is_abandoned(&self) -> bool {
         RegularMaskClasses::is_abandoned(self)
     }
@@ -41,7 +48,7 @@ impl MaskClasses for RegularMaskClasses {
     }
 }
 
-impl MaskAutomaton for RegularMaskClasses {
+impl ClassAutomaton for RegularMaskClasses {
     type LexicalMachine = NoLexicalMachine;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
@@ -61,3 +68,9 @@ impl MaskAutomaton for RegularMaskClasses {
         Ok(RegularMaskClasses::char_repetition(self, class)?.map(CharRepetition::from))
     }
 }
+
+impl MaskShortcuts for RegularMaskClasses {}
+
+impl StringClasses for RegularMaskClasses {}
+
+impl ValueClasses for RegularMaskClasses {}

@@ -109,7 +109,7 @@ impl TokenGroups {
         }
     }
 
-    /// See [`formalm_machines::MaskClasses::is_abandoned`].
+    /// See [`formalm_machines::ClassRenewal::is_abandoned`].
     pub(super) fn is_abandoned(&self) -> bool {
         self.found.is_abandoned()
     }

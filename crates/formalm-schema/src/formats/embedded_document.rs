@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use formalm_automata::CharRecognizer;
-use formalm_core::{Error, Machine, StateId, deadline::without_deadline};
+use formalm_core::{CompletionHints, Error, LazyDfa, Renewal, StateId, deadline::without_deadline};
 
 use crate::machine::SchemaAutomaton;
 
@@ -59,7 +59,7 @@ impl EmbeddedDocument {
 
 impl CharRecognizer for EmbeddedDocument {
     fn start(&self) -> u32 {
-        Machine::start(&*self.machine).number()
+        LazyDfa::start(&*self.machine).number()
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {

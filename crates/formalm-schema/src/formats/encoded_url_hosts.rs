@@ -23,7 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use formalm_automata::{
     Automaton, AutomatonLimits, CharRecognizer, Expression, RepresentativeState,
 };
-use formalm_core::{Error, ForkSafeMutex, Machine, StateId, deadline::without_deadline};
+use formalm_core::{
+    CompletionHints, Error, ForkSafeMutex, LazyDfa, Renewal, StateId, deadline::without_deadline,
+};
 use rustc_hash::FxHashMap;
 
 use super::idna::{Domain, Domains, StateInterner};
@@ -197,7 +199,7 @@ impl Urls {
 
 impl CharRecognizer for Urls {
     fn start(&self) -> u32 {
-        self.states.intern((Machine::start(&*self.pattern), UrlPart::Scheme(String::new())))
+        self.states.intern((LazyDfa::start(&*self.pattern), UrlPart::Scheme(String::new())))
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {

@@ -246,7 +246,7 @@ fn uri_template() -> String {
 #[cfg(test)]
 mod tests {
     use formalm_automata::{Automaton, AutomatonLimits};
-    use formalm_core::Machine;
+    use formalm_core::LazyDfa;
 
     use super::format;
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits as TextLimits, Expression};
-use formalm_core::{Error, Machine, Resource, StateId, deadline::DeadlineTicks, fork::PerProcess};
+use formalm_core::{Error, LazyDfa, Resource, StateId, deadline::DeadlineTicks, fork::PerProcess};
 use formalm_regex::{Pattern, PatternDialect};
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};

@@ -8,7 +8,7 @@
 
 mod witnesses;
 
-use formalm_core::{Error, Machine, Resource, deadline::check_deadline};
+use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};

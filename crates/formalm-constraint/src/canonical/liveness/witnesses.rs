@@ -1,6 +1,6 @@
 //! The first witnesses of a product state: tokens found from completions of the language.
 
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_machines::MaskClasses;
 
 use super::super::ProductContext;

@@ -1,6 +1,8 @@
 //! Completions of the language, traced through the splitter.
 
-use formalm_core::{Error, Machine, StateId, deadline::check_deadline};
+use formalm_core::{
+    CompletionHints, Error, LazyDfa, ReadingHints, StateId, deadline::check_deadline,
+};
 use formalm_machines::{MaskClasses, SPECIAL_BYTE};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
 use rustc_hash::FxHashSet;

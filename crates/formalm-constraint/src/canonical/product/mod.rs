@@ -6,7 +6,7 @@
 
 mod completion_paths;
 
-use formalm_core::{Error, Machine, Resource, StateId, deadline::check_deadline};
+use formalm_core::{Error, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,6 +1,6 @@
 //! Walks along prefix trees of escaped strings, read through a machine of their content.
 
-use formalm_core::{ByteSet, Error, Machine, StateId, deadline::check_deadline};
+use formalm_core::{ByteSet, Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_json::{
     JsonStringState,
     escapes::{EscapePolicy, EscapeState},

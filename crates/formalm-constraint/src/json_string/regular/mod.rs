@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{Automaton, RegularMaskClasses};
-use formalm_core::{Error, ForkSafeMutex, LruCache, Machine, MaskClassId, StateId};
+use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::MaskAutomaton;
 use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};

@@ -1,8 +1,8 @@
 //! Strategies for computing the tokens that continue a string if many bytes may follow.
 
-use formalm_core::{Error, Machine, MaskClassId, StateId};
+use formalm_core::{Error, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapeState, step_json_string};
-use formalm_machines::{ClassVisitor, MaskAutomaton};
+use formalm_machines::{ClassVisitor, MaskShortcuts};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
 use super::continuing_tokens::ContinuingTokens;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits, CharRecognizer, Expression};
-use formalm_core::{Error, Machine, SourceSpan};
+use formalm_core::{Error, LazyDfa, SourceSpan};
 
 use crate::grammar::{Capture, GrammarNote, Lexing, RuleBody};
 use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};

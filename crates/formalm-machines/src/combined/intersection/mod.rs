@@ -18,12 +18,15 @@ mod nonemptiness_search;
 
 use std::sync::{Arc, MutexGuard};
 
+use formalm_core::{
+    CompletionClasses, CompletionHints, LazyDfa, ReadingHints, Renewal, ScratchCopies,
+};
 use rustc_hash::FxHashMap;
 
 pub use bounds::{CompletionLength, IntersectionBounds, OpaqueCache, Precision, ProductCache};
 
 use formalm_automata::Automaton;
-use formalm_core::{ByteSet, Error, ForkSafeMutex, Machine, StateId, group_by_successor};
+use formalm_core::{ByteSet, Error, ForkSafeMutex, StateId, group_by_successor};
 
 use super::scratch_machine::{SCRATCH_BYTES, ScratchCache};
 use super::state_interner::{StateInterner, class_of, live_bytes_by_step, shortest_by_distance};
@@ -295,7 +298,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
     }
 }
 
-impl<M: IntersectionBounds> Machine for Intersection<M> {
+impl<M: IntersectionBounds> LazyDfa for Intersection<M> {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -334,6 +337,25 @@ impl<M: IntersectionBounds> Machine for Intersection<M> {
         live_bytes_by_step(|byte| self.step(state, byte))
     }
 
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        if let Some(ahead) = self.scratch.of(self) {
+            return ahead.machine.shortest_completion(ahead.import_state(state)?);
+        }
+        let needs = |state: StateId| self.distance(self.pair(state));
+        shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let own = self.lock().memory_bytes() + self.searches().memory_bytes();
+        if self.origin.is_some() {
+            return own;
+        }
+        let ahead = self.scratch.current().map_or(0, |one| one.machine.lock().memory_bytes());
+        own + ahead + self.machine.memory_bytes() + self.regular.memory_bytes()
+    }
+}
+
+impl<M: IntersectionBounds> ReadingHints for Intersection<M> {
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         let (left, right) = self.pair(state);
         let (left, right) = (self.machine.byte_classes(left)?, self.regular.byte_classes(right)?);
@@ -348,6 +370,28 @@ impl<M: IntersectionBounds> Machine for Intersection<M> {
         self.machine.is_exact()
     }
 
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        let end = self.regular.walk(self.regular.start(), text)?;
+        if !end.is_ok_and(|state| self.regular.is_accepting(state)) {
+            return Ok(Some(false));
+        }
+        let known = self.machine.membership(text)?;
+        if known.is_some() {
+            return Ok(known);
+        }
+        self.machine.accepts_from(self.machine.start(), text).map(Some)
+    }
+}
+
+impl<M: IntersectionBounds> CompletionHints for Intersection<M> {
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.distance(self.pair(state))
+    }
+}
+
+impl<M: IntersectionBounds> CompletionClasses for Intersection<M> {}
+
+impl<M: IntersectionBounds> ScratchCopies for Intersection<M> {
     fn scratch_copy(&self) -> Option<Intersection<M>> {
         if self.origin.is_some() {
             return None;
@@ -375,40 +419,9 @@ impl<M: IntersectionBounds> Machine for Intersection<M> {
         let left = self.machine.import_state(left)?;
         self.lock().intern(vec![(left.number(), right)]).map(StateId::from_number)
     }
+}
 
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        if let Some(ahead) = self.scratch.of(self) {
-            return ahead.machine.shortest_completion(ahead.import_state(state)?);
-        }
-        let needs = |state: StateId| self.distance(self.pair(state));
-        shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
-    }
-
-    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.distance(self.pair(state))
-    }
-
-    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
-        let end = self.regular.walk(self.regular.start(), text)?;
-        if !end.is_ok_and(|state| self.regular.is_accepting(state)) {
-            return Ok(Some(false));
-        }
-        let known = self.machine.membership(text)?;
-        if known.is_some() {
-            return Ok(known);
-        }
-        self.machine.accepts_from(self.machine.start(), text).map(Some)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let own = self.lock().memory_bytes() + self.searches().memory_bytes();
-        if self.origin.is_some() {
-            return own;
-        }
-        let ahead = self.scratch.current().map_or(0, |one| one.machine.lock().memory_bytes());
-        own + ahead + self.machine.memory_bytes() + self.regular.memory_bytes()
-    }
-
+impl<M: IntersectionBounds> Renewal for Intersection<M> {
     fn is_abandoned(&self) -> bool {
         self.states.is_abandoned()
             || self.origin.as_ref().is_some_and(|of| of.is_abandoned())

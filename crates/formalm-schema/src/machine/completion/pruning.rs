@@ -4,7 +4,7 @@
 //! lexicographically no smaller, than others. Without pruning, each free string and each unknown
 //! name would branch over all bytes.
 
-use formalm_core::{ByteSet, Error, Machine, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, StateId};
 use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashSet;
 

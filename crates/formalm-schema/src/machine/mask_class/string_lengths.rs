@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{ClassLoop, RegularMaskClasses};
-use formalm_core::{ClassCover, Error, Machine, StateId, WIDE_PARTS};
+use formalm_core::{ClassCover, Error, LazyDfa, StateId, WIDE_PARTS};
 
 use crate::formula::TRUE;
 use crate::machine::LazyTables;

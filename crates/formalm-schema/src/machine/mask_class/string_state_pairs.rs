@@ -3,7 +3,7 @@
 //! Between two bytes of a string only automaton states change. A class inside a string is therefore
 //! the number of the string and that of a state, and most steps are look-ups.
 
-use formalm_core::{Error, Machine, MaskClassId, StateId, reads_all_non_ascii};
+use formalm_core::{Error, LazyDfa, MaskClassId, StateId, reads_all_non_ascii};
 use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashMap;
 

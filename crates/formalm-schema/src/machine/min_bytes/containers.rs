@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};

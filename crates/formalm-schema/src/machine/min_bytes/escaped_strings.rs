@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::{FxHashMap, FxHashSet};
 

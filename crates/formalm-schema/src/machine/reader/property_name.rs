@@ -1,6 +1,6 @@
 //! Reads a property name character by character.
 
-use formalm_core::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_json::escapes::{
     EscapeState, EscapeStep, can_complete_to, read_string_byte, some_completion,
 };

@@ -1,6 +1,6 @@
 //! The first byte of a value, and string values.
 
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 use formalm_json::escapes::{EscapeState, EscapeStep, read_string_byte, some_completion};
 
 use crate::formula::{FALSE, FormulaId};

@@ -2,7 +2,7 @@
 //! no character is rejected before the string ends.
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId};

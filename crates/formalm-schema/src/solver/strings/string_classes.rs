@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, Machine, Resource, StateId};
+use formalm_core::{Error, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FormulaId, TRUE};
