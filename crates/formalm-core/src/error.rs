@@ -31,8 +31,6 @@ pub enum Resource {
     Repetition,
     /// Length of a source text, in characters.
     SourceLength,
-    /// Tokens of a sequence.
-    Tokens,
     /// Edits of a text.
     Edits,
     /// Edges of a materialized automaton.
@@ -56,7 +54,6 @@ impl Resource {
             Resource::Nesting => "levels of nesting",
             Resource::Repetition => "repetitions",
             Resource::SourceLength => "characters of source",
-            Resource::Tokens => "tokens",
             Resource::Edits => "edits",
             Resource::Edges => "edges",
             Resource::Digits => "digits",

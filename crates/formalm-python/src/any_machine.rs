@@ -184,8 +184,8 @@ impl CompletionClasses for AnyMachine {
         on_any!(self, one => one.completion_class(state))
     }
 
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
-        on_any!(self, one => one.token_needs_recheck(token))
+    fn input_needs_recheck(&self, token: &[u8]) -> bool {
+        on_any!(self, one => one.input_needs_recheck(token))
     }
 
     fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {

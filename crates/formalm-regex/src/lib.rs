@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `python` is the `re` module of CPython for text patterns (3.14 changed two escapes), `ecma` is
-//! ECMA-262 under the `u` flag, as JSON Schema requires. `oniguruma` and `fancy` are for the
+//! ECMA-262 under the `u` flag, as schemas require. `oniguruma` and `fancy` are for the
 //! patterns of pre-tokenizers, where the order of preference counts. Their parser is ours. `rust`
 //! is the dialect of the `regex` crate and is read by its parser. All describe a *whole* string;
 //! searching is up to the caller.
@@ -44,7 +44,7 @@ pub enum PatternDialect {
     Python,
     /// Python's `re` from 3.14 on: there is `\z`, and `\B` matches the empty string.
     Python314,
-    /// ECMA-262 with the `u` flag, as in JSON Schema.
+    /// ECMA-262 with the `u` flag, as in schemas.
     ///
     /// Like annex B and unlike the `u` flag, it takes an escaped character that is neither an
     /// ASCII letter nor a digit for itself, a `{`, `}` or `]` that closes or opens nothing for

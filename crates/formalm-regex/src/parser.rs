@@ -151,8 +151,8 @@ impl PatternParser {
     fn run(&mut self) -> Result<PatternNode, Error> {
         loop {
             let start = self.cursor.position();
-            let Some(token) = self.cursor.next() else { break };
-            match token {
+            let Some(symbol) = self.cursor.next() else { break };
+            match symbol {
                 PatternToken::Escape(letter) => {
                     let item = match self.dialect {
                         PatternDialect::Python | PatternDialect::Python314 => {

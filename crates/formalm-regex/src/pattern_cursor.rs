@@ -63,9 +63,9 @@ impl PatternCursor {
 
     /// Reads the next unit.
     pub(super) fn next(&mut self) -> Option<PatternToken> {
-        let token = self.peek()?;
-        self.position += if token.plain().is_some() { 1 } else { 2 };
-        Some(token)
+        let symbol = self.peek()?;
+        self.position += if symbol.plain().is_some() { 1 } else { 2 };
+        Some(symbol)
     }
 
     /// Reads `character` if it is next and not escaped.
@@ -92,8 +92,8 @@ impl PatternCursor {
     /// never comes.
     pub(super) fn until(&mut self, terminator: char) -> Option<String> {
         let start = self.position;
-        while let Some(token) = self.next() {
-            if token == PatternToken::Char(terminator) {
+        while let Some(symbol) = self.next() {
+            if symbol == PatternToken::Char(terminator) {
                 return Some(self.characters[start..self.position - 1].iter().collect());
             }
         }

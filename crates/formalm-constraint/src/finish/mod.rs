@@ -371,7 +371,7 @@ impl FinishSearch {
         self.recheck_tokens.get_or_init(|| {
             let all = 0..vocabulary.len() as u32;
             let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
-            all.filter(|&token| machine.token_needs_recheck(bytes(token))).collect()
+            all.filter(|&token| machine.input_needs_recheck(bytes(token))).collect()
         })
     }
 }

@@ -119,7 +119,7 @@ pub trait ReadingHints: LazyDfa {
 
     /// Returns `true` if every visible state is proven live. A machine that only knows what has not
     /// been refused may reach a dead end. Its live bytes are then those not refused yet, and it is
-    /// queried about tokens rather than bytes.
+    /// queried about whole inputs rather than bytes.
     fn is_exact(&self) -> bool {
         true
     }
@@ -198,9 +198,9 @@ pub trait CompletionHints: LazyDfa {
 /// States with the same completions, for machines whose states also encode what was read.
 pub trait CompletionClasses: LazyDfa {
     /// Returns a canonical state with the same completions: equally long ones, and the same bytes
-    /// for the shortest. It replaces `state` along all tokens except those that [need a
-    /// recheck](CompletionClasses::token_needs_recheck). States that differ only in what was read, and not in
-    /// what may follow, share it.
+    /// for the shortest. It replaces `state` along all inputs except those that [need a
+    /// recheck](CompletionClasses::input_needs_recheck). States that differ only in what was read,
+    /// and not in what may follow, share it.
     ///
     /// # Errors
     ///
@@ -209,9 +209,9 @@ pub trait CompletionClasses: LazyDfa {
         Ok(state)
     }
 
-    /// Returns `true` if `token` must be read from the concrete state, see
+    /// Returns `true` if `input` must be read from the concrete state, see
     /// [`CompletionClasses::completion_class`].
-    fn token_needs_recheck(&self, _token: &[u8]) -> bool {
+    fn input_needs_recheck(&self, _input: &[u8]) -> bool {
         false
     }
 
@@ -226,7 +226,7 @@ pub trait CompletionClasses: LazyDfa {
         self.completion_class(state)
     }
 
-    /// Returns a predicate for tokens whose completion in the abstract state may be invalid in the
+    /// Returns a predicate for inputs whose completion in the abstract state may be invalid in the
     /// concrete one. Returns `None` if every completion carries over. A missing `_state` stands for
     /// a part of which nothing has been read.
     ///
@@ -343,7 +343,7 @@ pub fn into_dyn_machine<M: Machine + 'static>(
     Ok(renewed?.map(|machine| Arc::new(machine) as Arc<dyn Machine>))
 }
 
-/// Returns `true` for a token that needs a recheck, see [`CompletionClasses::needs_recheck`].
+/// Returns `true` for an input that needs a recheck, see [`CompletionClasses::needs_recheck`].
 pub type RecheckPredicate = Box<dyn Fn(&[u8]) -> bool + Send>;
 
 /// A scratch machine and the state to start from.

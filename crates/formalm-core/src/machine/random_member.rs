@@ -39,7 +39,7 @@ pub fn random_member(
     random_bytes: usize,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<u8>, Error> {
-    require_exact(machine, "random members", "draw from a grammar or a JSON Schema instead")?;
+    require_exact(machine, "random members", "draw from a grammar or a schema instead")?;
     let mut numbers = SplitMix64(seed);
     let mut random_bytes = random_bytes;
     for _ in 0..MAX_WALKS {

@@ -11,7 +11,7 @@ use crate::{StepBudget, steps_taken};
 /// Steps between two questions to the owner: about a millisecond of work.
 const STEPS_PER_POLL: u64 = 1 << 16;
 
-/// Inputs of at most this many bytes are read without looking at the clock: tokens and the like.
+/// Inputs of at most this many bytes are read without looking at the clock: single steps of a search.
 const UNPOLLED_BYTES: usize = 8;
 /// Maximum number of bytes read in one piece: about 0.01 ms where states are known.
 const MAX_PIECE_BYTES: usize = 1 << 12;

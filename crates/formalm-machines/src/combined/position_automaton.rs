@@ -371,8 +371,8 @@ impl<M: Machine> CompletionClasses for PositionAutomaton<M> {
         Ok(Some(Box::new(move |token| all.iter().any(|doubts| doubts(token)))))
     }
 
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
-        self.positions.iter().any(|one| one.machine.token_needs_recheck(token))
+    fn input_needs_recheck(&self, token: &[u8]) -> bool {
+        self.positions.iter().any(|one| one.machine.input_needs_recheck(token))
     }
 }
 

@@ -168,14 +168,14 @@ pub(crate) fn class(parser: &mut PatternParser, start: usize) -> Result<CharAtom
     let mut members = Vec::new();
     loop {
         let first = parser.cursor.position();
-        let token = next_in_class(&mut parser.cursor, start)?;
-        if token == PatternToken::Char(']') {
+        let symbol = next_in_class(&mut parser.cursor, start)?;
+        if symbol == PatternToken::Char(']') {
             if members.is_empty() && parser.dialect.is_pre_tokenizer_dialect() {
                 return Err(oniguruma::unread(&parser.cursor, start));
             }
             return Ok(CharAtom::Set { negated, members });
         }
-        let low = class_member(parser, token, first)?;
+        let low = class_member(parser, symbol, first)?;
         let hyphen = parser.cursor.position();
         if !parser.cursor.eat('-') || parser.cursor.peek() == Some(PatternToken::Char(']')) {
             parser.cursor.seek(hyphen);
@@ -188,8 +188,8 @@ pub(crate) fn class(parser: &mut PatternParser, start: usize) -> Result<CharAtom
         {
             return Err(oniguruma::unread(&parser.cursor, first));
         }
-        let token = next_in_class(&mut parser.cursor, start)?;
-        let high = class_member(parser, token, second)?;
+        let symbol = next_in_class(&mut parser.cursor, start)?;
+        let high = class_member(parser, symbol, second)?;
         match (low, high) {
             (ClassMember::Literal(low), ClassMember::Literal(high)) if low <= high => {
                 members.push(ClassMember::Range(low, high));
@@ -212,13 +212,13 @@ fn next_in_class(cursor: &mut PatternCursor, start: usize) -> Result<PatternToke
 
 fn class_member(
     parser: &mut PatternParser,
-    token: PatternToken,
+    symbol: PatternToken,
     start: usize,
 ) -> Result<ClassMember, Error> {
     if parser.dialect.is_pre_tokenizer_dialect() {
-        return oniguruma::class_member(parser, token, start);
+        return oniguruma::class_member(parser, symbol, start);
     }
-    match token {
+    match symbol {
         PatternToken::Char(character) => Ok(ClassMember::Literal(character.into())),
         PatternToken::Escape('b') => Ok(ClassMember::Literal(0x08)),
         PatternToken::Escape(letter) => member(parser, letter, start),

@@ -36,10 +36,10 @@ fn member(parser: &mut PatternParser, letter: char, start: usize) -> Result<Clas
 /// Reads one element of a class.
 pub(crate) fn class_member(
     parser: &mut PatternParser,
-    token: PatternToken,
+    symbol: PatternToken,
     start: usize,
 ) -> Result<ClassMember, Error> {
-    match token {
+    match symbol {
         // Nested classes, and intersections of classes.
         PatternToken::Char('[') => Err(unread(&parser.cursor, start)),
         PatternToken::Char('&') if parser.cursor.peek() == Some(PatternToken::Char('&')) => {

@@ -151,22 +151,22 @@ pub(crate) fn class(cursor: &mut PatternCursor, start: usize) -> Result<CharAtom
     let mut members = Vec::new();
     loop {
         let first = cursor.position();
-        let token = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
-        if token == PatternToken::Char(']') && !members.is_empty() {
+        let symbol = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
+        if symbol == PatternToken::Char(']') && !members.is_empty() {
             break;
         }
-        let low = class_member(cursor, token, first)?;
+        let low = class_member(cursor, symbol, first)?;
         if !cursor.eat('-') {
             members.push(low);
             continue;
         }
         let second = cursor.position();
-        let token = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
-        if token == PatternToken::Char(']') {
+        let symbol = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
+        if symbol == PatternToken::Char(']') {
             members.extend([low, ClassMember::Literal('-'.into())]);
             break;
         }
-        let high = class_member(cursor, token, second)?;
+        let high = class_member(cursor, symbol, second)?;
         members.push(range(cursor, low, high, first)?);
     }
     let members = unique(members);
@@ -179,10 +179,10 @@ pub(crate) fn class(cursor: &mut PatternCursor, start: usize) -> Result<CharAtom
 
 fn class_member(
     cursor: &mut PatternCursor,
-    token: PatternToken,
+    symbol: PatternToken,
     start: usize,
 ) -> Result<ClassMember, Error> {
-    match token {
+    match symbol {
         PatternToken::Char(character) => Ok(ClassMember::Literal(character.into())),
         PatternToken::Escape('b') => Ok(ClassMember::Literal(0x08)),
         PatternToken::Escape(digit @ '0'..='9') if digit <= '7' => {

@@ -322,7 +322,7 @@ impl CompletionClasses for SchemaAutomaton {
 
     /// Returns `true` for tokens that begin a property name after another one; the two may become
     /// equal.
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
+    fn input_needs_recheck(&self, token: &[u8]) -> bool {
         let comma = token.iter().position(|&byte| byte == b',');
         comma.is_some_and(|at| token[at..].contains(&b'"'))
     }
