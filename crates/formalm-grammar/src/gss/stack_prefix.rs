@@ -6,8 +6,6 @@
 use formalm_automata::{Error, NEEDS_DEEPER_STACK};
 
 use super::{BOTTOM, Gss, NodeFlags};
-use crate::grammar_state::GrammarState;
-use crate::list_interner::NOTHING;
 
 /// The state of a node that stands for everything below the cut.
 const CUT_OFF: u32 = u32::MAX;
@@ -105,34 +103,5 @@ impl Gss {
     #[inline]
     pub(super) fn require_visible(&self, node: u32) -> Result<(), Error> {
         if self.is_cut_off(node) { Err(NEEDS_DEEPER_STACK) } else { Ok(()) }
-    }
-}
-
-impl GrammarState {
-    /// Returns the id of a parser state's prefix down to a stack depth. Prefixes are never dropped.
-    /// Returns `None` if the prefix is too large.
-    pub(crate) fn prefix_of(&mut self, parser_state: u32, depth: u32) -> Option<u32> {
-        let mut list = Vec::with_capacity(4 * depth as usize + 8);
-        let is_complete = match &self.indentation {
-            None => true,
-            Some(indentation) => indentation.push_prefix(parser_state, depth, &mut list),
-        };
-        let stacks = self.stacks_of(parser_state);
-        let is_complete = is_complete && self.gss.push_prefix(stacks, depth, &mut list);
-        is_complete.then(|| self.prefixes.intern(&list))
-    }
-
-    /// Returns a parser state that consists of a prefix only. An operation that needs more fails
-    /// with `NEEDS_DEEPER_STACK`.
-    pub(crate) fn state_of_prefix(&mut self, prefix: u32) -> u32 {
-        let list = self.prefixes.copy(prefix);
-        let Some(indentation) = &mut self.indentation else {
-            return self.gss.stacks_of_prefix(&list, prefix);
-        };
-        let (front, rest) = indentation.split_prefix(&list);
-        match self.gss.stacks_of_prefix(rest, prefix) {
-            NOTHING => NOTHING,
-            stacks => indentation.state_of_prefix(stacks, front),
-        }
     }
 }

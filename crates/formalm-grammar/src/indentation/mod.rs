@@ -9,6 +9,7 @@
 //! ```
 
 pub(crate) mod balance_proof;
+pub(crate) mod line_terminals;
 pub(crate) mod parser_state;
 
 /// The rules for counting columns and for the first and last line.
