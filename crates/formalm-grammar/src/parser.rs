@@ -273,7 +273,7 @@ impl Parser {
             Some(indentation) => indentation.push_prefix(parser_state, depth, &mut list),
         };
         let stacks = self.stacks_of(parser_state);
-        let is_complete = is_complete && self.gss.push_prefix(stacks, depth, &mut list);
+        let is_complete = is_complete && self.gss.graph.push_prefix(stacks, depth, &mut list);
         is_complete.then(|| self.prefixes.intern(&list))
     }
 
@@ -282,10 +282,10 @@ impl Parser {
     pub(crate) fn state_of_prefix(&mut self, prefix: u32) -> u32 {
         let list = self.prefixes.copy(prefix);
         let Some(indentation) = &mut self.indentation else {
-            return self.gss.stacks_of_prefix(&list, prefix);
+            return self.gss.graph.stacks_of_prefix(&list, prefix, &self.gss.lr0);
         };
         let (front, rest) = indentation.split_prefix(&list);
-        match self.gss.stacks_of_prefix(rest, prefix) {
+        match self.gss.graph.stacks_of_prefix(rest, prefix, &self.gss.lr0) {
             NOTHING => NOTHING,
             stacks => indentation.state_of_prefix(stacks, front),
         }

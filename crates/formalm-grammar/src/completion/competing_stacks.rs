@@ -140,7 +140,7 @@ impl CompletionBounds {
             let (mut stack, mut next) = (Vec::new(), Some(edge));
             while let Some(edge) = next.filter(|_| stack.len() < MAX_DEPTH) {
                 stack.push(self.top_state(edge, reader)?);
-                next = reader.parser.gss.only_below(edge);
+                next = reader.parser.gss.graph.only_below(edge);
             }
             stack.reverse();
             stacks.push(stack);

@@ -119,7 +119,7 @@ impl IndentedSuffixes<'_> {
             return self.gss.min_completion_bytes(stacks);
         }
         let mut min_bytes = NEVER;
-        for edge in self.gss.tops(stacks) {
+        for edge in self.gss.graph.tops(stacks) {
             min_bytes = min_bytes.min(stack_shortest_path::shortest_path(
                 self,
                 StackSuffix { edge, levels, begins_line: false },

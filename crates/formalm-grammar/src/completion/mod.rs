@@ -163,8 +163,11 @@ impl CompletionBounds {
             self.suffix_bounds.clear();
             self.epoch = reader.parser.gss.epoch();
         }
-        self.branched =
-            reader.parser.gss.is_branched(reader.parser.stacks_of(configuration.parser_state));
+        self.branched = reader
+            .parser
+            .gss
+            .graph
+            .is_branched(reader.parser.stacks_of(configuration.parser_state));
         let call = reader.meter().begin_separate(self.allowed_steps);
         let at = at.unwrap_or(self.terminal_reachability.start());
         let bytes = self.configuration_bytes(configuration, at, reader);
@@ -300,7 +303,7 @@ impl CompletionBounds {
         mut between: BetweenLexemes,
         reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
-        self.branched |= reader.parser.gss.is_branched(stacks);
+        self.branched |= reader.parser.gss.graph.is_branched(stacks);
         let mut context = NOTHING;
         if self.lexemes_compete(reader) {
             context = reader.context_on(stacks, false)?;
@@ -308,7 +311,7 @@ impl CompletionBounds {
         if self.precision == Precision::Coarse && between.line != LinePosition::LineEnded {
             between.negative_threads = NOTHING;
         }
-        let edges = reader.parser.gss.tops(stacks);
+        let edges = reader.parser.gss.graph.tops(stacks);
         let competing = self.competing_stacks_on(&edges, reader)?;
         let control = ControlState { context, competing, between };
         let mut bytes = NEVER;

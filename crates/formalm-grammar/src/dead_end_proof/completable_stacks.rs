@@ -61,7 +61,7 @@ impl CompletableStacks {
         if let Some(&known) = self.known.get(&stacks) {
             return Ok(known);
         }
-        let proven = !parser.gss.is_unproven(stacks);
+        let proven = !parser.gss.graph.is_unproven(stacks);
         let allowed = parser.gss.allowed(stacks)?;
         let allowed = parser.gss.lr0.sets.get(allowed);
         let unproven = |one: &u32| lexer.proof.unproven().binary_search(one).is_ok();
@@ -72,7 +72,7 @@ impl CompletableStacks {
         let mut completable = proven || !unproven_terminals.is_empty();
         for &terminal in &unproven_terminals {
             let next = reader.parser.gss.shift(stacks, terminal)?;
-            let is_proven = !reader.parser.gss.is_unproven(next)
+            let is_proven = !reader.parser.gss.graph.is_unproven(next)
                 || self.is_completable_within(next, depth - 1, reader)?;
             completable &= is_proven;
             if !completable {
