@@ -11,11 +11,16 @@
 
 use formalm_automata::Error;
 
+use crate::completion::min_bytes::line_ending_symbols;
 use crate::configurations::Configuration;
+use crate::dead_end_proof::spellable_terminals::DeadEndProver;
 use crate::grammar::Lexing;
+use crate::gss::Gss;
+use crate::indentation::balance_proof::LineBalanceProof;
 use crate::lexer::Lexer;
 use crate::limits::StepMeter;
 use crate::list_interner::NOTHING;
+use crate::normal_form::NormalizedGrammar;
 use crate::parser::Parser;
 use crate::sublanguages::Sublanguages;
 
@@ -28,6 +33,26 @@ pub(crate) struct ConfigurationReader {
 }
 
 impl ConfigurationReader {
+    /// Stores the dead-end proof for the terminals in use, if there is one.
+    pub(crate) fn prove_no_dead_ends(
+        &mut self,
+        normalized: &NormalizedGrammar,
+        terminals: &[u32],
+    ) -> Result<(), Error> {
+        let ConfigurationReader { lexer, parser, sublanguages } = self;
+        let Gss { lr0, meter, .. } = &mut parser.gss;
+        if let Some(indentation) = &mut parser.indentation {
+            let balance = LineBalanceProof::prove(normalized, lexer, meter)?;
+            indentation.ends_lines = line_ending_symbols(lr0, &indentation.lines);
+            let Some((needed_levels, line_ends)) = balance else { return Ok(()) };
+            indentation.needed_levels = Some(needed_levels);
+            lexer.line_ends = line_ends;
+        }
+        let (_, transitions) = lexer.proof_and_transitions(meter);
+        lexer.proof = DeadEndProver { transitions, sublanguages, lr0, terminals }.prove()?;
+        Ok(())
+    }
+
     pub(crate) fn meter(&mut self) -> &mut StepMeter {
         &mut self.parser.gss.meter
     }

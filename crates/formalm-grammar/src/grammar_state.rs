@@ -17,15 +17,12 @@ use std::sync::Arc;
 
 use formalm_automata::{ByteSet, Error, Precision, StepBudget};
 
-use crate::completion::min_bytes::line_ending_symbols;
 use crate::completion::search::CompletionSearch;
 use crate::completion::stack_shortest_path::NEVER;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::{Configuration, Configurations};
-use crate::dead_end_proof::spellable_terminals::DeadEndProver;
 use crate::grammar::{Grammar, Lexing};
 use crate::gss::Gss;
-use crate::indentation::balance_proof::LineBalanceProof;
 use crate::indentation::line_terminals::LineTerminals;
 use crate::lexer::Lexer;
 use crate::lexer::terminal_automata::{
@@ -354,28 +351,6 @@ impl GrammarState {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.reader.memory_bytes() + self.search.memory_bytes() + self.states.memory_bytes()
-    }
-}
-
-impl ConfigurationReader {
-    /// Stores the dead-end proof for the terminals in use, if there is one.
-    fn prove_no_dead_ends(
-        &mut self,
-        normalized: &NormalizedGrammar,
-        terminals: &[u32],
-    ) -> Result<(), Error> {
-        let ConfigurationReader { lexer, parser, sublanguages } = self;
-        let Gss { lr0, meter, .. } = &mut parser.gss;
-        if let Some(indentation) = &mut parser.indentation {
-            let balance = LineBalanceProof::prove(normalized, lexer, meter)?;
-            indentation.ends_lines = line_ending_symbols(lr0, &indentation.lines);
-            let Some((needed_levels, line_ends)) = balance else { return Ok(()) };
-            indentation.needed_levels = Some(needed_levels);
-            lexer.line_ends = line_ends;
-        }
-        let (_, transitions) = lexer.proof_and_transitions(meter);
-        lexer.proof = DeadEndProver { transitions, sublanguages, lr0, terminals }.prove()?;
-        Ok(())
     }
 }
 

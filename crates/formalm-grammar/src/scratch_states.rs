@@ -10,16 +10,15 @@ use formalm_automata::{ByteSet, Error, ForkSafeMutex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::SharedState;
-use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::{Configuration, Configurations};
-use crate::sublanguages;
+use crate::sublanguages::{SublanguageStates, Sublanguages};
 
 /// The tables that depend on the inputs read: states, and whatever refers to them.
 #[derive(Debug)]
 pub(crate) struct StateTables {
     states: Configurations,
     viable: FxHashMap<Configuration, bool>,
-    sublanguages: sublanguages::SublanguageStates,
+    sublanguages: SublanguageStates,
     live: FxHashMap<u32, ByteSet>,
 }
 
@@ -32,7 +31,7 @@ impl ScratchStates {
         ScratchStates(ForkSafeMutex::new(StateTables {
             states: Configurations::default(),
             viable: FxHashMap::default(),
-            sublanguages: sublanguages::SublanguageStates::for_scratch_copy(),
+            sublanguages: SublanguageStates::for_scratch_copy(),
             live: FxHashMap::default(),
         }))
     }
@@ -57,23 +56,23 @@ impl ScratchStates {
             })
             .collect();
         shared.swap(visited);
-        let entered = shared.core.reader.enter_sublanguages(&mut configurations, &at);
+        let entered = shared.core.reader.sublanguages.enter(&mut configurations, &at);
         let scratch = entered.map(|()| shared.core.states.intern(&configurations) + 1);
         shared.swap(visited);
         scratch.map(StateId::from_number)
     }
 }
 
-impl ConfigurationReader {
+impl Sublanguages {
     /// Replaces positions in sublanguages, given as `at`, with positions of the scratch copy.
-    fn enter_sublanguages(
+    fn enter(
         &mut self,
         configurations: &mut [Configuration],
         at: &[Option<(u32, StateId)>],
     ) -> Result<(), Error> {
         for (configuration, at) in configurations.iter_mut().zip(at) {
             if let &Some((terminal, state)) = at {
-                configuration.lexeme = self.sublanguages.enter_position(terminal, state)?;
+                configuration.lexeme = self.enter_position(terminal, state)?;
             }
         }
         configurations.sort_unstable();

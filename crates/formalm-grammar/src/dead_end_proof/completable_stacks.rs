@@ -80,13 +80,33 @@ impl CompletableStacks {
             }
         }
         if completable && !proven {
-            completable = reader.can_spell_one(stacks, &unproven_terminals)?;
+            completable = CompletableStacks::can_spell_one(stacks, &unproven_terminals, reader)?;
         }
         self.known.insert(stacks, completable);
         if let Some(log) = &mut self.log {
             log.push(stacks);
         }
         Ok(completable)
+    }
+
+    /// Returns `true` if one of the terminals can be spelled after a separator where only they are
+    /// allowed.
+    fn can_spell_one(
+        stacks: u32,
+        terminals: &[u32],
+        reader: &mut ConfigurationReader,
+    ) -> Result<bool, Error> {
+        let context = reader.context_on(stacks, reader.parser.indentation.is_some())?;
+        for &terminal in terminals {
+            for wanted in [terminal, reader.lexer.rules.replacement_terminal(terminal)] {
+                let meter = &mut reader.parser.gss.meter;
+                let (proof, mut transitions) = reader.lexer.proof_and_transitions(meter);
+                if proof.is_spellable_in(context, wanted, &mut transitions)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Starts to log new entries, so that [`CompletableStacks::rollback`] can drop them.
@@ -108,23 +128,5 @@ impl CompletableStacks {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.known.len() * 12
-    }
-}
-
-impl ConfigurationReader {
-    /// Returns `true` if one of the terminals can be spelled after a separator where only they are
-    /// allowed.
-    fn can_spell_one(&mut self, stacks: u32, terminals: &[u32]) -> Result<bool, Error> {
-        let context = self.context_on(stacks, self.parser.indentation.is_some())?;
-        for &terminal in terminals {
-            for wanted in [terminal, self.lexer.rules.replacement_terminal(terminal)] {
-                let meter = &mut self.parser.gss.meter;
-                let (proof, mut transitions) = self.lexer.proof_and_transitions(meter);
-                if proof.is_spellable_in(context, wanted, &mut transitions)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
     }
 }

@@ -144,7 +144,7 @@ impl LarkReader {
 
     /// Reads a nonempty string.
     fn nonempty_string(&mut self, start: usize) -> Result<String, Error> {
-        match self.text()? {
+        match self.literals().text()? {
             (text, false) if !text.is_empty() => Ok(text),
             _ => {
                 let message = "an attribute string must be non-empty and case-sensitive";
