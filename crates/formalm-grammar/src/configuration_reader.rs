@@ -82,30 +82,39 @@ impl ConfigurationReader {
     }
 
     /// Returns the negative threads after a byte; `None` if one is violated.
+    #[inline]
     pub(crate) fn step_negative_threads(
         &mut self,
         negative_threads: u32,
         byte: u8,
     ) -> Result<Option<u32>, Error> {
-        self.lexer.step_negative_threads(negative_threads, byte, &mut self.parser.gss.meter)
+        let meter = &mut self.parser.gss.meter;
+        self.lexer.threads.step_negative_threads(negative_threads, byte, meter)
     }
 
-    /// As [`Lexer::is_lexeme_safe`].
+    /// Returns `true` if the dead-end proof shows that a lexeme can end on completable stacks.
+    /// Between lexemes, the negative threads must also satisfy
+    /// [`ConfigurationReader::fits_separator`].
     pub(crate) fn is_lexeme_safe(
         &mut self,
         lexeme: u32,
         negative_threads: u32,
     ) -> Result<bool, Error> {
-        self.lexer.is_lexeme_safe(lexeme, negative_threads, &mut self.parser.gss.meter)
+        let meter = &mut self.parser.gss.meter;
+        let (proof, mut transitions) = self.lexer.proof_and_transitions(meter);
+        proof.is_lexeme_safe(lexeme, negative_threads, &mut transitions)
     }
 
-    /// As [`Lexer::fits_separator`].
+    /// Returns `true` if completable stacks can be completed in a context despite these negative
+    /// threads.
     pub(crate) fn fits_separator(
         &mut self,
         context: u32,
         negative_threads: u32,
     ) -> Result<bool, Error> {
-        self.lexer.fits_separator(context, negative_threads, &mut self.parser.gss.meter)
+        let meter = &mut self.parser.gss.meter;
+        let (proof, mut transitions) = self.lexer.proof_and_transitions(meter);
+        proof.fits_separator(context, negative_threads, &mut transitions)
     }
 
     /// Appends the successors of one configuration.

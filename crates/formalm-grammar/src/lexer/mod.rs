@@ -105,17 +105,6 @@ impl Lexer {
         }
     }
 
-    /// Returns the negative threads and lookahead conditions after a byte; `None` if one is
-    /// violated.
-    pub(crate) fn step_negative_threads(
-        &mut self,
-        negative_threads: u32,
-        byte: u8,
-        meter: &mut StepMeter,
-    ) -> Result<Option<u32>, Error> {
-        self.threads.step_negative_threads(negative_threads, byte, meter)
-    }
-
     /// Separates the proof from the tables that it reads.
     pub(crate) fn proof_and_transitions<'a>(
         &'a mut self,
@@ -217,30 +206,6 @@ impl Lexer {
         let newline = self.rules.lines.as_ref().map(|lines| lines.newline);
         let start = self.threads.start_with_columns(newline.into_iter(), newline);
         Ok(self.threads.step(start, b'\n', meter)?.next)
-    }
-
-    /// Returns `true` if the proof shows that a lexeme can end on completable stacks. Between
-    /// lexemes, the negative threads must also satisfy [`Lexer::fits_separator`].
-    pub(crate) fn is_lexeme_safe(
-        &mut self,
-        lexeme: u32,
-        negative_threads: u32,
-        meter: &mut StepMeter,
-    ) -> Result<bool, Error> {
-        let (proof, mut transitions) = self.proof_and_transitions(meter);
-        proof.is_lexeme_safe(lexeme, negative_threads, &mut transitions)
-    }
-
-    /// Returns `true` if the negative threads die with a separator or are those that a separator
-    /// leaves in this context. Completable stacks can then be completed.
-    pub(crate) fn fits_separator(
-        &mut self,
-        context: u32,
-        negative_threads: u32,
-        meter: &mut StepMeter,
-    ) -> Result<bool, Error> {
-        let (proof, mut transitions) = self.proof_and_transitions(meter);
-        proof.fits_separator(context, negative_threads, &mut transitions)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -14,7 +14,7 @@ use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
 /// The terminals so far, with what they were made of.
 #[derive(Default)]
-pub(in crate::notation) struct TerminalTable {
+pub(super) struct TerminalTable {
     pub(super) terminals: Vec<RankedTerminal>,
     by_name: FxHashMap<String, usize>,
     by_atom: FxHashMap<String, usize>,
@@ -37,7 +37,7 @@ impl TerminalTable {
     }
 
     /// Returns the terminal of a string or pattern in a rule.
-    pub(in crate::notation) fn anonymous(
+    pub(super) fn anonymous(
         &mut self,
         atom: &Atom,
         names: &Definitions<'_>,
@@ -65,7 +65,7 @@ impl TerminalTable {
     }
 
     /// Returns the terminal of a name.
-    pub(in crate::notation) fn named(
+    pub(super) fn named(
         &mut self,
         name: &str,
         span: SourceSpan,
@@ -110,7 +110,7 @@ impl TerminalTable {
     }
 
     /// Adds a terminal given as a language; it competes as a pattern of unbounded length.
-    pub(in crate::notation) fn language_terminal(
+    pub(super) fn language_terminal(
         &mut self,
         name: &str,
         priority: i64,
@@ -138,7 +138,7 @@ impl TerminalTable {
     }
 
     /// Returns the terminal of a language of any kind, if a name denotes one.
-    pub(in crate::notation) fn embedded(
+    pub(super) fn embedded(
         &mut self,
         name: &str,
         span: SourceSpan,
@@ -162,7 +162,7 @@ impl TerminalTable {
         Some(self.push(terminal, kind))
     }
 
-    pub(in crate::notation) fn terminal(
+    pub(super) fn terminal(
         &mut self,
         name: String,
         mut root: syntax::PatternNode,
@@ -194,7 +194,7 @@ impl TerminalTable {
         Ok(self.push(terminal, kind))
     }
 
-    pub(in crate::notation) fn ignored_terminals(
+    pub(super) fn ignored_terminals(
         &mut self,
         names: &Definitions<'_>,
     ) -> Result<Vec<usize>, Error> {
@@ -239,7 +239,7 @@ impl TerminalTable {
     }
 
     /// Returns the terminals that no lexeme may end inside. They are distinct from those of rules.
-    pub(in crate::notation) fn uncuttable_terminals(
+    pub(super) fn uncuttable_terminals(
         &mut self,
         names: &Definitions<'_>,
     ) -> Result<Vec<usize>, Error> {
@@ -271,7 +271,7 @@ impl TerminalTable {
 
     /// Adds the terminal of a special token. No other terminal shares a prefix with it, so its
     /// priority is irrelevant.
-    pub(in crate::notation) fn special_terminal(
+    pub(super) fn special_terminal(
         &mut self,
         name: &str,
         language: Expression,
@@ -285,7 +285,7 @@ impl TerminalTable {
     }
 
     /// Returns the terminal of a difference.
-    pub(in crate::notation) fn difference(
+    pub(super) fn difference(
         &mut self,
         first: &SyntaxTree,
         second: &SyntaxTree,
