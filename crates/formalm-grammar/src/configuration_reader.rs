@@ -11,13 +11,15 @@
 
 use formalm_automata::Error;
 
-use crate::completion::min_bytes::line_ending_symbols;
 use crate::configurations::Configuration;
 use crate::dead_end_proof::spellable_terminals::DeadEndProver;
 use crate::grammar::Lexing;
 use crate::gss::Gss;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::indentation::balance_proof::LineBalanceProof;
+use crate::indentation::min_bytes::line_ending_symbols;
 use crate::lexer::Lexer;
+use crate::lexer::thread_sets::ThreadKind;
 use crate::limits::StepMeter;
 use crate::list_interner::NOTHING;
 use crate::normal_form::NormalizedGrammar;
@@ -267,6 +269,42 @@ impl ConfigurationReader {
             return Ok(false);
         }
         self.parser.may_end_after_line(parser_state)
+    }
+
+    /// Returns the minimum bytes that complete a configuration, [`NEVER`] if nothing does, as if
+    /// lexemes did not compete. The result is exact with [`crate::Lexing::Any`].
+    pub(crate) fn min_bytes(&mut self, configuration: Configuration) -> Result<u32, Error> {
+        if configuration.is_between() {
+            return self.parser.min_bytes(configuration.parser_state);
+        }
+        if configuration.is_in_sublanguage() {
+            return self.sublanguage_min_bytes(configuration);
+        }
+        if self.may_end_inside_lexeme(configuration)? {
+            return Ok(0);
+        }
+        let in_lines = self.parser.has_lines(configuration.parser_state);
+        let mut min_bytes = None;
+        for &thread in &*self.lexer.threads.lists.copy(configuration.lexeme) {
+            if self.lexer.threads.kind(thread) != ThreadKind::Lexeme {
+                continue;
+            }
+            let (terminal, own) =
+                (self.lexer.threads.terminal(thread), self.lexer.threads.distance(thread)?);
+            let bytes = match self.lexer.rules.ends_line(terminal) {
+                true if in_lines => {
+                    let column = self.lexer.threads.column(thread);
+                    self.parser.line_min_bytes(configuration.parser_state, column)?.max(own)
+                }
+                true => self.parser.min_bytes(configuration.parser_state)?.saturating_add(own),
+                false => {
+                    let after = self.parser.shift_lexeme(configuration.parser_state, terminal)?;
+                    self.parser.min_bytes(after)?.saturating_add(own)
+                }
+            };
+            min_bytes = Some(min_bytes.unwrap_or(NEVER).min(bytes));
+        }
+        Ok(min_bytes.unwrap_or(NEVER - 1))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use formalm_automata::{ByteSet, Error, Precision, StepBudget};
 
 use crate::completion::search::CompletionSearch;
-use crate::completion::stack_shortest_path::NEVER;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::{Configuration, Configurations};
 use crate::grammar::{Grammar, Lexing};
 use crate::gss::Gss;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::indentation::line_terminals::LineTerminals;
 use crate::lexer::Lexer;
 use crate::lexer::terminal_automata::{

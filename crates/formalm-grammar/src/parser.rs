@@ -11,6 +11,7 @@ use formalm_automata::{Error, NEEDS_DEEPER_STACK};
 use crate::grammar::Lexing;
 use crate::gss::Gss;
 use crate::indentation::line_terminals::LineTerminals;
+use crate::indentation::min_bytes::IndentedSuffixes;
 use crate::indentation::parser_state::{
     IndentationState, JOINED_LINE, OUT_OF_SIGHT, ParserStateParts, is_closed, is_joined,
 };
@@ -288,6 +289,28 @@ impl Parser {
         match self.gss.graph.stacks_of_prefix(rest, prefix, &self.gss.lr0) {
             NOTHING => NOTHING,
             stacks => indentation.state_of_prefix(stacks, front),
+        }
+    }
+
+    /// Returns the graph of stack suffixes; `None` without indentation.
+    fn indented_suffixes(&mut self) -> Option<IndentedSuffixes<'_>> {
+        let indentation = self.indentation.as_mut()?;
+        Some(IndentedSuffixes::new(&mut self.gss, indentation))
+    }
+
+    /// Returns the minimum bytes that complete a parser state between lexemes.
+    pub(crate) fn min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
+        let Some(mut suffixes) = self.indented_suffixes() else {
+            return self.gss.min_completion_bytes(parser_state);
+        };
+        suffixes.min_bytes(parser_state)
+    }
+
+    /// Returns the minimum bytes after the end of a line that has reached `column`.
+    pub(crate) fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
+        match self.indented_suffixes() {
+            Some(mut suffixes) => suffixes.line_min_bytes(parser_state, column),
+            None => Ok(0),
         }
     }
 

@@ -17,8 +17,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::CompletionBounds;
 use super::lexeme_exits::BetweenLexemes;
-use crate::completion::stack_shortest_path::NEVER;
 use crate::configuration_reader::ConfigurationReader;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::list_interner::NOTHING;
 use crate::lr0::END;
 

@@ -7,10 +7,10 @@
 
 use formalm_automata::Error;
 
-use crate::completion::stack_shortest_path::NEVER;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar_state::GrammarState;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::indentation::{
     BEFORE_LINE_BREAK, NO_COLUMN, is_column, is_extendable, joins_next, widths,
 };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::NEVER;
 use crate::configuration_reader::ConfigurationReader;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::list_interner::NOTHING;
 
 /// The position of the input relative to lines, for grammars with indentation.

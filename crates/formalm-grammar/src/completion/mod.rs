@@ -9,7 +9,7 @@
 //!         ▼
 //!  cfl_reachability                 which controls a symbol leads to
 //!         ▼
-//!  stack_suffix ─► CompletionBounds ─► min_bytes ─► search, greedy_completion
+//!  stack_suffix ─► CompletionBounds ─► search ─► shortest_completion
 //! ```
 //!
 //! A terminal that the parser allows may still be unspellable: a longer lexeme can always win, a
@@ -35,10 +35,8 @@ mod competing_stacks;
 pub(crate) mod greedy_completion;
 mod lexeme_exits;
 mod lr1_items;
-pub(crate) mod min_bytes;
 pub(crate) mod search;
 pub(crate) mod shortest_completion;
-pub(crate) mod stack_shortest_path;
 mod stack_suffix;
 mod terminal_reachability;
 
@@ -47,10 +45,10 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, CompletionLength, Error, Precision, Resource, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::{NEVER, shortest_path};
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar::Lexing;
+use crate::gss::stack_shortest_path::{NEVER, shortest_path};
 use crate::limits::GrammarLimits;
 use crate::list_interner::NOTHING;
 use cfl_reachability::{CflReachability, ControlState};

@@ -10,10 +10,10 @@ use formalm_automata::{CompletionLength, Error, Precision, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::completion::CompletionBounds;
-use crate::completion::stack_shortest_path::NEVER;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::dead_end_proof::completable_stacks::CompletableStacks;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::limits::{GrammarLimits, check};
 use crate::sublanguages::Sublanguages;
 

@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::NEVER;
 use crate::grammar_state::GrammarState;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::limits::check;
 use crate::list_interner::NOTHING;
 

@@ -4,8 +4,8 @@ use formalm_automata::Error;
 
 use super::CompletionBounds;
 use super::cfl_reachability::{ControlState, ReachabilityGoal, end_of_input};
-use crate::completion::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
 use crate::configuration_reader::ConfigurationReader;
+use crate::gss::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
 
 /// A GSS edge with everything below it, and the control at its top.
 pub(super) type SuffixNode = (u32, ControlState);

@@ -22,6 +22,7 @@ mod shift;
 mod stack_graph;
 mod stack_min_bytes;
 mod stack_prefix;
+pub(crate) mod stack_shortest_path;
 mod unit_reductions;
 
 use formalm_automata::Error;

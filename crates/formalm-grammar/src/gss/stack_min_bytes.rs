@@ -4,7 +4,7 @@ use formalm_automata::Error;
 
 use super::stack_graph::GssEdge;
 use super::{Gss, UNKNOWN};
-use crate::completion::stack_shortest_path::{
+use crate::gss::stack_shortest_path::{
     NEVER, NodeGroup, PathEdge, ShortestPathGraph, shortest_path,
 };
 

@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::completion::min_bytes::SuffixBounds;
 use crate::indentation::line_terminals::LineTerminals;
+use crate::indentation::min_bytes::SuffixBounds;
 use crate::indentation::widths;
 use crate::list_interner::{ListInterner, NOTHING};
 

@@ -1,7 +1,7 @@
 //! Lexer states: the threads of the current lexeme paired with the negative threads.
 //!
 //! The transition of a lexer state depends on no stack and is cached for good, because lexer states
-//! are few and recur. This is also the interface through which masks read tokens.
+//! are few and recur. Masks read tokens by these tables.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct LexerTransition {
 pub(super) const DEAD: LexerTransition =
     LexerTransition { continued: NOTHING, endings: NOTHING, unproven: false };
 
-/// The lexer states built so far. Id 0 reads nothing.
+/// The lexer states built so far, and their transitions. Id 0 reads nothing.
 #[derive(Debug)]
 pub(crate) struct LexerStates {
     pairs: Vec<(u32, u32)>,

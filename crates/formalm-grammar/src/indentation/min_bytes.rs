@@ -1,5 +1,4 @@
-//! Lower bounds on the bytes that complete a configuration: the admissible heuristic of the
-//! completion search.
+//! Lower bounds on the bytes that complete stacks inside indentation levels.
 //!
 //! The graph-structured stack knows the minimum bytes of its stacks if every split into lexemes
 //! counts and if lines and indentation cost nothing. With indentation, closing a level starts a new
@@ -9,19 +8,15 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::{self, NEVER, NodeGroup, PathEdge, ShortestPathGraph};
-use crate::configuration_reader::ConfigurationReader;
-use crate::configurations::Configuration;
 use crate::gss::Gss;
+use crate::gss::stack_shortest_path::{self, NEVER, NodeGroup, PathEdge, ShortestPathGraph};
 use crate::indentation::line_terminals::LineTerminals;
 use crate::indentation::parser_state::{
     IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,
 };
 use crate::indentation::{ColumnCounter, ColumnRules, FIRST_COLUMN, nearest_column, widths};
-use crate::lexer::thread_sets::ThreadKind;
 use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
-use crate::parser::Parser;
 
 /// The column of a level that has not started yet.
 const DEEPER_LEVEL: u32 = u32::MAX - 1;
@@ -67,7 +62,17 @@ pub(crate) struct IndentedSuffixes<'a> {
     indentation: &'a mut IndentationState,
 }
 
-impl IndentedSuffixes<'_> {
+impl<'a> IndentedSuffixes<'a> {
+    pub(crate) fn new(gss: &'a mut Gss, indentation: &'a mut IndentationState) -> Self {
+        IndentedSuffixes { gss, indentation }
+    }
+
+    /// Returns the minimum bytes that complete a parser state between lexemes.
+    pub(crate) fn min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
+        let key = self.indentation.parser_states.get(parser_state);
+        self.stacks_min_bytes(key.stacks, key.levels)
+    }
+
     /// Returns the minimum bytes after the end of a line that has reached `column`.
     pub(crate) fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
         let ParserStateParts { mut stacks, depth, levels } = self.indentation.parts(parser_state);
@@ -114,7 +119,7 @@ impl IndentedSuffixes<'_> {
     }
 
     /// Returns the minimum bytes that complete stacks inside indentation levels.
-    pub(crate) fn stacks_min_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
+    fn stacks_min_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
         if self.indentation.needed_levels.is_none() {
             return self.gss.min_completion_bytes(stacks);
         }
@@ -211,69 +216,6 @@ impl ShortestPathGraph for IndentedSuffixes<'_> {
 
     fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.gss.meter.spend(steps)
-    }
-}
-
-impl Parser {
-    /// Returns the graph of stack suffixes; `None` without indentation.
-    fn indented_suffixes(&mut self) -> Option<IndentedSuffixes<'_>> {
-        let indentation = self.indentation.as_mut()?;
-        Some(IndentedSuffixes { gss: &mut self.gss, indentation })
-    }
-
-    /// Returns the minimum bytes that complete a parser state between lexemes.
-    pub(crate) fn min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
-        let Some(mut suffixes) = self.indented_suffixes() else {
-            return self.gss.min_completion_bytes(parser_state);
-        };
-        let key = suffixes.indentation.parser_states.get(parser_state);
-        suffixes.stacks_min_bytes(key.stacks, key.levels)
-    }
-
-    /// Returns the minimum bytes after the end of a line that has reached `column`.
-    fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
-        match self.indented_suffixes() {
-            Some(mut suffixes) => suffixes.line_min_bytes(parser_state, column),
-            None => Ok(0),
-        }
-    }
-}
-
-impl ConfigurationReader {
-    /// Returns the minimum bytes that complete a configuration, [`NEVER`] if nothing does, as if
-    /// lexemes did not compete. The result is exact with [`crate::Lexing::Any`].
-    pub(super) fn min_bytes(&mut self, configuration: Configuration) -> Result<u32, Error> {
-        if configuration.is_between() {
-            return self.parser.min_bytes(configuration.parser_state);
-        }
-        if configuration.is_in_sublanguage() {
-            return self.sublanguage_min_bytes(configuration);
-        }
-        if self.may_end_inside_lexeme(configuration)? {
-            return Ok(0);
-        }
-        let in_lines = self.parser.has_lines(configuration.parser_state);
-        let mut min_bytes = None;
-        for &thread in &*self.lexer.threads.lists.copy(configuration.lexeme) {
-            if self.lexer.threads.kind(thread) != ThreadKind::Lexeme {
-                continue;
-            }
-            let (terminal, own) =
-                (self.lexer.threads.terminal(thread), self.lexer.threads.distance(thread)?);
-            let bytes = match self.lexer.rules.ends_line(terminal) {
-                true if in_lines => {
-                    let column = self.lexer.threads.column(thread);
-                    self.parser.line_min_bytes(configuration.parser_state, column)?.max(own)
-                }
-                true => self.parser.min_bytes(configuration.parser_state)?.saturating_add(own),
-                false => {
-                    let after = self.parser.shift_lexeme(configuration.parser_state, terminal)?;
-                    self.parser.min_bytes(after)?.saturating_add(own)
-                }
-            };
-            min_bytes = Some(min_bytes.unwrap_or(NEVER).min(bytes));
-        }
-        Ok(min_bytes.unwrap_or(NEVER - 1))
     }
 }
 
