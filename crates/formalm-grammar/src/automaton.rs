@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byte_transitions::{TransitionTable, UNKNOWN};
 use crate::completion::CompletionBounds;
+use crate::completion::shortest_completion::ShortestCompletion;
 use crate::grammar::{Grammar, GrammarNote, Rule};
 use crate::grammar_state::{GrammarState, UselessReason};
 use crate::limits::{GrammarLimits, check};
@@ -137,7 +138,7 @@ impl LockedState<'_> {
 impl Drop for LockedState<'_> {
     fn drop(&mut self) {
         self.swap();
-        record_steps(self.shared.core.gss.meter.total().saturating_sub(self.before));
+        record_steps(self.shared.core.meter().total().saturating_sub(self.before));
     }
 }
 
@@ -191,12 +192,12 @@ impl GrammarAutomaton {
         }
         let automaton = GrammarAutomaton {
             grammar: Arc::new(grammar.clone()),
-            classes: *core.lexer.classes(),
-            transitions: TransitionTable::new(core.lexer.representatives().len()),
+            classes: *core.reader.lexer.threads.classes(),
+            transitions: TransitionTable::new(core.reader.lexer.threads.representatives().len()),
             start: StateId::from_number(start + 1),
             limits,
             notes,
-            asks: core.has_external_parsers(),
+            asks: core.reader.has_external_parsers(),
             text: grammar.terminals.iter().all(|one| {
                 // A terminal with lookahead comes from a pattern, whose lexemes are valid UTF-8.
                 match &one.sublanguage {
@@ -228,9 +229,10 @@ impl GrammarAutomaton {
 
     pub(crate) fn lock(&self) -> LockedState<'_> {
         // A panic while the lock was held leaves at worst an incomplete cache.
-        let shared = self.shared.lock();
+        let mut shared = self.shared.lock();
         let others = self.scratch.as_ref().map(ScratchStates::lock);
-        let mut locked = LockedState { before: shared.core.gss.meter.total(), shared, others };
+        let before = shared.core.meter().total();
+        let mut locked = LockedState { before, shared, others };
         locked.swap();
         locked
     }
@@ -247,7 +249,7 @@ impl GrammarAutomaton {
         if next != UNKNOWN {
             return Ok(next);
         }
-        core.gss.meter.reset();
+        core.meter().reset();
         let next = core.step(state - 1, byte)? + 1;
         self.check_states(core)?;
         match self.transitions.get(state, class) {
@@ -273,7 +275,7 @@ impl GrammarAutomaton {
     /// need it.
     fn compute_acceptance(&self, state: u32) -> Result<bool, Error> {
         let core = &mut self.lock().core;
-        core.gss.meter.reset();
+        core.meter().reset();
         let accepting = core.is_accepting(state - 1)?;
         self.transitions.set_flags(
             state,
@@ -295,33 +297,6 @@ impl GrammarAutomaton {
     }
 }
 
-impl GrammarState {
-    /// Returns the start state; [`NOTHING`] if no member is reachable.
-    fn start(&mut self) -> Result<u32, Error> {
-        let mut configurations = self.start_configurations()?;
-        if self.needs_viability_checks {
-            self.retain_viable(&mut configurations)?;
-        }
-        Ok(self.state(&configurations))
-    }
-
-    /// Returns the bytes with a successor, discarding everything built on the way.
-    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
-        let mut live = vec![false; self.lexer.representatives().len()];
-        for (at, byte) in self.lexer.representatives().to_vec().into_iter().enumerate() {
-            self.gss.meter.reset();
-            live[at] = self.step(state, byte)? != NOTHING;
-        }
-        let mut set = ByteSet::default();
-        for byte in 0..=255u8 {
-            if live[usize::from(self.lexer.classes()[usize::from(byte)])] {
-                set.insert(byte);
-            }
-        }
-        Ok(set)
-    }
-}
-
 impl IntersectionBounds for GrammarAutomaton {
     fn intersection_completion(
         &self,
@@ -333,7 +308,8 @@ impl IntersectionBounds for GrammarAutomaton {
         let core = &mut *self.lock().core;
         let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
             let made = |precision| {
-                CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
+                let regular = Some(Arc::clone(&beside.regular));
+                CompletionBounds::new(regular, precision, core.limits(), &core.reader)
             };
             Box::new(BoundsByPrecision(
                 [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
@@ -343,9 +319,11 @@ impl IntersectionBounds for GrammarAutomaton {
         let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
             return Ok(CompletionLength::Unknown);
         };
-        core.gss.meter.reset();
+        core.meter().reset();
         match &mut bounds[precision as usize] {
-            Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
+            Some(bounds) => {
+                bounds.bound_of_any(&core.states.get(state.number() - 1), at, &mut core.reader)
+            }
             None => Ok(CompletionLength::Unknown),
         }
     }
@@ -399,9 +377,9 @@ impl LazyDfa for GrammarAutomaton {
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         require_exact(self, "a shortest member", NO_COMPLETION_HINT)?;
         let shared = &mut *self.lock();
-        shared.core.gss.meter.reset();
+        shared.core.meter().reset();
         shared.core.checkpoint();
-        let text = shared.core.shortest(state.number() - 1);
+        let text = ShortestCompletion::new(&mut shared.core).find(state.number() - 1);
         shared.core.rollback();
         text
     }
@@ -431,7 +409,7 @@ impl ReadingHints for GrammarAutomaton {
 
     fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         let shared = &mut *self.lock();
-        if !shared.core.needs_viability_checks || self.asks {
+        if !shared.core.reader.lexer.needs_viability_checks || self.asks {
             return Ok(None);
         }
         shared.core.checkpoint();
@@ -445,13 +423,13 @@ impl CompletionHints for GrammarAutomaton {
     fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         require_exact(self, "a member", NO_COMPLETION_HINT)?;
         let shared = &mut *self.lock();
-        shared.core.gss.meter.reset();
+        shared.core.meter().reset();
         shared.core.checkpoint();
         let text = match shared.core.greedy_completion(state.number() - 1) {
             Ok(Some(text)) => Ok(text),
             _ => {
-                shared.core.gss.meter.reset();
-                shared.core.shortest(state.number() - 1)
+                shared.core.meter().reset();
+                ShortestCompletion::new(&mut shared.core).find(state.number() - 1)
             }
         };
         shared.core.rollback();
@@ -460,8 +438,8 @@ impl CompletionHints for GrammarAutomaton {
 
     fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
         let shared = &mut *self.lock();
-        shared.core.gss.meter.reset();
-        Ok(shared.core.min_bytes_of_state(state.number() - 1)? as usize)
+        shared.core.meter().reset();
+        Ok(shared.core.min_bytes(state.number() - 1)? as usize)
     }
 
     fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {

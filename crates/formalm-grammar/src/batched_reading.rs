@@ -8,7 +8,9 @@ use formalm_core::{Error, StateId};
 
 use crate::automaton::{DEAD, GrammarAutomaton};
 use crate::byte_transitions::{TransitionTable, UNKNOWN};
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::Configuration;
+use crate::grammar_state::GrammarState;
 use crate::list_interner::NOTHING;
 
 /// Waypoints allowed in any case, and per state. Chosen, not measured.
@@ -118,7 +120,7 @@ impl GrammarAutomaton {
             let class = self.classes[usize::from(byte)];
             at = match self.known_successor(at, class) {
                 UNKNOWN if self.transitions.get(at, class) == UNKNOWN => {
-                    core.gss.meter.reset();
+                    core.meter().reset();
                     let Some(next) = core.step_inside_lexeme(at - 1, byte)? else { break };
                     self.check_states(core)?;
                     self.transitions.set(at, class, next + 1);
@@ -159,40 +161,42 @@ impl GrammarState {
     /// Returns the state after `text`. Returns [`NOTHING`] if there is no such state, or if
     /// viability must be checked at every byte.
     fn step_run(&mut self, state: u32, text: &[u8]) -> Result<u32, Error> {
-        if self.needs_viability_checks && !self.dead_end_proof.exists() {
+        if self.reader.lexer.needs_viability_checks && !self.reader.lexer.proof.exists() {
             return Ok(NOTHING);
         }
         let mut now = std::mem::take(&mut self.spare_configurations);
         let mut next = std::mem::take(&mut self.spare_next);
         now.clear();
-        now.extend((0..self.configuration_count(state)).map(|at| self.configuration(state, at)));
+        now.extend((0..self.states.count(state)).map(|at| self.states.at(state, at)));
         let mut at = 0;
         while at < text.len() {
-            self.gss.meter.reset();
+            self.meter().reset();
             if let [one] = &mut now[..] {
-                at += self.extend_lexeme(one, &text[at..])?;
+                at += self.reader.extend_lexeme(one, &text[at..])?;
             }
             next.clear();
-            match self.push_all_before(&now, &text[at..], &mut next) {
+            match self.reader.push_all_before(&now, &text[at..], &mut next) {
                 // With dead configurations dropped, the limit might not be exceeded.
-                Err(_) if self.needs_viability_checks && at > 0 => return Ok(NOTHING),
+                Err(_) if self.reader.lexer.needs_viability_checks && at > 0 => return Ok(NOTHING),
                 read => read?,
             }
             at += 1;
-            if self.needs_viability_checks && at == text.len() {
-                self.retain_viable(&mut next)?;
+            if self.reader.lexer.needs_viability_checks && at == text.len() {
+                self.search.retain_viable(&mut next, &mut self.reader)?;
             }
-            self.normalize_configurations(&mut next);
+            self.reader.normalize_configurations(&mut next);
             std::mem::swap(&mut now, &mut next);
             if now.is_empty() {
                 break;
             }
         }
-        let state = self.state(&now);
+        let state = self.states.intern(&now);
         (self.spare_configurations, self.spare_next) = (now, next);
         Ok(state)
     }
+}
 
+impl ConfigurationReader {
     /// Appends the successors by the first byte of `text`, as far as its second byte allows them.
     fn push_all_before(
         &mut self,
@@ -222,25 +226,25 @@ impl GrammarState {
         if configuration.is_between() || !self.sublanguages.is_empty() {
             return Ok(0);
         }
-        let first = self.lexer_states.intern(configuration.lexeme, configuration.negative_threads);
+        let first = self.lexer.states.intern(configuration.lexeme, configuration.negative_threads);
         let (mut lexer_state, mut read) = (first, 0);
         'bytes: for pair in text.windows(2) {
-            self.gss.meter.reset();
-            let outcome = self.step_lexer_state(lexer_state, pair[0])?;
+            self.meter().reset();
+            let outcome = self.lexer.step(lexer_state, pair[0], &mut self.parser.gss.meter)?;
             if outcome.continued == NOTHING {
                 break;
             }
-            for at in 0..self.lexer_states.ending_count(outcome.endings) {
-                let ending = self.lexer_states.ending_at(outcome.endings, at);
+            for at in 0..self.lexer.states.ending_count(outcome.endings) {
+                let ending = self.lexer.states.ending_at(outcome.endings, at);
                 if self.step_negative_threads(ending.negative_threads, pair[1])?.is_some() {
                     break 'bytes;
                 }
             }
-            self.gss.meter.spend(1)?;
+            self.parser.gss.meter.spend(1)?;
             (lexer_state, read) = (outcome.continued, read + 1);
         }
         (configuration.lexeme, configuration.negative_threads) =
-            self.lexer_states.pair(lexer_state);
+            self.lexer.states.pair(lexer_state);
         Ok(read)
     }
 }

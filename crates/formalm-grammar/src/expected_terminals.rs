@@ -18,28 +18,29 @@ impl GrammarAutomaton {
     pub fn expected(&self, state: StateId) -> Result<Vec<(usize, bool)>, Error> {
         let core = &mut self.lock().core;
         let mut found: FxHashMap<u32, bool> = FxHashMap::default();
-        for configuration in core.configurations(state.number() - 1) {
-            core.gss.meter.reset();
+        for configuration in core.states.get(state.number() - 1) {
+            core.meter().reset();
             if configuration.is_between() {
-                let allowed = core.gss.allowed(core.stacks_of(configuration.parser_state))?;
-                let set = core.gss.lr0.sets.copy(allowed);
+                let allowed = core.reader.parser.allowed(configuration.parser_state)?;
+                let set = core.reader.parser.gss.lr0.sets.copy(allowed);
                 for terminal in elements(&set).filter_map(|number| number.checked_sub(1)) {
                     // Indentation terminals have no text: the end of a line produces them.
-                    if !core.indentation.as_ref().is_some_and(|one| one.is_level(terminal)) {
+                    if !core.reader.lexer.rules.is_level(terminal) {
                         found.entry(terminal).or_insert(false);
                     }
                 }
                 continue;
             }
             if configuration.is_in_sublanguage() {
-                found.insert(core.sublanguages.at(configuration.lexeme).0, true);
+                found.insert(core.reader.sublanguages.at(configuration.lexeme).0, true);
                 continue;
             }
-            for (terminal, _) in core.lexer.distances(configuration.lexeme)? {
-                if core.shift_lexeme(configuration.parser_state, terminal)? != NOTHING {
+            for (terminal, _) in core.reader.lexer.threads.distances(configuration.lexeme)? {
+                if core.reader.parser.shift_lexeme(configuration.parser_state, terminal)? != NOTHING
+                {
                     // A thread that tracks a replacement stands for the terminal that the lexeme
                     // becomes.
-                    found.insert(terminal % core.terminals, true);
+                    found.insert(terminal % core.reader.lexer.rules.terminals, true);
                 }
             }
         }

@@ -1,60 +1,43 @@
-//! The shared state of a grammar automaton: lexer, graph-structured stack, interned automaton
-//! states and caches.
+//! The grammar automaton behind its lock: reader, completion search, and interned states.
 //!
-//! A state of the automaton is a list of [`Configuration`]s, one per way to split the input into
-//! lexemes.
+//! ```text
+//!  GrammarState ── states     Configurations        lists of configurations, by id
+//!       │
+//!       ├── search   CompletionSearch      which configurations have a completion
+//!       │       ▼
+//!       └── reader   ConfigurationReader   one byte in a configuration
+//!               ├── lexer, parser, sublanguages
+//! ```
+//!
+//! Each part knows the parts below it only. Configurations without a completion are dropped at every
+//! step, so every state is live.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use formalm_core::Error;
+use formalm_core::{ByteSet, Error, StepBudget};
 use formalm_machines::Precision;
-use rustc_hash::FxHashMap;
 
-use crate::completion::CompletionBounds;
-use crate::completion::min_bytes::{SuffixBounds, line_ending_symbols};
-use crate::completion::stack_shortest_path::NEVER;
-use crate::dead_end_proof::spellable_terminals::DeadEndProof;
-use crate::grammar::{Grammar, LexemeReplacement, Lexing};
+use crate::completion::search::CompletionSearch;
+use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::{Configuration, Configurations};
+use crate::grammar::{Grammar, Lexing};
 use crate::gss::Gss;
-use crate::indentation::parser_state::{IndentationState, columns};
+use crate::gss::stack_shortest_path::NEVER;
+use crate::indentation::line_terminals::LineTerminals;
 use crate::lexer::Lexer;
-use crate::lexer::lexer_state::LexerStates;
 use crate::lexer::terminal_automata::{
     TerminalAutomata, build_terminal_automata, unproductive_terminals,
 };
+use crate::lexer::terminal_rules::TerminalRules;
+use crate::lexer::thread_sets::ThreadSets;
 use crate::limits::{GrammarLimits, StepMeter};
-use crate::list_interner::{ListInterner, NOTHING};
+use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::LoweredRules;
+use crate::parser::Parser;
 use crate::sublanguages::{Sublanguages, shortest_nonempty_len};
-
-/// One parse hypothesis: a way to split the input read so far into lexemes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Configuration {
-    /// Threads of the lexeme being read; [`NOTHING`] between lexemes.
-    pub(crate) lexeme: u32,
-    /// The parser state before that lexeme: a set of stacks, with the open indentation levels if
-    /// indentation matters.
-    pub(crate) parser_state: u32,
-    /// Negative threads: they must not match, because a lexeme ended although they could have
-    /// continued.
-    pub(crate) negative_threads: u32,
-}
-
-impl Configuration {
-    /// Returns the configuration at `parser_state` between lexemes.
-    pub(crate) fn between(parser_state: u32, negative_threads: u32) -> Configuration {
-        Configuration { lexeme: NOTHING, parser_state, negative_threads }
-    }
-
-    pub(crate) fn is_between(self) -> bool {
-        self.lexeme == NOTHING
-    }
-}
-
-/// Integers per configuration in the list of an automaton state.
-const CONFIGURATION_LEN: usize = 3;
 
 /// Useless rules and the reason for each.
 pub(crate) type UselessRules = Vec<(usize, UselessReason)>;
@@ -74,51 +57,13 @@ pub(crate) type BuiltState = (Box<GrammarState>, UselessRules);
 /// All tables of a grammar automaton that grow while it reads input.
 #[derive(Debug)]
 pub(crate) struct GrammarState {
-    pub(crate) gss: Gss,
-    pub(crate) lexer: Lexer,
-    pub(crate) lexer_states: LexerStates,
-    pub(crate) sublanguages: Sublanguages,
-    pub(crate) lexing: Lexing,
-    /// `true` if a terminal that the stacks allow may be unspellable: lexemes are ordered by
-    /// priority, or some terminal has lookahead.
-    pub(crate) needs_viability_checks: bool,
-    /// The indentation tables, for grammars in which indentation matters.
-    pub(crate) indentation: Option<IndentationState>,
-    pub(crate) limits: GrammarLimits,
-    /// Minimum completion bytes of stack suffixes, for grammars with indentation.
-    pub(crate) suffix_bounds: SuffixBounds,
-    /// Interned prefixes of parser states, see [`GrammarState::prefix_of`].
-    pub(crate) prefixes: ListInterner,
-    /// Automaton states: lists of configurations, [`CONFIGURATION_LEN`] integers each.
-    pub(crate) states: ListInterner,
-    /// Terminals that may occur between any two lexemes, ascending.
-    pub(crate) ignored: Vec<u32>,
-    /// Terminals that no lexeme may end inside, ascending. They come last in the terminal order.
-    pub(crate) uncuttable: Vec<u32>,
-    /// Lexemes that become lexemes of another terminal; sorted.
-    pub(crate) replaced: Vec<LexemeReplacement>,
-    /// Number of terminals. Larger numbers denote lexemes that became a terminal, see
-    /// [`GrammarState::replacement_terminal`].
-    pub(crate) terminals: u32,
-    /// Lexer start states by set of allowed terminals and by whether lines matter.
-    pub(crate) contexts: FxHashMap<(u32, bool), u32>,
-    pub(crate) dead_end_proof: DeadEndProof,
-    /// Viability of configurations that a search has decided.
-    pub(crate) viable: FxHashMap<Configuration, bool>,
-    /// Completability of sets of stacks, as far as it was asked, see
-    /// [`crate::dead_end_proof::completable_stacks`].
-    pub(crate) completable: FxHashMap<u32, bool>,
-    /// Completion bounds of configurations that no proof covers, one entry per precision; built on
-    /// first use.
-    pub(crate) completion_bounds: [Option<Box<CompletionBounds>>; 3],
-    /// The precision of completion bounds; `None` if the dead-end proof decides most
-    /// configurations.
-    pub(crate) bound_precision: Option<Precision>,
+    pub(crate) reader: ConfigurationReader,
+    pub(crate) search: CompletionSearch,
+    pub(crate) states: Configurations,
     checkpoint: Option<StateCheckpoint>,
     /// Buffers reused between steps.
     pub(crate) spare_configurations: Vec<Configuration>,
     pub(crate) spare_next: Vec<Configuration>,
-    flat_list: Vec<u32>,
     /// Bytes of stacks that only lookahead has visited.
     lookahead_bytes: usize,
 }
@@ -126,16 +71,14 @@ pub(crate) struct GrammarState {
 /// Maximum bytes of stacks kept after lookahead has ended. Chosen, not measured.
 const MAX_LOOKAHEAD_BYTES: usize = 1 << 20;
 
-/// Table sizes at [`GrammarState::checkpoint`], and the cache entries added since.
-#[derive(Debug, Default)]
+/// Table sizes at [`GrammarState::checkpoint`].
+#[derive(Debug)]
 struct StateCheckpoint {
     states: usize,
     parser_states: usize,
     bytes: usize,
     /// `true` if the checkpoint also started scratch machines of sublanguages.
     began_scratch: bool,
-    recorded: Vec<Configuration>,
-    completable: Vec<u32>,
 }
 
 impl GrammarState {
@@ -148,12 +91,7 @@ impl GrammarState {
         grammar.check()?;
         let mut meter = StepMeter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = build_terminal_automata(grammar)?;
-        let ignored = ignored(grammar);
-        let mut uncuttable: Vec<u32> = grammar.whole.iter().map(|&at| at as u32).collect();
-        uncuttable.sort_unstable();
-        let mut replaced = grammar.replacements.clone();
-        replaced.sort_unstable();
-        let indentation = IndentationState::new(grammar);
+        let rules = Arc::new(TerminalRules::new(grammar));
         let sublanguages = Sublanguages::new(grammar);
         let unproductive_terminals = unproductive_terminals(grammar, &automata)?;
         let lowered = LoweredRules::new(grammar, &nullable, limits.productions)?;
@@ -167,72 +105,43 @@ impl GrammarState {
         let automata: TerminalAutomata = (0..)
             .zip(automata)
             .map(|(at, one)| {
-                one.filter(|_| {
-                    used[at as usize] || ignored.contains(&at) || uncuttable.contains(&at)
-                })
+                one.filter(|_| used[at as usize] || rules.is_ignored(at) || rules.is_uncuttable(at))
             })
             .collect();
         // A second thread per terminal tracks the lexemes that may become that terminal.
         let copies = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
         let mut has_lookahead: Vec<bool> =
             grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
-        let began_scratch =
+        let reads_ahead =
             (0..).zip(&automata).any(|(at, one): (usize, _)| one.is_some() && has_lookahead[at]);
         has_lookahead.resize(automata.len() + copies.len(), false);
-        let mut lexer = Lexer::new([automata, copies].concat(), has_lookahead, columns(grammar));
+        let columns = rules.lines.as_ref().map(|lines| lines.columns);
+        let mut threads = ThreadSets::new([automata, copies].concat(), has_lookahead, columns);
         if !sublanguages.is_empty() {
             // The machines of sublanguages may distinguish any two bytes.
-            lexer.separate_all_bytes();
+            threads.separate_all_bytes();
         }
-        let shortest_nonempty_bytes = shortest_nonempty_bytes(
-            (&mut lexer, &sublanguages),
-            &normalized,
-            indentation.as_ref(),
-        )?;
-        let lr0 = Lr0Automaton::new(&normalized, &shortest_nonempty_bytes, &mut meter)?;
-        let mut core = Box::new(GrammarState {
-            gss: Gss::new(lr0, StepMeter::new(limits.steps), limits.bytes),
-            lexer,
-            lexer_states: LexerStates::default(),
-            sublanguages,
-            lexing: grammar.lexing,
-            needs_viability_checks: grammar.lexing != Lexing::Any || began_scratch,
-            indentation,
-            limits,
-            suffix_bounds: SuffixBounds::default(),
-            prefixes: ListInterner::default(),
-            states: ListInterner::default(),
-            ignored,
-            uncuttable,
-            replaced,
-            terminals: grammar.terminals.len() as u32,
-            contexts: FxHashMap::default(),
-            dead_end_proof: DeadEndProof::default(),
-            viable: FxHashMap::default(),
-            completable: FxHashMap::default(),
-            completion_bounds: [None, None, None],
-            bound_precision: None,
-            checkpoint: None,
-            spare_configurations: Vec::new(),
-            spare_next: Vec::new(),
-            flat_list: Vec::new(),
-            lookahead_bytes: 0,
-        });
+        let lines = rules.lines.as_ref();
+        let shortest_bytes =
+            shortest_nonempty_bytes((&mut threads, &sublanguages), &normalized, lines)?;
+        let lr0 = Lr0Automaton::new(&normalized, &shortest_bytes, &mut meter)?;
+        let gss = Gss::new(lr0, StepMeter::new(limits.steps), limits.bytes);
+        let needs_viability_checks = grammar.lexing != Lexing::Any || reads_ahead;
+        let lexer = Lexer::new(Arc::clone(&rules), threads, needs_viability_checks);
+        let mut reader =
+            ConfigurationReader { lexer, parser: Parser::new(rules, gss), sublanguages };
+        let mut search = CompletionSearch::new(limits);
         let all: Vec<u32> = (0..normalized.terminals).filter(|&at| used[at as usize]).collect();
-        if core.needs_viability_checks
-            && !began_scratch
-            && core.indentation.is_none()
-            && core.lexes_uniquely(&all)?
+        if needs_viability_checks
+            && !reads_ahead
+            && reader.parser.indentation.is_none()
+            && reader.lexer.lexes_uniquely(&all, &mut reader.parser.gss.meter)?
         {
-            core.needs_viability_checks = false;
+            reader.lexer.needs_viability_checks = false;
         }
-        if core.needs_viability_checks {
-            core.prove_line_balance(&normalized)?;
-            if let Some(indentation) = &mut core.indentation {
-                indentation.ends_lines = line_ending_symbols(&core.gss.lr0, indentation);
-            }
-            core.prove_no_dead_ends(&all)?;
-            core.bound_precision = Some(Precision::Fine).filter(|_| !core.dead_end_proof.exists());
+        if reader.lexer.needs_viability_checks {
+            reader.prove_no_dead_ends(&normalized, &all)?;
+            search.precision = Some(Precision::Fine).filter(|_| !reader.lexer.proof.exists());
         }
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;
@@ -242,66 +151,180 @@ impl GrammarState {
                 _ => None,
             }
         });
-        Ok(Some((core, useless.collect())))
+        let state = GrammarState {
+            reader,
+            search,
+            states: Configurations::default(),
+            checkpoint: None,
+            spare_configurations: Vec::new(),
+            spare_next: Vec::new(),
+            lookahead_bytes: 0,
+        };
+        Ok(Some((Box::new(state), useless.collect())))
     }
 
-    /// Interns a list of configurations and returns its id.
-    pub(crate) fn state(&mut self, configurations: &[Configuration]) -> u32 {
-        self.flat_list.clear();
-        self.flat_list.extend(
-            configurations
-                .iter()
-                .flat_map(|one| [one.lexeme, one.parser_state, one.negative_threads]),
-        );
-        self.states.intern(&self.flat_list)
+    pub(crate) fn meter(&mut self) -> &mut StepMeter {
+        self.reader.meter()
     }
 
-    pub(crate) fn configuration_count(&self, state: u32) -> usize {
-        self.states.get(state).len() / CONFIGURATION_LEN
+    /// Returns `true` if the stacks of a parser state are completable and no indentation limit
+    /// interferes.
+    pub(crate) fn is_completable_at(&mut self, parser_state: u32) -> Result<bool, Error> {
+        self.search.completable.is_completable_at(parser_state, &mut self.reader)
     }
 
-    pub(crate) fn configuration(&self, state: u32, at: usize) -> Configuration {
-        let one = &self.states.get(state)[at * CONFIGURATION_LEN..][..CONFIGURATION_LEN];
-        Configuration { lexeme: one[0], parser_state: one[1], negative_threads: one[2] }
+    pub(crate) fn limits(&self) -> &GrammarLimits {
+        &self.search.limits
     }
 
-    /// Returns the configurations of a state.
-    pub(crate) fn configurations(&self, state: u32) -> Vec<Configuration> {
-        (0..self.configuration_count(state)).map(|at| self.configuration(state, at)).collect()
-    }
-
-    /// Caches the verdict of a viability search.
-    pub(crate) fn record_viable(&mut self, configuration: Configuration, viable: bool) {
-        if self.checkpoint.is_none() && self.sublanguages.is_scratch_position(configuration) {
-            return;
+    /// Returns the start state; [`NOTHING`] if no member is reachable.
+    pub(crate) fn start(&mut self) -> Result<u32, Error> {
+        let mut configurations = self.reader.start_configurations()?;
+        if self.reader.lexer.needs_viability_checks {
+            self.search.retain_viable(&mut configurations, &mut self.reader)?;
         }
-        self.viable.insert(configuration, viable);
-        if let Some(checkpoint) = &mut self.checkpoint {
-            checkpoint.recorded.push(configuration);
-        }
+        Ok(self.states.intern(&configurations))
     }
 
-    /// Caches whether a set of stacks is completable.
-    pub(crate) fn record_completable(&mut self, stacks: u32, completable: bool) {
-        self.completable.insert(stacks, completable);
-        if let Some(checkpoint) = &mut self.checkpoint {
-            checkpoint.completable.push(stacks);
+    /// Returns the state after a byte, without the configurations that have no completion.
+    pub(crate) fn step(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
+        if let Some(next) = self.step_inside_lexeme(state, byte)? {
+            return Ok(next);
         }
+        // This buffer is reused: allocating it would dominate the cost of reading.
+        let mut next = std::mem::take(&mut self.spare_configurations);
+        next.clear();
+        for at in 0..self.states.count(state) {
+            self.reader.push_successors(self.states.at(state, at), byte, &mut next)?;
+        }
+        if self.reader.lexer.needs_viability_checks {
+            self.search.retain_viable(&mut next, &mut self.reader)?;
+        }
+        self.reader.normalize_configurations(&mut next);
+        let state = self.states.intern(&next);
+        self.spare_configurations = next;
+        Ok(state)
+    }
+
+    /// Returns the next state if the state has one configuration whose lexeme continues without
+    /// ending and which is proven viable. Returns `None` otherwise.
+    pub(crate) fn step_inside_lexeme(
+        &mut self,
+        state: u32,
+        byte: u8,
+    ) -> Result<Option<u32>, Error> {
+        if self.states.count(state) != 1 || !self.reader.sublanguages.is_empty() {
+            return Ok(None);
+        }
+        let Configuration { mut lexeme, parser_state, negative_threads } = self.states.at(state, 0);
+        if lexeme == NOTHING {
+            lexeme = self.reader.context(parser_state)?;
+        }
+        let lexer_state = self.reader.lexer.states.intern(lexeme, negative_threads);
+        let outcome =
+            self.reader.lexer.step(lexer_state, byte, &mut self.reader.parser.gss.meter)?;
+        if outcome.continued == NOTHING || outcome.endings != NOTHING {
+            return Ok(None);
+        }
+        if self.reader.lexer.needs_viability_checks
+            && (outcome.unproven || !self.is_completable_at(parser_state)?)
+        {
+            return Ok(None);
+        }
+        self.meter().spend(1)?;
+        let (lexeme, negative_threads) = self.reader.lexer.states.pair(outcome.continued);
+        let next = Configuration { lexeme, parser_state, negative_threads };
+        Ok(Some(self.states.intern_one(next)))
+    }
+
+    /// Returns the state after a byte. It may contain dead configurations, except those already
+    /// known to be dead.
+    pub(crate) fn step_unchecked(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
+        let configurations = self.states.get(state);
+        let mut next = self.reader.successors(&configurations, byte)?;
+        next.retain(|one| self.search.viable.get(one) != Some(&false));
+        self.reader.normalize_configurations(&mut next);
+        Ok(self.states.intern(&next))
+    }
+
+    /// Returns `true` if the grammar accepts `text`, without testing prefixes for viability.
+    pub(crate) fn is_member(&mut self, text: &[u8]) -> Result<bool, Error> {
+        let mut configurations = self.reader.start_configurations()?;
+        let budget = StepBudget::new(self.meter().total());
+        for (read, &byte) in text.iter().enumerate() {
+            self.meter().reset();
+            configurations = self.reader.successors(&configurations, byte)?;
+            self.reader.normalize_configurations(&mut configurations);
+            budget.check(self.meter().total(), read)?;
+        }
+        self.meter().reset();
+        for configuration in configurations {
+            if self.reader.accepts(configuration)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the bytes with a successor, discarding everything built on the way.
+    pub(crate) fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
+        let mut live = vec![false; self.reader.lexer.threads.representatives().len()];
+        for (at, byte) in
+            self.reader.lexer.threads.representatives().to_vec().into_iter().enumerate()
+        {
+            self.meter().reset();
+            live[at] = self.step(state, byte)? != NOTHING;
+        }
+        let mut set = ByteSet::default();
+        for byte in 0..=255u8 {
+            if live[usize::from(self.reader.lexer.threads.classes()[usize::from(byte)])] {
+                set.insert(byte);
+            }
+        }
+        Ok(set)
+    }
+
+    /// Returns a lower bound on the bytes that complete a state.
+    pub(crate) fn min_bytes(&mut self, state: u32) -> Result<u32, Error> {
+        self.search.min_bytes_of_any(&self.states.get(state), &mut self.reader)
+    }
+
+    /// Returns `true` if the input may end in a state.
+    pub(crate) fn is_accepting(&mut self, state: u32) -> Result<bool, Error> {
+        for configuration in self.states.get(state) {
+            if self.reader.accepts(configuration)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns, for a state that lies in a single sublanguage, the smallest shortest completion of
+    /// the member and the state after it. What follows does not depend on which member it is.
+    pub(crate) fn forced_sublanguage_completion(
+        &mut self,
+        state: u32,
+    ) -> Result<Option<(Vec<u8>, u32)>, Error> {
+        if self.reader.sublanguages.is_empty() {
+            return Ok(None);
+        }
+        let [configuration] = self.states.get(state)[..] else { return Ok(None) };
+        let completion = self.reader.forced_sublanguage_completion(configuration)?;
+        Ok(completion.map(|(member, after)| (member, self.states.intern(&[after]))))
     }
 
     /// Starts to log new entries, so that [`GrammarState::rollback`] can drop them. Lookahead
     /// visits many states that no input will reach.
     pub(crate) fn checkpoint(&mut self) {
-        let (states, parser_states) = (self.states.len(), self.parser_state_count());
-        let (bytes, began_scratch) = (self.gss.memory_bytes(), self.sublanguages.begin_scratch());
+        let ConfigurationReader { parser, sublanguages, .. } = &mut self.reader;
         self.checkpoint = Some(StateCheckpoint {
-            states,
-            parser_states,
-            bytes,
-            began_scratch,
-            ..StateCheckpoint::default()
+            states: self.states.len(),
+            parser_states: parser.parser_state_count(),
+            bytes: parser.gss.memory_bytes(),
+            began_scratch: sublanguages.begin_scratch(),
         });
-        self.gss.checkpoint();
+        self.search.checkpoint();
+        parser.gss.checkpoint();
     }
 
     /// Drops the states and stacks made since [`GrammarState::checkpoint`]; lexer states stay.
@@ -309,58 +332,26 @@ impl GrammarState {
     /// always visit them again.
     pub(crate) fn rollback(&mut self) {
         let Some(checkpoint) = self.checkpoint.take() else { return };
-        let seen = self.gss.memory_bytes().saturating_sub(checkpoint.bytes);
+        let ConfigurationReader { parser, sublanguages, .. } = &mut self.reader;
+        let seen = parser.gss.memory_bytes().saturating_sub(checkpoint.bytes);
         if self.states.len() == checkpoint.states
             && self.lookahead_bytes + seen <= MAX_LOOKAHEAD_BYTES
         {
             self.lookahead_bytes += seen;
-            for configuration in checkpoint.recorded {
-                if self.sublanguages.is_scratch_position(configuration) {
-                    self.viable.remove(&configuration);
-                }
-            }
-            if checkpoint.began_scratch {
-                self.sublanguages.end_scratch();
-            }
-            return self.gss.commit();
+            self.search.commit(sublanguages);
+            parser.gss.commit();
+        } else {
+            self.states.truncate(checkpoint.states);
+            self.search.rollback();
+            parser.rollback(checkpoint.parser_states);
         }
-        self.states.truncate(checkpoint.states);
-        self.truncate_parser_states(checkpoint.parser_states);
-        self.suffix_bounds.clear();
         if checkpoint.began_scratch {
-            self.sublanguages.end_scratch();
+            sublanguages.end_scratch();
         }
-        for configuration in checkpoint.recorded {
-            self.viable.remove(&configuration);
-        }
-        for stacks in checkpoint.completable {
-            self.completable.remove(&stacks);
-        }
-        self.gss.rollback();
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.gss.memory_bytes()
-            + self.lexer.memory_bytes()
-            + self.lexer_states.memory_bytes()
-            + self.sublanguages.memory_bytes()
-            + self.states.memory_bytes()
-            + self.prefixes.memory_bytes()
-            + self.suffix_bounds.capacity() * 17
-            + self.contexts.len() * 16
-            + self.viable.len() * 20
-            + self.completable.len() * 12
-            + self.dead_end_proof.memory_bytes()
-            + self
-                .completion_bounds
-                .iter()
-                .flatten()
-                .map(|completion_bounds| completion_bounds.memory_bytes())
-                .sum::<usize>()
-            + self
-                .indentation
-                .as_ref()
-                .map_or(0, |indentation| indentation.parser_states.memory_bytes())
+        self.reader.memory_bytes() + self.search.memory_bytes() + self.states.memory_bytes()
     }
 }
 
@@ -375,23 +366,16 @@ fn used(normalized: &NormalizedGrammar) -> Vec<bool> {
     used
 }
 
-pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
-    let mut ignored: Vec<u32> = grammar.ignored.iter().map(|&at| at as u32).collect();
-    ignored.sort_unstable();
-    ignored.dedup();
-    ignored
-}
-
 /// Returns the length of a shortest nonempty string of each symbol.
 fn shortest_nonempty_bytes(
-    (lexer, sublanguages): (&mut Lexer, &Sublanguages),
+    (threads, sublanguages): (&mut ThreadSets, &Sublanguages),
     normalized: &NormalizedGrammar,
-    indentation: Option<&IndentationState>,
+    lines: Option<&LineTerminals>,
 ) -> Result<Vec<u32>, Error> {
     let mut shortest_nonempty_bytes = vec![NEVER; normalized.symbols as usize];
     for terminal in 0..normalized.terminals {
-        let start = lexer.start(std::iter::once(terminal));
-        for (terminal, bytes) in lexer.distances(start)? {
+        let start = threads.start(std::iter::once(terminal));
+        for (terminal, bytes) in threads.distances(start)? {
             shortest_nonempty_bytes[terminal as usize] = bytes;
         }
         if let Some(machine) = sublanguages.machine(terminal)
@@ -400,9 +384,9 @@ fn shortest_nonempty_bytes(
             shortest_nonempty_bytes[terminal as usize] = bytes;
         }
     }
-    if let Some(indentation) = indentation {
+    if let Some(lines) = lines {
         // Indentation levels have no text, and the end of the input may end a line.
-        for terminal in [indentation.indent, indentation.dedent, indentation.newline] {
+        for terminal in [lines.indent, lines.dedent, lines.newline] {
             shortest_nonempty_bytes[terminal as usize] = 0;
         }
     }

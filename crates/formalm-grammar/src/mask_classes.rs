@@ -14,6 +14,7 @@ use formalm_machines::{
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{GrammarAutomaton, LockedState};
+use crate::configuration_reader::ConfigurationReader;
 use crate::list_interner::NOTHING;
 
 /// The states of a grammar automaton as mask-equivalence classes.
@@ -105,7 +106,7 @@ impl Drop for ScratchClasses<'_> {
 impl AcceptingMaskAutomaton for ScratchClasses<'_> {
     fn is_accepting_class(&self, key: MaskClassId) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
+        core.meter().reset();
         core.is_accepting(key.number() - 1)
     }
 }
@@ -120,11 +121,11 @@ impl ClassAutomaton for ScratchClasses<'_> {
     fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let ScratchSession { shared, successors } = &mut *self.session.borrow_mut();
         let core = &mut shared.core;
-        let class = usize::from(core.lexer.classes()[usize::from(byte)]);
-        let width = core.lexer.representatives().len();
+        let class = usize::from(core.reader.lexer.threads.classes()[usize::from(byte)]);
+        let width = core.reader.lexer.threads.representatives().len();
         let row = successors.entry(key.number()).or_insert_with(|| vec![0; width].into());
         if row[class] == 0 {
-            core.gss.meter.reset();
+            core.meter().reset();
             row[class] = core.step(key.number() - 1, byte)? + 1;
         }
         let next = row[class];
@@ -157,32 +158,35 @@ impl ValueClasses for ScratchClasses<'_> {}
 impl LexerTables for ScratchClasses<'_> {
     fn lexer_start(&self, context: LexerContextId, left: u32) -> Option<LexerStateId> {
         let core = &mut self.session.borrow_mut().shared.core;
-        (context.0 != NOTHING).then(|| LexerStateId(core.lexer_states.intern(context.0, left)))
+        (context.0 != NOTHING)
+            .then(|| LexerStateId(core.reader.lexer.states.intern(context.0, left)))
     }
 
     fn threads_fit(&self, context: LexerContextId, left: u32) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        Ok(!core.needs_viability_checks || core.fits_separator(context.0, left)?)
+        core.meter().reset();
+        Ok(!core.reader.lexer.needs_viability_checks
+            || core.reader.fits_separator(context.0, left)?)
     }
 
     #[inline]
     fn read_byte(&self, scan: LexerStateId, byte: u8) -> Result<LexemeStep, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        let outcome = core.step_lexer_state(scan.0, byte)?;
+        core.meter().reset();
+        let ConfigurationReader { lexer, parser, .. } = &mut core.reader;
+        let outcome = lexer.step(scan.0, byte, &mut parser.gss.meter)?;
         let on = (outcome.continued != NOTHING).then_some(LexerStateId(outcome.continued));
         Ok(LexemeStep { next: on, ends: outcome.endings, context_dependent: outcome.unproven })
     }
 
     fn lexeme_ends(&self, endings: u32) -> Arc<[LexemeEnd]> {
-        self.session.borrow().shared.core.lexer_states.endings(endings)
+        self.session.borrow().shared.core.reader.lexer.states.endings(endings)
     }
 
     fn step_threads(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        core.step_negative_threads(left, byte)
+        core.meter().reset();
+        core.reader.step_negative_threads(left, byte)
     }
 }
 
@@ -192,40 +196,42 @@ impl ParserTables for ScratchClasses<'_> {
         key: MaskClassId,
     ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        if !core.sublanguages.is_empty()
-            || (core.needs_viability_checks && !core.dead_end_proof.exists())
+        if !core.reader.sublanguages.is_empty()
+            || (core.reader.lexer.needs_viability_checks && !core.reader.lexer.proof.exists())
         {
             return Ok(None);
         }
         let mut all = Vec::new();
-        for configuration in core.configurations(key.number() - 1) {
-            core.gss.meter.reset();
-            if core.needs_viability_checks && !core.is_completable_at(configuration.parser_state)? {
-                return Ok(None);
-            }
-            let lexeme = match configuration.is_between() {
-                true => core.context(configuration.parser_state)?,
-                false => configuration.lexeme,
-            };
-            if configuration.is_between()
-                && !core.fits_separator(lexeme, configuration.negative_threads)?
+        for configuration in core.states.get(key.number() - 1) {
+            core.meter().reset();
+            if core.reader.lexer.needs_viability_checks
+                && !core.is_completable_at(configuration.parser_state)?
             {
                 return Ok(None);
             }
-            let scan = core.lexer_states.intern(lexeme, configuration.negative_threads);
+            let lexeme = match configuration.is_between() {
+                true => core.reader.context(configuration.parser_state)?,
+                false => configuration.lexeme,
+            };
+            if configuration.is_between()
+                && !core.reader.fits_separator(lexeme, configuration.negative_threads)?
+            {
+                return Ok(None);
+            }
+            let scan = core.reader.lexer.states.intern(lexeme, configuration.negative_threads);
             all.push((LexerStateId(scan), ParserStateId(configuration.parser_state)));
         }
         Ok(Some(all))
     }
 
     fn lexer_context(&self, place: ParserStateId) -> Result<LexerContextId, Error> {
-        self.session.borrow_mut().shared.core.context(place.0).map(LexerContextId)
+        self.session.borrow_mut().shared.core.reader.context(place.0).map(LexerContextId)
     }
 
     fn is_completable(&self, place: ParserStateId) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        Ok(!core.needs_viability_checks || core.is_completable_at(place.0)?)
+        core.meter().reset();
+        Ok(!core.reader.lexer.needs_viability_checks || core.is_completable_at(place.0)?)
     }
 
     fn after_terminal(
@@ -234,16 +240,25 @@ impl ParserTables for ScratchClasses<'_> {
         terminal: u32,
     ) -> Result<Option<ParserStateId>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        let place = core.shift_lexeme(place.0, terminal)?;
+        core.meter().reset();
+        let place = core.reader.parser.shift_lexeme(place.0, terminal)?;
         Ok((place != NOTHING).then_some(ParserStateId(place)))
     }
 
     fn stack_prefix(&self, place: ParserStateId, depth: u32) -> Option<StackPrefixId> {
-        self.session.borrow_mut().shared.core.prefix_of(place.0, depth).map(StackPrefixId)
+        self.session
+            .borrow_mut()
+            .shared
+            .core
+            .reader
+            .parser
+            .prefix_of(place.0, depth)
+            .map(StackPrefixId)
     }
 
     fn prefix_representative(&self, outline: StackPrefixId) -> ParserStateId {
-        ParserStateId(self.session.borrow_mut().shared.core.state_of_prefix(outline.0))
+        ParserStateId(
+            self.session.borrow_mut().shared.core.reader.parser.state_of_prefix(outline.0),
+        )
     }
 }

@@ -10,16 +10,15 @@ use formalm_core::{ByteSet, Error, ForkSafeMutex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::SharedState;
-use crate::grammar_state::Configuration;
-use crate::list_interner::ListInterner;
-use crate::sublanguages;
+use crate::configurations::{Configuration, Configurations};
+use crate::sublanguages::{SublanguageStates, Sublanguages};
 
 /// The tables that depend on the inputs read: states, and whatever refers to them.
 #[derive(Debug)]
 pub(crate) struct StateTables {
-    states: ListInterner,
+    states: Configurations,
     viable: FxHashMap<Configuration, bool>,
-    sublanguages: sublanguages::SublanguageStates,
+    sublanguages: SublanguageStates,
     live: FxHashMap<u32, ByteSet>,
 }
 
@@ -30,9 +29,9 @@ pub(crate) struct ScratchStates(ForkSafeMutex<StateTables>);
 impl ScratchStates {
     pub(crate) fn new() -> ScratchStates {
         ScratchStates(ForkSafeMutex::new(StateTables {
-            states: ListInterner::default(),
+            states: Configurations::default(),
             viable: FxHashMap::default(),
-            sublanguages: sublanguages::SublanguageStates::for_scratch_copy(),
+            sublanguages: SublanguageStates::for_scratch_copy(),
             live: FxHashMap::default(),
         }))
     }
@@ -49,29 +48,31 @@ impl ScratchStates {
     /// holds.
     pub(crate) fn enter(&self, shared: &mut SharedState, state: StateId) -> Result<StateId, Error> {
         let visited = &mut *self.lock();
-        let mut configurations = shared.core.configurations(state.number() - 1);
+        let mut configurations = shared.core.states.get(state.number() - 1);
         let at: Vec<Option<(u32, StateId)>> = configurations
             .iter()
-            .map(|one| one.is_in_sublanguage().then(|| shared.core.sublanguages.at(one.lexeme)))
+            .map(|one| {
+                one.is_in_sublanguage().then(|| shared.core.reader.sublanguages.at(one.lexeme))
+            })
             .collect();
         shared.swap(visited);
-        let entered = shared.core.enter_sublanguages(&mut configurations, &at);
-        let scratch = entered.map(|()| shared.core.state(&configurations) + 1);
+        let entered = shared.core.reader.sublanguages.enter(&mut configurations, &at);
+        let scratch = entered.map(|()| shared.core.states.intern(&configurations) + 1);
         shared.swap(visited);
         scratch.map(StateId::from_number)
     }
 }
 
-impl crate::grammar_state::GrammarState {
+impl Sublanguages {
     /// Replaces positions in sublanguages, given as `at`, with positions of the scratch copy.
-    fn enter_sublanguages(
+    fn enter(
         &mut self,
         configurations: &mut [Configuration],
         at: &[Option<(u32, StateId)>],
     ) -> Result<(), Error> {
         for (configuration, at) in configurations.iter_mut().zip(at) {
             if let &Some((terminal, state)) = at {
-                configuration.lexeme = self.sublanguages.enter_position(terminal, state)?;
+                configuration.lexeme = self.enter_position(terminal, state)?;
             }
         }
         configurations.sort_unstable();
@@ -82,16 +83,16 @@ impl crate::grammar_state::GrammarState {
 impl SharedState {
     pub(crate) fn swap(&mut self, visited: &mut StateTables) {
         std::mem::swap(&mut self.core.states, &mut visited.states);
-        std::mem::swap(&mut self.core.viable, &mut visited.viable);
-        std::mem::swap(&mut self.core.sublanguages.visited, &mut visited.sublanguages);
+        std::mem::swap(&mut self.core.search.viable, &mut visited.viable);
+        std::mem::swap(&mut self.core.reader.sublanguages.visited, &mut visited.sublanguages);
         std::mem::swap(&mut self.live, &mut visited.live);
     }
 
     /// Returns the bytes used by the visited states.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.core.states.memory_bytes()
-            + self.core.viable.capacity() * 17
-            + self.core.sublanguages.visited_bytes()
+            + self.core.search.viable.capacity() * 17
+            + self.core.reader.sublanguages.visited_bytes()
             + self.live.capacity() * 40
     }
 }

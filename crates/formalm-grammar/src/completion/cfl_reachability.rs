@@ -17,8 +17,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::CompletionBounds;
 use super::lexeme_exits::BetweenLexemes;
-use crate::completion::stack_shortest_path::NEVER;
-use crate::grammar_state::GrammarState;
+use crate::configuration_reader::ConfigurationReader;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::list_interner::NOTHING;
 use crate::lr0::END;
 
@@ -143,13 +143,13 @@ impl CompletionBounds {
     pub(super) fn answers_of(
         &mut self,
         query: ReachabilityQuery,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<Vec<(ControlState, u32)>, Error> {
-        let number = self.add_query(query, core)?;
+        let number = self.add_query(query, reader)?;
         while let Some((Reverse(bytes), partial)) = self.reachability.open.pop() {
             if self.reachability.partials[partial as usize].bytes == bytes {
-                core.gss.meter.spend(1)?;
-                self.advance(partial, core)?;
+                reader.meter().spend(1)?;
+                self.advance(partial, reader)?;
             }
         }
         Ok(self.reachability.answers[number as usize].reached.clone())
@@ -158,7 +158,7 @@ impl CompletionBounds {
     fn add_query(
         &mut self,
         query: ReachabilityQuery,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
         let (number, is_new) = self.reachability.query(query);
         if !is_new {
@@ -177,7 +177,7 @@ impl CompletionBounds {
                 self.reachability.partial(partial(position, is_begun), 0)
             }
             ReachabilityGoal::Symbol(symbol) => {
-                for &first in &core.gss.lr0.firsts[symbol as usize] {
+                for &first in &reader.parser.gss.lr0.firsts[symbol as usize] {
                     self.reachability.partial(partial(first, false), 0);
                 }
             }
@@ -186,34 +186,34 @@ impl CompletionBounds {
     }
 
     /// Reads the next symbol of a partial production.
-    fn advance(&mut self, number: u32, core: &mut GrammarState) -> Result<(), Error> {
+    fn advance(&mut self, number: u32, reader: &mut ConfigurationReader) -> Result<(), Error> {
         let ReachedPartial { partial, bytes, .. } = self.reachability.partials[number as usize];
         let PartialProduction { query, lr1_state, position, is_begun, control } = partial;
-        let symbol = core.gss.lr0.symbol_at[position as usize];
-        self.allowed(lr1_state, core)?;
+        let symbol = reader.parser.gss.lr0.symbol_at[position as usize];
+        self.allowed(lr1_state, reader)?;
         if symbol == END {
-            if core.gss.lr0.is_goal_at(position as usize) {
-                let end = self.spellable_terminals(None, control, core)?.end;
+            if reader.parser.gss.lr0.is_goal_at(position as usize) {
+                let end = self.spellable_terminals(None, control, reader)?.end;
                 if end != NEVER {
-                    self.add_answer(query, (end_of_input(), bytes.saturating_add(end)), core)?;
+                    self.add_answer(query, (end_of_input(), bytes.saturating_add(end)), reader)?;
                 }
             } else if is_begun {
-                self.add_answer(query, (control, bytes), core)?;
+                self.add_answer(query, (control, bytes), reader)?;
             }
             return Ok(());
         }
-        if symbol < core.gss.lr0.terminals {
-            let spellable_terminals = self.spellable_terminals(Some(symbol), control, core)?;
+        if symbol < reader.parser.gss.lr0.terminals {
+            let spellable_terminals = self.spellable_terminals(Some(symbol), control, reader)?;
             let exits = spellable_terminals.of(symbol);
             if !exits.is_empty() {
-                let after = self.goto(lr1_state, symbol, core)?;
+                let after = self.goto(lr1_state, symbol, reader)?;
                 let competing = self.competing_stacks_after(
                     control.competing,
                     symbol,
                     [lr1_state, after],
-                    core,
+                    reader,
                 )?;
-                let (context, lr1_state) = (self.context(after, competing, core)?, after);
+                let (context, lr1_state) = (self.context(after, competing, reader)?, after);
                 for exit in exits {
                     let control = ControlState { context, competing, between: exit.after };
                     let partial = PartialProduction {
@@ -228,12 +228,12 @@ impl CompletionBounds {
             }
             return Ok(());
         }
-        if core.gss.lr0.nullable[symbol as usize] {
+        if reader.parser.gss.lr0.nullable[symbol as usize] {
             self.reachability
                 .partial(PartialProduction { position: position + 1, ..partial }, bytes);
         }
-        let goal =
-            self.add_query((lr1_state, ReachabilityGoal::Symbol(symbol), control), core)? as usize;
+        let goal = self.add_query((lr1_state, ReachabilityGoal::Symbol(symbol), control), reader)?
+            as usize;
         let reached = &mut self.reachability.partials[number as usize];
         if !std::mem::replace(&mut reached.is_waiting, true) {
             self.reachability.answers[goal].waiting.push(number);
@@ -245,7 +245,7 @@ impl CompletionBounds {
                 PartialProduction { control, ..partial },
                 symbol,
                 bytes.saturating_add(own),
-                core,
+                reader,
             )?;
         }
         Ok(())
@@ -257,10 +257,10 @@ impl CompletionBounds {
         partial: PartialProduction,
         symbol: u32,
         bytes: u32,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<(), Error> {
-        core.gss.meter.spend(1)?;
-        let lr1_state = self.goto(partial.lr1_state, symbol, core)?;
+        reader.meter().spend(1)?;
+        let lr1_state = self.goto(partial.lr1_state, symbol, reader)?;
         let partial = PartialProduction {
             lr1_state,
             position: partial.position + 1,
@@ -275,7 +275,7 @@ impl CompletionBounds {
         &mut self,
         query: u32,
         (control, bytes): (ControlState, u32),
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<(), Error> {
         let CflReachability { answers, answer_bytes, .. } = &mut self.reachability;
         let answers = &mut answers[query as usize];
@@ -293,12 +293,12 @@ impl CompletionBounds {
         for waiting in answers.waiting.clone() {
             let ReachedPartial { partial, bytes: before, .. } =
                 self.reachability.partials[waiting as usize];
-            let symbol = core.gss.lr0.symbol_at[partial.position as usize];
+            let symbol = reader.parser.gss.lr0.symbol_at[partial.position as usize];
             self.advance_after(
                 PartialProduction { control, ..partial },
                 symbol,
                 before.saturating_add(bytes),
-                core,
+                reader,
             )?;
         }
         Ok(())

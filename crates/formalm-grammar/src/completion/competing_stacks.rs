@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CompletionBounds;
 use super::lr1_items::Lr1States;
-use crate::grammar_state::GrammarState;
+use crate::configuration_reader::ConfigurationReader;
 use crate::limits::StepMeter;
 use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0;
@@ -132,7 +132,7 @@ impl CompletionBounds {
     pub(super) fn competing_stacks_on(
         &mut self,
         edges: &[u32],
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
         if self.precision != Precision::Finest {
             return Ok(NOTHING);
@@ -141,8 +141,8 @@ impl CompletionBounds {
         for &edge in edges {
             let (mut stack, mut next) = (Vec::new(), Some(edge));
             while let Some(edge) = next.filter(|_| stack.len() < MAX_DEPTH) {
-                stack.push(self.top_state(edge, core)?);
-                next = core.gss.only_below(edge);
+                stack.push(self.top_state(edge, reader)?);
+                next = reader.parser.gss.graph.only_below(edge);
             }
             stack.reverse();
             stacks.push(stack);
@@ -156,12 +156,12 @@ impl CompletionBounds {
         set: u32,
         terminal: u32,
         lr1_states: [u32; 2],
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
         if self.precision != Precision::Finest {
             return Ok(NOTHING);
         }
-        let lr1 = (&mut self.lr1_states, &mut core.gss.lr0, &mut core.gss.meter);
+        let lr1 = (&mut self.lr1_states, &mut reader.parser.gss.lr0, &mut reader.parser.gss.meter);
         self.competing.after(set, terminal, lr1_states, lr1)
     }
 }

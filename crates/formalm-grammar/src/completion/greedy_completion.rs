@@ -7,13 +7,14 @@
 
 use formalm_core::Error;
 
-use crate::completion::stack_shortest_path::NEVER;
-use crate::grammar_state::{Configuration, GrammarState};
-use crate::indentation::parser_state::IndentationState;
+use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::Configuration;
+use crate::grammar_state::GrammarState;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::indentation::{
     BEFORE_LINE_BREAK, NO_COLUMN, is_column, is_extendable, joins_next, widths,
 };
-use crate::lexer::ThreadKind;
+use crate::lexer::thread_sets::ThreadKind;
 use crate::list_interner::NOTHING;
 use crate::lr0::elements;
 
@@ -21,7 +22,8 @@ use crate::lr0::elements;
 const MAX_TERMINALS: usize = 2_000;
 
 /// A completion under construction.
-struct GreedySpelling {
+struct GreedyCompletion<'a> {
+    reader: &'a mut ConfigurationReader,
     stacks: u32,
     /// Columns of the levels, innermost last.
     levels: Vec<u32>,
@@ -31,15 +33,185 @@ struct GreedySpelling {
     separator: Vec<u8>,
 }
 
+impl GreedyCompletion<'_> {
+    /// Returns a candidate completion of a configuration, and how many of its bytes end the current
+    /// lexeme.
+    fn spell(
+        configuration: Configuration,
+        reader: &mut ConfigurationReader,
+    ) -> Result<Option<(Vec<u8>, usize)>, Error> {
+        let mut spelling = GreedyCompletion {
+            stacks: reader.parser.stacks_of(configuration.parser_state),
+            levels: reader.parser.indent_levels(configuration.parser_state),
+            text: Vec::new(),
+            line_column: None,
+            separator: reader.lexer.proof.separator_bytes(),
+            reader,
+        };
+        if configuration.is_in_sublanguage() {
+            let (terminal, state) = spelling.reader.sublanguages.at(configuration.lexeme);
+            let Some(text) = spelling.reader.sublanguages.some_member(terminal, state)? else {
+                return Ok(None);
+            };
+            spelling.text = text;
+            spelling.stacks = spelling
+                .reader
+                .parser
+                .stacks_after_terminal(configuration.parser_state, terminal)?;
+        } else if !configuration.is_between() {
+            let Some((thread, stacks)) = spelling.cheapest_lexeme(configuration)? else {
+                return Ok(None);
+            };
+            spelling.stacks = stacks;
+            match spelling.reader.lexer.threads.column(thread) {
+                NO_COLUMN => {
+                    let rest = spelling.reader.lexer.threads.shortest_completion(thread)?;
+                    spelling.text.extend_from_slice(&rest)
+                }
+                column => spelling.line_column = Some(column),
+            }
+        }
+        let first = spelling.text.len();
+        for _ in 0..MAX_TERMINALS {
+            if spelling.reader.parser.gss.is_accepting(spelling.stacks)? {
+                if spelling.line_column.is_some() {
+                    spelling.spell_line_start();
+                }
+                return Ok(Some((spelling.text, first)));
+            }
+            let Some((terminal, stacks)) = spelling.cheapest_terminal()? else { break };
+            spelling.spell_terminal(terminal)?;
+            spelling.stacks = stacks;
+        }
+        Ok(None)
+    }
+
+    /// Returns the thread of the current lexeme with the cheapest completion, and the stacks after
+    /// it.
+    fn cheapest_lexeme(
+        &mut self,
+        configuration: Configuration,
+    ) -> Result<Option<(u32, u32)>, Error> {
+        let mut best = None;
+        let mut best_bytes = NEVER - 1;
+        for &thread in &*self.reader.lexer.threads.lists.copy(configuration.lexeme) {
+            let terminal = self.reader.lexer.threads.terminal(thread);
+            if self.reader.lexer.threads.kind(thread) != ThreadKind::Lexeme
+                || terminal >= self.reader.lexer.rules.terminals
+            {
+                continue;
+            }
+            let stacks =
+                self.reader.parser.stacks_after_terminal(configuration.parser_state, terminal)?;
+            if stacks == NOTHING {
+                continue;
+            }
+            let own = self.reader.lexer.threads.shortest_completion(thread)?.len() as u32;
+            let bytes = self.reader.parser.gss.min_completion_bytes(stacks)?.saturating_add(own);
+            if bytes < best_bytes {
+                (best_bytes, best) = (bytes, Some((thread, stacks)));
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns the terminal with the cheapest completion, and the stacks after it.
+    fn cheapest_terminal(&mut self) -> Result<Option<(u32, u32)>, Error> {
+        let allowed = self.reader.parser.gss.allowed(self.stacks)?;
+        let allowed = self.reader.parser.gss.lr0.sets.copy(allowed);
+        let mut best = None;
+        let mut best_bytes = NEVER - 1;
+        for terminal in elements(&allowed).filter_map(|number| number.checked_sub(1)) {
+            let next = self.reader.parser.gss.shift(self.stacks, terminal)?;
+            let own = self.shortest_text(terminal)?.len() as u32;
+            let bytes = self.reader.parser.gss.min_completion_bytes(next)?.saturating_add(own);
+            if bytes < best_bytes {
+                (best_bytes, best) = (bytes, Some((terminal, next)));
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns a shortest string of a terminal; empty for line ends and indentation terminals.
+    fn shortest_text(&mut self, terminal: u32) -> Result<Vec<u8>, Error> {
+        let rules = &self.reader.lexer.rules;
+        if rules.is_level(terminal) || rules.ends_line(terminal) {
+            return Ok(Vec::new());
+        }
+        if let Some(machine) = self.reader.sublanguages.machine(terminal) {
+            return machine.any_completion(machine.start());
+        }
+        let start = self.reader.lexer.threads.start(std::iter::once(terminal));
+        match *self.reader.lexer.threads.lists.copy(start) {
+            [thread] => Ok(self.reader.lexer.threads.shortest_completion(thread)?.to_vec()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn spell_terminal(&mut self, terminal: u32) -> Result<(), Error> {
+        if let Some(lines) = &self.reader.lexer.rules.lines {
+            if terminal == lines.newline {
+                self.line_column = Some(BEFORE_LINE_BREAK);
+                return Ok(());
+            }
+            if terminal == lines.indent {
+                let wide = self.levels.last().map_or(0, |&top| widths(top).0) + 1;
+                self.levels.push(wide << 16 | wide);
+                return Ok(());
+            }
+            if terminal == lines.dedent {
+                self.levels.pop();
+                return Ok(());
+            }
+        }
+        match self.line_column {
+            Some(_) => self.spell_line_start(),
+            None => self.text.extend_from_slice(&self.separator),
+        }
+        let text = self.shortest_text(terminal)?;
+        self.text.extend_from_slice(&text);
+        Ok(())
+    }
+
+    /// Appends whitespace up to the column of the innermost level, on a new line if that column has
+    /// been passed.
+    fn spell_line_start(&mut self) {
+        let goal = widths(self.levels.last().copied().unwrap_or(0));
+        match self.line_column.take() {
+            Some(column)
+                if is_column(column) && !is_extendable(column) && widths(column) == goal => {}
+            Some(column)
+                if is_column(column)
+                    && is_extendable(column)
+                    && can_reach(widths(column), goal) =>
+            {
+                let more = (goal.0 - widths(column).0) as usize;
+                self.text.extend(std::iter::repeat_n(b' ', more));
+            }
+            column => {
+                if column.is_some_and(joins_next) {
+                    self.text.push(b'\n');
+                }
+                let tab = self.reader.lexer.threads.columns.map_or(1, |columns| columns.tab);
+                self.text.push(b'\n');
+                self.text.extend(whitespace_to(goal, tab));
+            }
+        }
+    }
+}
+
 impl GrammarState {
     /// Returns a completion of a state, found without a search. `None` proves nothing.
     pub(crate) fn greedy_completion(&mut self, state: u32) -> Result<Option<Vec<u8>>, Error> {
         if self.is_accepting(state)? {
             return Ok(Some(Vec::new()));
         }
-        for configuration in self.configurations(state) {
-            self.gss.meter.reset();
-            let Some((mut text, first)) = self.greedy_text(configuration)? else { continue };
+        for configuration in self.states.get(state) {
+            self.meter().reset();
+            let Some((mut text, first)) = GreedyCompletion::spell(configuration, &mut self.reader)?
+            else {
+                continue;
+            };
             for _ in 0..2 {
                 if let Some(length) = self.first_completion_len(state, &text)? {
                     text.truncate(length);
@@ -59,7 +231,7 @@ impl GrammarState {
         text: &[u8],
     ) -> Result<Option<usize>, Error> {
         for (at, &byte) in text.iter().enumerate() {
-            self.gss.meter.reset();
+            self.meter().reset();
             state = self.step(state, byte)?;
             if state == NOTHING {
                 return Ok(None);
@@ -69,169 +241,6 @@ impl GrammarState {
             }
         }
         Ok(None)
-    }
-
-    /// Returns a candidate completion of a configuration, and how many of its bytes end the current
-    /// lexeme.
-    fn greedy_text(
-        &mut self,
-        configuration: Configuration,
-    ) -> Result<Option<(Vec<u8>, usize)>, Error> {
-        let separator = self.dead_end_proof.separator_bytes();
-        let mut spelling = GreedySpelling {
-            stacks: self.stacks_of(configuration.parser_state),
-            levels: self.indent_levels(configuration.parser_state),
-            text: Vec::new(),
-            line_column: None,
-            separator,
-        };
-        if configuration.is_in_sublanguage() {
-            let (terminal, state) = self.sublanguages.at(configuration.lexeme);
-            let Some(text) = self.sublanguages.some_member(terminal, state)? else {
-                return Ok(None);
-            };
-            spelling.text = text;
-            spelling.stacks = self.stacks_after_terminal(configuration.parser_state, terminal)?;
-        } else if !configuration.is_between() {
-            let Some((thread, stacks)) = self.cheapest_lexeme(configuration)? else {
-                return Ok(None);
-            };
-            spelling.stacks = stacks;
-            match self.lexer.column(thread) {
-                NO_COLUMN => {
-                    spelling.text.extend_from_slice(&self.lexer.shortest_completion(thread)?)
-                }
-                column => spelling.line_column = Some(column),
-            }
-        }
-        let first = spelling.text.len();
-        for _ in 0..MAX_TERMINALS {
-            if self.gss.is_accepting(spelling.stacks)? {
-                if spelling.line_column.is_some() {
-                    self.spell_line_start(&mut spelling);
-                }
-                return Ok(Some((spelling.text, first)));
-            }
-            let Some((terminal, stacks)) = self.cheapest_terminal(spelling.stacks)? else { break };
-            self.spell_terminal(&mut spelling, terminal)?;
-            spelling.stacks = stacks;
-        }
-        Ok(None)
-    }
-
-    /// Returns the thread of the current lexeme with the cheapest completion, and the stacks after
-    /// it.
-    fn cheapest_lexeme(
-        &mut self,
-        configuration: Configuration,
-    ) -> Result<Option<(u32, u32)>, Error> {
-        let mut best = None;
-        let mut best_bytes = NEVER - 1;
-        for &thread in &*self.lexer.lists.copy(configuration.lexeme) {
-            let terminal = self.lexer.terminal(thread);
-            if self.lexer.kind(thread) != ThreadKind::Lexeme || terminal >= self.terminals {
-                continue;
-            }
-            let stacks = self.stacks_after_terminal(configuration.parser_state, terminal)?;
-            if stacks == NOTHING {
-                continue;
-            }
-            let own = self.lexer.shortest_completion(thread)?.len() as u32;
-            let bytes = self.gss.min_completion_bytes(stacks)?.saturating_add(own);
-            if bytes < best_bytes {
-                (best_bytes, best) = (bytes, Some((thread, stacks)));
-            }
-        }
-        Ok(best)
-    }
-
-    /// Returns the terminal with the cheapest completion, and the stacks after it.
-    fn cheapest_terminal(&mut self, stacks: u32) -> Result<Option<(u32, u32)>, Error> {
-        let allowed = self.gss.allowed(stacks)?;
-        let allowed = self.gss.lr0.sets.copy(allowed);
-        let mut best = None;
-        let mut best_bytes = NEVER - 1;
-        for terminal in elements(&allowed).filter_map(|number| number.checked_sub(1)) {
-            let next = self.gss.shift(stacks, terminal)?;
-            let own = self.shortest_text(terminal)?.len() as u32;
-            let bytes = self.gss.min_completion_bytes(next)?.saturating_add(own);
-            if bytes < best_bytes {
-                (best_bytes, best) = (bytes, Some((terminal, next)));
-            }
-        }
-        Ok(best)
-    }
-
-    /// Returns a shortest string of a terminal; empty for line ends and indentation terminals.
-    fn shortest_text(&mut self, terminal: u32) -> Result<Vec<u8>, Error> {
-        let is_textless =
-            |one: &IndentationState| one.is_level(terminal) || one.newline == terminal;
-        if self.indentation.as_ref().is_some_and(is_textless) {
-            return Ok(Vec::new());
-        }
-        if let Some(machine) = self.sublanguages.machine(terminal) {
-            return machine.any_completion(machine.start());
-        }
-        let start = self.lexer.start(std::iter::once(terminal));
-        match *self.lexer.lists.copy(start) {
-            [thread] => Ok(self.lexer.shortest_completion(thread)?.to_vec()),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    fn spell_terminal(
-        &mut self,
-        spelling: &mut GreedySpelling,
-        terminal: u32,
-    ) -> Result<(), Error> {
-        if let Some(indentation) = &self.indentation {
-            if terminal == indentation.newline {
-                spelling.line_column = Some(BEFORE_LINE_BREAK);
-                return Ok(());
-            }
-            if terminal == indentation.indent {
-                let wide = spelling.levels.last().map_or(0, |&top| widths(top).0) + 1;
-                spelling.levels.push(wide << 16 | wide);
-                return Ok(());
-            }
-            if terminal == indentation.dedent {
-                spelling.levels.pop();
-                return Ok(());
-            }
-        }
-        match spelling.line_column {
-            Some(_) => self.spell_line_start(spelling),
-            None => spelling.text.extend_from_slice(&spelling.separator),
-        }
-        let text = self.shortest_text(terminal)?;
-        spelling.text.extend_from_slice(&text);
-        Ok(())
-    }
-
-    /// Appends whitespace up to the column of the innermost level, on a new line if that column has
-    /// been passed.
-    fn spell_line_start(&self, spelling: &mut GreedySpelling) {
-        let goal = widths(spelling.levels.last().copied().unwrap_or(0));
-        match spelling.line_column.take() {
-            Some(column)
-                if is_column(column) && !is_extendable(column) && widths(column) == goal => {}
-            Some(column)
-                if is_column(column)
-                    && is_extendable(column)
-                    && can_reach(widths(column), goal) =>
-            {
-                let more = (goal.0 - widths(column).0) as usize;
-                spelling.text.extend(std::iter::repeat_n(b' ', more));
-            }
-            column => {
-                if column.is_some_and(joins_next) {
-                    spelling.text.push(b'\n');
-                }
-                let tab = self.lexer.columns.map_or(1, |columns| columns.tab);
-                spelling.text.push(b'\n');
-                spelling.text.extend(whitespace_to(goal, tab));
-            }
-        }
     }
 }
 

@@ -9,8 +9,8 @@ use formalm_automata::Automaton;
 use formalm_core::{Error, LazyDfa, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::NEVER;
-use crate::grammar_state::GrammarState;
+use crate::configuration_reader::ConfigurationReader;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::list_interner::NOTHING;
 
 /// The position of the input relative to lines, for grammars with indentation.
@@ -109,8 +109,11 @@ impl ReachablePositions {
 }
 
 impl LexemeExits {
-    pub(super) fn new(regular: Option<Arc<Automaton>>, core: &GrammarState) -> LexemeExits {
-        let mut bytes: Vec<u8> = core.lexer.representatives().to_vec();
+    pub(super) fn new(
+        regular: Option<Arc<Automaton>>,
+        reader: &ConfigurationReader,
+    ) -> LexemeExits {
+        let mut bytes: Vec<u8> = reader.lexer.threads.representatives().to_vec();
         bytes.extend(regular.iter().flat_map(|one| one.class_starts().to_vec()));
         bytes.sort_unstable();
         bytes.dedup();
@@ -130,20 +133,20 @@ impl LexemeExits {
     pub(super) fn successors_of(
         &mut self,
         (lexer_state, at): LexemePosition,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<Arc<LexemeSuccessors>, Error> {
         if let Some(known) = self.successor_states.get(&(lexer_state, at)) {
             return Ok(Arc::clone(known));
         }
         let (mut on, mut ends) = (Vec::new(), Vec::new());
-        core.gss.meter.spend(self.bytes.len())?;
+        reader.meter().spend(self.bytes.len())?;
         for &byte in &self.bytes {
-            let outcome = core.step_lexer_state(lexer_state, byte)?;
+            let outcome = reader.lexer.step(lexer_state, byte, &mut reader.parser.gss.meter)?;
             if outcome.continued == NOTHING && outcome.endings == NOTHING {
                 continue;
             }
             let Some(at) = self.step(at, byte)? else { continue };
-            let endings = core.lexer_states.endings(outcome.endings);
+            let endings = reader.lexer.states.endings(outcome.endings);
             ends.extend(endings.iter().map(|one| {
                 let after = BetweenLexemes::new(one.negative_threads, at);
                 (one.terminal, after)
@@ -166,12 +169,12 @@ impl LexemeExits {
     pub(super) fn exits(
         &mut self,
         from: LexemePosition,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<Arc<[LexemeExit]>, Error> {
         if let Some(known) = self.exits.get(&from) {
             return Ok(Arc::clone(known));
         }
-        let reachable = self.explore(from, core)?;
+        let reachable = self.explore(from, reader)?;
         let mut exits = Vec::with_capacity(reachable.ends.len());
         let all = reachable.positions.len() >= MIN_SHARED_POSITIONS
             && reachable.ends.len() <= MAX_SHARED_EXITS;
@@ -183,7 +186,7 @@ impl LexemeExits {
             let bytes = reachable.positions[from[0] as usize].1 + 1;
             exits.push(LexemeExit { terminal, after, bytes });
             if all {
-                core.gss.meter.spend(reachable.positions.len())?;
+                reader.meter().spend(reachable.positions.len())?;
                 for (position, bytes) in distances_to(&reachable, from) {
                     of_all[position].push(LexemeExit { terminal, after, bytes });
                 }
@@ -206,15 +209,15 @@ impl LexemeExits {
     fn explore(
         &mut self,
         from: LexemePosition,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<ReachablePositions, Error> {
         let mut reachable = ReachablePositions::default();
         reachable.add(from, 0, None);
         let mut number = 0;
         while number < reachable.positions.len() {
             let (position, bytes) = reachable.positions[number];
-            let successors = self.successors_of(position, core)?;
-            core.gss.meter.spend(successors.on.len() + successors.ends.len())?;
+            let successors = self.successors_of(position, reader)?;
+            reader.meter().spend(successors.on.len() + successors.ends.len())?;
             for &end in &successors.ends {
                 reachable.ends.entry(end).or_default().push(number as u32);
             }

@@ -9,7 +9,7 @@
 //!         ▼
 //!  cfl_reachability                 which controls a symbol leads to
 //!         ▼
-//!  stack_suffix ─► CompletionBounds ─► min_bytes ─► search, greedy_completion
+//!  stack_suffix ─► CompletionBounds ─► search ─► shortest_completion
 //! ```
 //!
 //! A terminal that the parser allows may still be unspellable: a longer lexeme can always win, a
@@ -35,9 +35,8 @@ mod competing_stacks;
 pub(crate) mod greedy_completion;
 mod lexeme_exits;
 mod lr1_items;
-pub(crate) mod min_bytes;
 pub(crate) mod search;
-pub(crate) mod stack_shortest_path;
+pub(crate) mod shortest_completion;
 mod stack_suffix;
 mod terminal_reachability;
 
@@ -49,9 +48,11 @@ use formalm_machines::{CompletionLength, Precision};
 use lr1_items::{Lr1States, end_of_input_set};
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::{NEVER, shortest_path};
+use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::Configuration;
 use crate::grammar::Lexing;
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::gss::stack_shortest_path::{NEVER, shortest_path};
+use crate::limits::GrammarLimits;
 use crate::list_interner::NOTHING;
 use cfl_reachability::{CflReachability, ControlState};
 use competing_stacks::CompetingStacks;
@@ -71,6 +72,8 @@ pub(crate) struct CompletionBounds {
     reachability: CflReachability,
     /// Lexer contexts of single terminals and of none, for lexemes that do not compete.
     single_contexts: FxHashMap<Option<u32>, u32>,
+    /// Maximum number of steps per query.
+    allowed_steps: u64,
     /// LR(1) states of GSS edges.
     top_states: FxHashMap<u32, u32>,
     suffix_bounds: FxHashMap<SuffixNode, u32>,
@@ -88,42 +91,50 @@ impl CompletionBounds {
     pub(crate) fn new(
         regular: Option<Arc<Automaton>>,
         precision: Precision,
-        core: &GrammarState,
+        limits: &GrammarLimits,
+        reader: &ConfigurationReader,
     ) -> Option<CompletionBounds> {
-        let plain = core.sublanguages.is_empty() && core.indentation.is_none();
+        let plain = reader.sublanguages.is_empty() && reader.parser.indentation.is_none();
         let is_there = match precision {
             Precision::Coarse => true,
             Precision::Fine => plain,
-            Precision::Finest => plain && core.lexing != Lexing::Any && core.needs_viability_checks,
+            Precision::Finest => {
+                plain
+                    && reader.lexer.rules.lexing != Lexing::Any
+                    && reader.lexer.needs_viability_checks
+            }
         };
+        let allowed_steps = if regular.is_some() { limits.completions } else { limits.steps };
         is_there.then(|| CompletionBounds {
-            terminal_reachability: TerminalReachability::new(regular, core),
+            allowed_steps,
+            terminal_reachability: TerminalReachability::new(regular, reader),
             precision,
             is_always_exact: plain
-                && (!core.needs_viability_checks
-                    || (core.lexing == Lexing::Any && precision != Precision::Coarse)),
+                && (!reader.lexer.needs_viability_checks
+                    || (reader.lexer.rules.lexing == Lexing::Any
+                        && precision != Precision::Coarse)),
             lr1_states: Lr1States::default(),
             competing: CompetingStacks::default(),
             reachability: CflReachability::default(),
             single_contexts: FxHashMap::default(),
             top_states: FxHashMap::default(),
             suffix_bounds: FxHashMap::default(),
-            epoch: core.gss.epoch(),
+            epoch: reader.parser.gss.epoch(),
             branched: false,
             given_up: false,
         })
     }
 
-    /// Returns the completion bound of a state, with the regular language in state `at`.
-    pub(crate) fn bound_of_state(
+    /// Returns the completion bound of several configurations, with the regular language in state `at`.
+    pub(crate) fn bound_of_any(
         &mut self,
-        state: u32,
+        configurations: &[Configuration],
         at: StateId,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<CompletionLength, Error> {
         let (mut exactly, mut at_least) = (usize::MAX, usize::MAX);
-        for configuration in core.configurations(state) {
-            match self.completion(configuration, Some(at), core)? {
+        for &configuration in configurations {
+            match self.completion(configuration, Some(at), reader)? {
                 CompletionLength::Unknown => return Ok(CompletionLength::Unknown),
                 CompletionLength::Never => {}
                 CompletionLength::Exactly(bytes) => exactly = exactly.min(bytes),
@@ -142,27 +153,27 @@ impl CompletionBounds {
         &mut self,
         configuration: Configuration,
         at: Option<StateId>,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<CompletionLength, Error> {
         if self.given_up {
             return Ok(CompletionLength::Unknown);
         }
-        if self.epoch != core.gss.epoch() {
+        if self.epoch != reader.parser.gss.epoch() {
             self.top_states.clear();
             self.suffix_bounds.clear();
-            self.epoch = core.gss.epoch();
+            self.epoch = reader.parser.gss.epoch();
         }
-        self.branched = core.gss.is_branched(core.stacks_of(configuration.parser_state));
-        let allowed = match self.terminal_reachability.lexeme_exits.regular {
-            Some(_) => core.limits.completions,
-            None => core.limits.steps,
-        };
-        let call = core.gss.meter.begin_separate(allowed);
+        self.branched = reader
+            .parser
+            .gss
+            .graph
+            .is_branched(reader.parser.stacks_of(configuration.parser_state));
+        let call = reader.meter().begin_separate(self.allowed_steps);
         let at = at.unwrap_or(self.terminal_reachability.start());
-        let bytes = self.configuration_bytes(configuration, at, core);
-        core.gss.meter.end_separate(call);
+        let bytes = self.configuration_bytes(configuration, at, reader);
+        reader.meter().end_separate(call);
         match bytes {
-            Ok(NEVER) if self.never_is_certain(core) => Ok(CompletionLength::Never),
+            Ok(NEVER) if self.never_is_certain(reader) => Ok(CompletionLength::Never),
             Ok(NEVER) => Ok(CompletionLength::Unknown),
             Ok(bytes) if bytes < NEVER - 1 && self.is_exact() => {
                 Ok(CompletionLength::Exactly(bytes as usize))
@@ -180,7 +191,7 @@ impl CompletionBounds {
                     return Err(error);
                 }
                 self.given_up = true;
-                self.terminal_reachability = TerminalReachability::new(None, core);
+                self.terminal_reachability = TerminalReachability::new(None, reader);
                 Ok(CompletionLength::Unknown)
             }
         }
@@ -193,35 +204,38 @@ impl CompletionBounds {
     }
 
     /// Returns `true` if the other terminals allowed at a position matter.
-    fn lexemes_compete(&self, core: &GrammarState) -> bool {
+    fn lexemes_compete(&self, reader: &ConfigurationReader) -> bool {
         self.precision != Precision::Coarse
-            && core.lexing != Lexing::Any
-            && core.needs_viability_checks
+            && reader.lexer.rules.lexing != Lexing::Any
+            && reader.lexer.needs_viability_checks
     }
 
     /// Returns `true` if more competition can only remove lexemes, so that "never" is certain. This
     /// fails where a lexeme becomes another terminal, because the terminal it was read as precedes
     /// others.
-    fn never_is_certain(&self, core: &GrammarState) -> bool {
-        self.precision == Precision::Coarse || core.replaced.is_empty() || self.is_exact()
+    fn never_is_certain(&self, reader: &ConfigurationReader) -> bool {
+        self.precision == Precision::Coarse
+            || reader.lexer.rules.replaced.is_empty()
+            || self.is_exact()
     }
 
     fn configuration_bytes(
         &mut self,
         configuration: Configuration,
         at: StateId,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
         let Configuration { parser_state, negative_threads, .. } = configuration;
         if configuration.is_between() {
-            let between = BetweenLexemes { negative_threads, at, line: core.line_of(parser_state) };
-            return self.stacks_min_bytes(core.stacks_of(parser_state), between, core);
+            let between =
+                BetweenLexemes { negative_threads, at, line: reader.parser.line_of(parser_state) };
+            return self.stacks_min_bytes(reader.parser.stacks_of(parser_state), between, reader);
         }
         let mut bytes = NEVER;
-        for exit in &*self.exits(configuration, at, core)? {
-            let after = core.stacks_after_terminal(parser_state, exit.terminal)?;
+        for exit in &*self.exits(configuration, at, reader)? {
+            let after = reader.parser.stacks_after_terminal(parser_state, exit.terminal)?;
             if after != NOTHING {
-                let rest = self.stacks_min_bytes(after, exit.after, core)?;
+                let rest = self.stacks_min_bytes(after, exit.after, reader)?;
                 if rest != NEVER {
                     // Lengths beyond 32 bits saturate below [`NEVER`].
                     bytes = bytes.min(rest.saturating_add(exit.bytes).min(NEVER - 1));
@@ -236,27 +250,35 @@ impl CompletionBounds {
         &mut self,
         configuration: Configuration,
         at: StateId,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<Arc<[LexemeExit]>, Error> {
         let Configuration { lexeme, parser_state, negative_threads } = configuration;
         if configuration.is_in_sublanguage() {
-            let (terminal, _) = core.sublanguages.at(lexeme);
+            let (terminal, _) = reader.sublanguages.at(lexeme);
             return Ok(self.terminal_reachability.any_string_exits(terminal, at)?.into());
         }
-        let Some(newline) = core.indentation.as_ref().map(|indentation| indentation.newline) else {
-            let lexer_state = core.lexer_states.intern(lexeme, negative_threads);
-            return self.terminal_reachability.lexeme_exits.exits((lexer_state, at), core);
+        let Some(newline) = reader.lexer.rules.lines.as_ref().map(|lines| lines.newline) else {
+            let lexer_state = reader.lexer.states.intern(lexeme, negative_threads);
+            return self.terminal_reachability.lexeme_exits.exits((lexer_state, at), reader);
         };
         // Columns are ignored here, and the end of the input may end a line.
-        let (lexeme, negative_threads) =
-            (core.lexer.without_columns(lexeme), core.lexer.without_columns(negative_threads));
-        let lexer_state = core.lexer_states.intern(lexeme, negative_threads);
-        let exits = self.terminal_reachability.lexeme_exits.exits((lexer_state, at), core)?;
-        let (line, lines) = (core.line_of(parser_state), core.has_lines(parser_state));
+        let (lexeme, negative_threads) = (
+            reader.lexer.threads.without_columns(lexeme),
+            reader.lexer.threads.without_columns(negative_threads),
+        );
+        let lexer_state = reader.lexer.states.intern(lexeme, negative_threads);
+        let exits = self.terminal_reachability.lexeme_exits.exits((lexer_state, at), reader)?;
+        let (line, lines) =
+            (reader.parser.line_of(parser_state), reader.parser.has_lines(parser_state));
         let with_line = |one: &LexemeExit| {
             let line = match one.terminal == newline {
                 true if lines => LinePosition::LineEnded,
-                false if !core.is_ignored(core.shifted_terminal(one.terminal)) => {
+                false
+                    if !reader
+                        .lexer
+                        .rules
+                        .is_ignored(reader.lexer.rules.shifted_terminal(one.terminal)) =>
+                {
                     LinePosition::InsideLine
                 }
                 _ => line,
@@ -264,8 +286,8 @@ impl CompletionBounds {
             LexemeExit { after: BetweenLexemes { line, ..one.after }, ..*one }
         };
         let mut exits: Vec<LexemeExit> = exits.iter().map(with_line).collect();
-        let ends = |one: &u32| core.lexer.terminal(*one) == newline;
-        if core.lexer.lists.get(lexeme).iter().any(ends) {
+        let ends = |one: &u32| reader.lexer.threads.terminal(*one) == newline;
+        if reader.lexer.threads.lists.get(lexeme).iter().any(ends) {
             let after = BetweenLexemes {
                 line: LinePosition::AfterInput,
                 ..BetweenLexemes::new(NOTHING, at)
@@ -279,68 +301,73 @@ impl CompletionBounds {
         &mut self,
         stacks: u32,
         mut between: BetweenLexemes,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
-        self.branched |= core.gss.is_branched(stacks);
+        self.branched |= reader.parser.gss.graph.is_branched(stacks);
         let mut context = NOTHING;
-        if self.lexemes_compete(core) {
-            context = core.context_on(stacks, false)?;
+        if self.lexemes_compete(reader) {
+            context = reader.context_on(stacks, false)?;
         }
         if self.precision == Precision::Coarse && between.line != LinePosition::LineEnded {
             between.negative_threads = NOTHING;
         }
-        let edges = core.gss.tops(stacks);
-        let competing = self.competing_stacks_on(&edges, core)?;
+        let edges = reader.parser.gss.graph.tops(stacks);
+        let competing = self.competing_stacks_on(&edges, reader)?;
         let control = ControlState { context, competing, between };
         let mut bytes = NEVER;
         for edge in edges {
             let rest =
-                shortest_path(&mut StackSuffixGraph { bounds: self, core }, (edge, control))?;
+                shortest_path(&mut StackSuffixGraph { bounds: self, reader }, (edge, control))?;
             bytes = bytes.min(rest);
         }
         Ok(bytes)
     }
 
     /// Returns the LR(1) state of a GSS edge.
-    fn top_state(&mut self, edge: u32, core: &mut GrammarState) -> Result<u32, Error> {
-        if !self.lexemes_compete(core) {
+    fn top_state(&mut self, edge: u32, reader: &mut ConfigurationReader) -> Result<u32, Error> {
+        if !self.lexemes_compete(reader) {
             return Ok(NOTHING);
         }
         if let Some(&known) = self.top_states.get(&edge) {
             return Ok(known);
         }
         let mut items = Vec::new();
-        for (position, pushed, becomes) in core.gss.items(edge)? {
-            let mut follow = match core.gss.lr0.is_goal_at(position) {
-                true => end_of_input_set(&mut core.gss.lr0),
+        for (position, pushed, becomes) in reader.parser.gss.items(edge)? {
+            let mut follow = match reader.parser.gss.lr0.is_goal_at(position) {
+                true => end_of_input_set(&mut reader.parser.gss.lr0),
                 false => NOTHING,
             };
             for edge in becomes {
-                let allowed = core.gss.allowed_of_edge(edge)?;
-                follow = core.gss.lr0.joined(follow, allowed);
+                let allowed = reader.parser.gss.allowed_of_edge(edge)?;
+                follow = reader.parser.gss.lr0.joined(follow, allowed);
             }
             items.push([position as u32, pushed, follow]);
         }
         let lr1_state = self.lr1_states.number(items);
-        self.allowed(lr1_state, core)?;
+        self.allowed(lr1_state, reader)?;
         self.top_states.insert(edge, lr1_state);
         Ok(lr1_state)
     }
 
     /// Returns the terminals allowed in an LR(1) state. Computing them also detects conflicts.
-    fn allowed(&mut self, lr1_state: u32, core: &mut GrammarState) -> Result<u32, Error> {
-        if !self.lexemes_compete(core) {
+    fn allowed(&mut self, lr1_state: u32, reader: &mut ConfigurationReader) -> Result<u32, Error> {
+        if !self.lexemes_compete(reader) {
             return Ok(NOTHING);
         }
-        let stacks = &mut core.gss;
+        let stacks = &mut reader.parser.gss;
         self.lr1_states.allowed(lr1_state, &mut stacks.lr0, &mut stacks.meter)
     }
 
-    fn goto(&mut self, lr1_state: u32, symbol: u32, core: &mut GrammarState) -> Result<u32, Error> {
-        if !self.lexemes_compete(core) {
+    fn goto(
+        &mut self,
+        lr1_state: u32,
+        symbol: u32,
+        reader: &mut ConfigurationReader,
+    ) -> Result<u32, Error> {
+        if !self.lexemes_compete(reader) {
             return Ok(NOTHING);
         }
-        let stacks = &mut core.gss;
+        let stacks = &mut reader.parser.gss;
         self.lr1_states.goto(lr1_state, symbol, (&mut stacks.lr0, &mut stacks.meter))
     }
 
@@ -350,17 +377,17 @@ impl CompletionBounds {
         &mut self,
         lr1_state: u32,
         competing: u32,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<u32, Error> {
-        if !self.lexemes_compete(core) {
+        if !self.lexemes_compete(reader) {
             return Ok(NOTHING);
         }
         // If competing stacks were dropped, the one with this state may be missing.
-        let allowed = self.allowed(lr1_state, core)?;
-        let lr1 = (&mut self.lr1_states, &mut core.gss.lr0, &mut core.gss.meter);
+        let allowed = self.allowed(lr1_state, reader)?;
+        let lr1 = (&mut self.lr1_states, &mut reader.parser.gss.lr0, &mut reader.parser.gss.meter);
         let competing_allowed = self.competing.allowed(competing, lr1)?;
-        let allowed = core.gss.lr0.joined(allowed, competing_allowed);
-        Ok(core.context_of(allowed, false))
+        let allowed = reader.parser.gss.lr0.joined(allowed, competing_allowed);
+        Ok(reader.lexer.context_of(allowed, false, &reader.parser.gss.lr0.sets))
     }
 
     /// Returns the terminals that can be spelled from a control. If lexemes do not compete, only
@@ -369,17 +396,17 @@ impl CompletionBounds {
         &mut self,
         terminal: Option<u32>,
         ControlState { mut context, between, .. }: ControlState,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<Arc<SpellableTerminals>, Error> {
-        if !self.lexemes_compete(core) {
+        if !self.lexemes_compete(reader) {
             context = *self.single_contexts.entry(terminal).or_insert_with(|| {
                 let terminals: Vec<u32> = terminal.into_iter().collect();
-                core.start_of_terminal(&terminals)
+                reader.lexer.rules.start_of_terminal(&terminals, &mut reader.lexer.threads)
             });
         }
         self.terminal_reachability.spellable_terminals(
             SpellingStart { context, between, terminal, precision: self.precision },
-            core,
+            reader,
         )
     }
 

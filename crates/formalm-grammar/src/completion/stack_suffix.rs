@@ -4,8 +4,8 @@ use formalm_core::Error;
 
 use super::CompletionBounds;
 use super::cfl_reachability::{ControlState, ReachabilityGoal, end_of_input};
-use crate::completion::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
-use crate::grammar_state::GrammarState;
+use crate::configuration_reader::ConfigurationReader;
+use crate::gss::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
 
 /// A GSS edge with everything below it, and the control at its top.
 pub(super) type SuffixNode = (u32, ControlState);
@@ -13,7 +13,7 @@ pub(super) type SuffixNode = (u32, ControlState);
 /// The graph of stack suffixes with controls, for [`ShortestPathGraph`].
 pub(super) struct StackSuffixGraph<'a> {
     pub(super) bounds: &'a mut CompletionBounds,
-    pub(super) core: &'a mut GrammarState,
+    pub(super) reader: &'a mut ConfigurationReader,
 }
 
 impl ShortestPathGraph for StackSuffixGraph<'_> {
@@ -34,10 +34,10 @@ impl ShortestPathGraph for StackSuffixGraph<'_> {
         group: &mut NodeGroup<SuffixNode>,
         out_edges: &mut Vec<PathEdge<SuffixNode>>,
     ) -> Result<(), Error> {
-        let lr1_state = self.bounds.top_state(edge, self.core)?;
-        for (position, pushed, becomes) in self.core.gss.items(edge)? {
+        let lr1_state = self.bounds.top_state(edge, self.reader)?;
+        for (position, pushed, becomes) in self.reader.parser.gss.items(edge)? {
             let goal = ReachabilityGoal::Rest(position as u32, pushed > 0);
-            for (after, bytes) in self.bounds.answers_of((lr1_state, goal, control), self.core)? {
+            for (after, bytes) in self.bounds.answers_of((lr1_state, goal, control), self.reader)? {
                 if after == end_of_input() {
                     out_edges.push(PathEdge { from, bytes, to: None });
                     continue;
@@ -55,6 +55,6 @@ impl ShortestPathGraph for StackSuffixGraph<'_> {
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Error> {
-        self.core.gss.meter.spend(steps)
+        self.reader.meter().spend(steps)
     }
 }

@@ -9,11 +9,13 @@ use formalm_machines::Precision;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexeme_exits::{BetweenLexemes, LexemeExit, LexemeExits, LexemePosition, LinePosition};
-use crate::completion::stack_shortest_path::NEVER;
+use crate::configuration_reader::ConfigurationReader;
 use crate::grammar::Lexing;
-use crate::grammar_state::GrammarState;
+use crate::gss::stack_shortest_path::NEVER;
 use crate::indentation::parser_state::{is_closed, is_joined};
+use crate::lexer::terminal_rules::TerminalRules;
 use crate::list_interner::NOTHING;
+use crate::parser::Parser;
 
 /// The start of a search between lexemes.
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +66,10 @@ struct SpellingFrontier {
 impl TerminalReachability {
     pub(super) fn new(
         regular: Option<Arc<Automaton>>,
-        core: &GrammarState,
+        reader: &ConfigurationReader,
     ) -> TerminalReachability {
         TerminalReachability {
-            lexeme_exits: LexemeExits::new(regular, core),
+            lexeme_exits: LexemeExits::new(regular, reader),
             spellable_terminals: FxHashMap::default(),
             without_lexeme: FxHashMap::default(),
             size: 0,
@@ -80,9 +82,9 @@ impl TerminalReachability {
     }
 
     /// Returns `true` if the input may end between lexemes, apart from the stacks.
-    fn may_end(&self, between: BetweenLexemes, core: &GrammarState) -> bool {
+    fn may_end(&self, between: BetweenLexemes, reader: &ConfigurationReader) -> bool {
         let regular = self.lexeme_exits.regular.as_ref();
-        core.lexer.may_end(between.negative_threads)
+        reader.lexer.threads.may_end(between.negative_threads)
             && regular.is_none_or(|one| one.is_accepting(between.at))
     }
 
@@ -90,25 +92,24 @@ impl TerminalReachability {
     pub(super) fn spellable_terminals(
         &mut self,
         from: SpellingStart,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<Arc<SpellableTerminals>, Error> {
         if let Some(terminal) = from.terminal
-            && (core.sublanguages.has(terminal) || core.is_level(terminal))
+            && (reader.sublanguages.has(terminal) || reader.lexer.rules.is_level(terminal))
         {
-            return self.exits_without_lexeme(terminal, from.between, core);
+            return self.exits_without_lexeme(terminal, from.between, reader);
         }
         let key = (from.context, from.between);
         if let Some(known) = self.spellable_terminals.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let SpellingFrontier { mut nearest, end, .. } = self.explore(from, core)?;
-        if let Some(indentation) =
-            core.indentation.as_ref().filter(|indentation| indentation.is_python())
+        let SpellingFrontier { mut nearest, end, .. } = self.explore(from, reader)?;
+        if let Some(lines) = reader.lexer.rules.lines.as_ref().filter(|lines| lines.is_python())
             && from.between.line == LinePosition::InsideLine
         {
             // The end of the input ends a line.
             let over = BetweenLexemes { line: LinePosition::AfterInput, ..from.between };
-            nearest.insert((indentation.newline, over), 0);
+            nearest.insert((lines.newline, over), 0);
         }
         let spellable_terminals = self.interned_exits(nearest, end);
         self.spellable_terminals.insert(key, Arc::clone(&spellable_terminals));
@@ -119,7 +120,7 @@ impl TerminalReachability {
     fn explore(
         &mut self,
         from: SpellingStart,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) -> Result<SpellingFrontier, Error> {
         let mut frontier = SpellingFrontier {
             open: Vec::new(),
@@ -127,37 +128,40 @@ impl TerminalReachability {
             nearest: FxHashMap::default(),
             end: NEVER,
         };
-        self.add_start((from.context, from.between), 0, &mut frontier, core);
+        self.add_start((from.context, from.between), 0, &mut frontier, reader);
         if from.between.line == LinePosition::AfterInput {
             return Ok(frontier);
         }
         for bytes in 1.. {
             for position in std::mem::take(&mut frontier.open) {
-                let next = self.lexeme_exits.successors_of(position, core)?;
-                core.gss.meter.spend(next.on.len() + next.ends.len())?;
+                let next = self.lexeme_exits.successors_of(position, reader)?;
+                reader.meter().spend(next.on.len() + next.ends.len())?;
                 for &on in &next.on {
                     if frontier.seen.insert(on) {
                         frontier.open.push(on);
                     }
                 }
                 for &(terminal, mut after) in &next.ends {
-                    if from.precision == Precision::Coarse && !core.ends_line(terminal) {
+                    if from.precision == Precision::Coarse
+                        && !reader.lexer.rules.ends_line(terminal)
+                    {
                         after.negative_threads = NOTHING;
                     }
-                    let (skipped, read) = core.skip_or_shift(terminal, from.between.line);
+                    let (skipped, read) =
+                        reader.lexer.rules.skip_or_shift(terminal, from.between.line);
                     if skipped {
                         let line = match from.between.line {
                             LinePosition::JoinedLineStart => LinePosition::LineStart,
                             line => line,
                         };
                         let after = BetweenLexemes { line, ..after };
-                        self.add_start((from.context, after), bytes, &mut frontier, core);
+                        self.add_start((from.context, after), bytes, &mut frontier, reader);
                     }
                     if read {
-                        after.line = core.line_after(terminal);
+                        after.line = reader.lexer.rules.line_after(terminal);
                         frontier
                             .nearest
-                            .entry((core.shifted_terminal(terminal), after))
+                            .entry((reader.lexer.rules.shifted_terminal(terminal), after))
                             .or_insert(bytes);
                     }
                 }
@@ -175,12 +179,12 @@ impl TerminalReachability {
         (context, between): (u32, BetweenLexemes),
         bytes: u32,
         frontier: &mut SpellingFrontier,
-        core: &mut GrammarState,
+        reader: &mut ConfigurationReader,
     ) {
-        if between.line != LinePosition::JoinedLineStart && self.may_end(between, core) {
+        if between.line != LinePosition::JoinedLineStart && self.may_end(between, reader) {
             frontier.end = frontier.end.min(bytes);
         }
-        let position = (core.lexer_states.intern(context, between.negative_threads), between.at);
+        let position = (reader.lexer.states.intern(context, between.negative_threads), between.at);
         if frontier.seen.insert(position) {
             frontier.open.push(position);
         }
@@ -206,15 +210,15 @@ impl TerminalReachability {
         &mut self,
         terminal: u32,
         from: BetweenLexemes,
-        core: &GrammarState,
+        reader: &ConfigurationReader,
     ) -> Result<Arc<SpellableTerminals>, Error> {
         if let Some(known) = self.without_lexeme.get(&(terminal, from)) {
             return Ok(Arc::clone(known));
         }
-        let exits = match &core.indentation {
-            Some(indentation) if indentation.is_level(terminal) => {
-                let lines = from.line.levels(terminal == indentation.indent);
-                let after = lines.iter().map(|&line| BetweenLexemes { line, ..from });
+        let exits = match &reader.lexer.rules.lines {
+            Some(lines) if lines.is_level(terminal) => {
+                let positions = from.line.levels(terminal == lines.indent);
+                let after = positions.iter().map(|&line| BetweenLexemes { line, ..from });
                 after.map(|after| LexemeExit { terminal, after, bytes: 0 }).collect()
             }
             _ if from.line == LinePosition::AfterInput => Vec::new(),
@@ -276,20 +280,13 @@ impl LinePosition {
     }
 }
 
-impl GrammarState {
-    /// Returns `true` for the indent and dedent terminals.
-    fn is_level(&self, terminal: u32) -> bool {
-        self.indentation.as_ref().is_some_and(|indentation| indentation.is_level(terminal))
-    }
-
+impl TerminalRules {
     /// Returns whether a lexeme may be skipped as ignored, and whether the stacks may shift it.
     fn skip_or_shift(&self, terminal: u32, line: LinePosition) -> (bool, bool) {
-        if let Some(indentation) =
-            self.indentation.as_ref().filter(|indentation| indentation.newline == terminal)
-        {
+        if let Some(lines) = self.lines.as_ref().filter(|lines| lines.newline == terminal) {
             // Python ends a line once, and no line ends inside brackets.
-            let outside_line = indentation.is_python() && line != LinePosition::InsideLine;
-            return (outside_line || indentation.has_brackets(), !outside_line);
+            let outside_line = lines.is_python() && line != LinePosition::InsideLine;
+            return (outside_line || lines.has_brackets(), !outside_line);
         }
         let ignored = terminal < self.terminals && self.is_ignored(terminal);
         (ignored, !ignored || self.lexing == Lexing::Any)
@@ -299,7 +296,9 @@ impl GrammarState {
     pub(super) fn line_after(&self, terminal: u32) -> LinePosition {
         if self.ends_line(terminal) { LinePosition::LineEnded } else { LinePosition::InsideLine }
     }
+}
 
+impl Parser {
     /// Returns the line position of a parser state.
     pub(super) fn line_of(&self, parser_state: u32) -> LinePosition {
         match &self.indentation {

@@ -2,14 +2,6 @@
 
 use super::{Gss, UNKNOWN};
 
-/// Arena sizes at a checkpoint; everything beyond can be dropped.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GssCheckpoint {
-    pub(super) nodes: usize,
-    pub(super) edges: usize,
-    pub(super) sets: usize,
-}
-
 /// Cache entries added since the checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct RollbackLog {
@@ -23,12 +15,7 @@ pub(super) struct RollbackLog {
 impl Gss {
     /// Starts to log new entries, so that [`Gss::rollback`] can drop them.
     pub(crate) fn checkpoint(&mut self) {
-        let checkpoint = GssCheckpoint {
-            nodes: self.nodes.len(),
-            edges: self.edges.len(),
-            sets: self.sets.len(),
-        };
-        self.checkpoint = Some((checkpoint, RollbackLog::default()));
+        self.checkpoint = Some((self.graph.size(), RollbackLog::default()));
     }
 
     /// Keeps everything made since [`Gss::checkpoint`].
@@ -43,9 +30,9 @@ impl Gss {
 
     /// Drops everything made since [`Gss::checkpoint`].
     pub(crate) fn rollback(&mut self) {
-        let Some((checkpoint, log)) = self.checkpoint.take() else { return };
+        let Some((size, log)) = self.checkpoint.take() else { return };
         for edge in log.children {
-            if let Some(edge) = self.edges.get_mut(edge as usize) {
+            if let Some(edge) = self.graph.edges.get_mut(edge as usize) {
                 edge.children = UNKNOWN;
             }
         }
@@ -61,14 +48,7 @@ impl Gss {
         for stacks in log.allowed {
             self.allowed.remove(&stacks);
         }
-        for (state, below) in self.nodes.drain(checkpoint.nodes..) {
-            self.node_ids.remove(&(state, below));
-        }
-        self.flags.truncate(checkpoint.nodes);
-        for edge in self.edges.drain(checkpoint.edges..) {
-            self.edge_ids.remove(&(edge.state, edge.below));
-        }
-        self.sets.truncate(checkpoint.sets);
+        self.graph.truncate(size);
         self.epoch += 1;
     }
 }

@@ -17,7 +17,7 @@ impl Gss {
         if let Some(&next) = self.shifts.get(&(stacks, terminal)) {
             return Ok(next);
         }
-        let next = match self.only_edge(stacks) {
+        let next = match self.graph.only_edge(stacks) {
             Some(edge) => self.shift_edge(edge, terminal)?,
             None => self.shift_edges(stacks, terminal)?,
         };
@@ -30,12 +30,6 @@ impl Gss {
         Ok(next)
     }
 
-    /// Returns the edge at the top, if there is only one.
-    pub(super) fn only_edge(&mut self, stacks: u32) -> Option<u32> {
-        let (state, below) = self.nodes[NodeSets::single(stacks)? as usize];
-        Some(self.edge(state, NodeSets::single(below)?))
-    }
-
     /// As `shift_edges` for a single edge, as long as it yields single edges: the common case.
     fn shift_edge(&mut self, edge: u32, terminal: u32) -> Result<u32, Error> {
         if !self.shifts_terminal(edge, terminal)? {
@@ -43,15 +37,15 @@ impl Gss {
         }
         let shifting_edges = self.shifting_edges(edge, terminal)?;
         let Some(shifting_edges) = NodeSets::single(shifting_edges) else {
-            let shifting_edges = self.sets.get(shifting_edges).to_vec();
+            let shifting_edges = self.graph.sets.get(shifting_edges).to_vec();
             return self.shift_all(shifting_edges, terminal);
         };
-        let (state, below) = self.state_below(shifting_edges);
-        let node = self.node(state, &[below]);
+        let (state, below) = self.graph.state_below(shifting_edges);
+        let node = self.graph.node(state, &[below], &self.lr0);
         let Some(next) = self.lr0.goto(state, terminal, &mut self.meter)? else {
             return Ok(NOTHING);
         };
-        let mut top = self.edge(next, node);
+        let mut top = self.graph.edge(next, node);
         let (mut count, mut visited) = (0, Vec::new());
         while self.is_forced(top) {
             if let Some(&known) = self.forced.get(&top) {
@@ -72,9 +66,9 @@ impl Gss {
             };
         }
         self.keep_forced(visited, top);
-        let (state, below) = self.state_below(top);
-        let node = self.node(state, &[below]);
-        Ok(self.sets.of(node))
+        let (state, below) = self.graph.state_below(top);
+        let node = self.graph.node(state, &[below], &self.lr0);
+        Ok(self.graph.sets.of(node))
     }
 
     fn keep_forced(&mut self, edges: Vec<u32>, leads_to: u32) {
@@ -86,28 +80,28 @@ impl Gss {
 
     /// Returns the edge after the only reduction of an edge, if a single path lies below.
     fn only_reduction(&mut self, edge: u32) -> Result<Option<u32>, Error> {
-        let (state, mut below) = self.state_below(edge);
+        let (state, mut below) = self.graph.state_below(edge);
         let &[(symbol, popped)] = self.lr0.reductions(state) else { return Ok(None) };
         for _ in 1..popped {
             self.meter.spend(1)?;
-            self.require_visible(below)?;
-            match NodeSets::single(self.nodes[below as usize].1) {
+            self.graph.require_visible(below)?;
+            match NodeSets::single(self.graph.nodes[below as usize].1) {
                 Some(node) => below = node,
                 None => return Ok(None),
             }
         }
-        self.require_visible(below)?;
-        let state = self.nodes[below as usize].0;
+        self.graph.require_visible(below)?;
+        let state = self.graph.nodes[below as usize].0;
         let next = self.lr0.goto(state, symbol, &mut self.meter)?;
-        Ok(next.map(|next| self.edge(next, below)).filter(|&next| next != edge))
+        Ok(next.map(|next| self.graph.edge(next, below)).filter(|&next| next != edge))
     }
 
     fn shift_edges(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
         let mut all = Vec::new();
-        for edge in self.tops(stacks) {
+        for edge in self.graph.tops(stacks) {
             if self.shifts_terminal(edge, terminal)? {
                 let shifting_edges = self.shifting_edges(edge, terminal)?;
-                all.extend_from_slice(&self.sets.get(shifting_edges));
+                all.extend_from_slice(&self.graph.sets.get(shifting_edges));
             }
         }
         self.shift_all(all, terminal)
@@ -115,12 +109,12 @@ impl Gss {
 
     fn shift_all(&mut self, shifting_edges: Vec<u32>, terminal: u32) -> Result<u32, Error> {
         self.meter.spend(shifting_edges.len())?;
-        let groups = self.group_by_state(shifting_edges);
+        let groups = self.graph.group_by_state(shifting_edges);
         let mut tops = Vec::new();
         for (state, below) in groups {
-            let node = self.node(state, &below);
+            let node = self.graph.node(state, &below, &self.lr0);
             if let Some(next) = self.lr0.goto(state, terminal, &mut self.meter)? {
-                tops.push(self.edge(next, node));
+                tops.push(self.graph.edge(next, node));
             }
         }
         self.after_tops(tops)
@@ -129,7 +123,7 @@ impl Gss {
     fn after_tops(&mut self, mut tops: Vec<u32>) -> Result<u32, Error> {
         self.reduce_forced_edges(&mut tops)?;
         self.meter.spend(tops.len())?;
-        Ok(self.stacks_of_edges(tops))
+        Ok(self.graph.stacks_of_edges(tops, &self.lr0))
     }
 
     /// Returns the edges that shift a terminal, among an edge and those it reduces to.
@@ -167,7 +161,9 @@ impl Gss {
                 continue;
             }
             match self.shifting_edges.get(&(child, terminal)) {
-                Some(&shifting_edges) => list.extend_from_slice(&self.sets.get(shifting_edges)),
+                Some(&shifting_edges) => {
+                    list.extend_from_slice(&self.graph.sets.get(shifting_edges))
+                }
                 None => {
                     self.meter.spend(list.len() + 1)?;
                     self.spare = list;
@@ -179,7 +175,7 @@ impl Gss {
         self.push_shifting_edges(edge, terminal, &mut list)?;
         list.sort_unstable();
         list.dedup();
-        let shifting_edges = self.sets.intern(&list);
+        let shifting_edges = self.graph.sets.intern(&list);
         self.spare = list;
         self.shifting_edges.insert((edge, terminal), shifting_edges);
         if let Some((_, log)) = &mut self.checkpoint {
@@ -188,14 +184,9 @@ impl Gss {
         Ok(Ok(shifting_edges))
     }
 
-    fn state_below(&self, edge: u32) -> (u32, u32) {
-        let edge = &self.edges[edge as usize];
-        (edge.state, edge.below)
-    }
-
     /// Returns `true` if an edge can only reduce.
     fn is_forced(&self, edge: u32) -> bool {
-        self.lr0.shifts(self.edges[edge as usize].state) == NOTHING
+        self.lr0.shifts(self.graph.edges[edge as usize].state) == NOTHING
     }
 
     /// Applies reductions that no shift can precede, so that equal futures merge.
@@ -215,23 +206,5 @@ impl Gss {
         }
         *tops = done;
         Ok(())
-    }
-
-    /// Groups edges by state, with the sorted nodes below each.
-    fn group_by_state(&self, edges: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
-        let mut pairs: Vec<(u32, u32)> =
-            edges.into_iter().map(|edge| self.state_below(edge)).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        let groups = pairs.chunk_by(|left, right| left.0 == right.0);
-        groups.map(|group| (group[0].0, group.iter().map(|one| one.1).collect())).collect()
-    }
-
-    pub(super) fn stacks_of_edges(&mut self, edges: Vec<u32>) -> u32 {
-        let groups = self.group_by_state(edges);
-        let mut nodes: Vec<u32> =
-            groups.into_iter().map(|(state, below)| self.node(state, &below)).collect();
-        nodes.sort_unstable();
-        self.sets.intern(&nodes)
     }
 }

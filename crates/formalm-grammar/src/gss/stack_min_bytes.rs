@@ -2,8 +2,9 @@
 
 use formalm_core::Error;
 
-use super::{Gss, GssEdge, UNKNOWN};
-use crate::completion::stack_shortest_path::{
+use super::stack_graph::GssEdge;
+use super::{Gss, UNKNOWN};
+use crate::gss::stack_shortest_path::{
     NEVER, NodeGroup, PathEdge, ShortestPathGraph, shortest_path,
 };
 
@@ -12,7 +13,7 @@ impl Gss {
     /// lexemes.
     pub(crate) fn min_completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
         let mut bytes = NEVER;
-        for edge in self.tops(stacks) {
+        for edge in self.graph.tops(stacks) {
             bytes = bytes.min(shortest_path(self, edge)?);
         }
         Ok(bytes)
@@ -22,14 +23,16 @@ impl Gss {
     /// becomes after the reduction. The start item has none.
     pub(crate) fn items(&mut self, edge: u32) -> Result<Vec<(usize, u32, Vec<u32>)>, Error> {
         self.meter.spend(1)?;
-        let GssEdge { state, below, .. } = self.edges[edge as usize];
+        let GssEdge { state, below, .. } = self.graph.edges[edge as usize];
         let kernel: Vec<(u32, u32)> = self.lr0.kernel(state).collect();
         let mut items = Vec::with_capacity(kernel.len());
         for (position, pushed) in kernel {
             let position = position as usize;
             let mut becomes = Vec::new();
             if !self.lr0.is_goal_at(position) {
-                self.push_reduced_edges(below, (self.lr0.left[position], pushed), &mut becomes)?;
+                let reduction = (self.lr0.left[position], pushed);
+                let tables = (&mut self.lr0, &mut self.meter);
+                self.graph.push_reduced_edges(below, reduction, &mut becomes, tables)?;
             }
             items.push((position, pushed, becomes));
         }
@@ -42,11 +45,11 @@ impl ShortestPathGraph for Gss {
     type Node = u32;
 
     fn known(&self, edge: &u32) -> Option<u32> {
-        Some(self.edges[*edge as usize].bytes).filter(|&bytes| bytes != UNKNOWN)
+        Some(self.graph.edges[*edge as usize].bytes).filter(|&bytes| bytes != UNKNOWN)
     }
 
     fn store(&mut self, edge: u32, bytes: u32) {
-        self.edges[edge as usize].bytes = bytes.min(NEVER - 1);
+        self.graph.edges[edge as usize].bytes = bytes.min(NEVER - 1);
     }
 
     fn out_edges(

@@ -88,18 +88,19 @@ impl UnitReductionChains {
 impl Gss {
     /// Returns the id of an edge's chain.
     pub(super) fn chain(&mut self, edge: u32) -> Result<u32, Error> {
-        let super::GssEdge { state, below, chain, .. } = self.edges[edge as usize];
+        let super::stack_graph::GssEdge { state, below, chain, .. } =
+            self.graph.edges[edge as usize];
         if chain != UNKNOWN {
             return Ok(chain);
         }
         let state_below = if self.lr0.reductions(state).is_empty() {
             NO_STATE_BELOW
         } else {
-            self.require_visible(below)?;
-            self.nodes[below as usize].0
+            self.graph.require_visible(below)?;
+            self.graph.nodes[below as usize].0
         };
         let chain = self.chains.number((state, state_below), &mut self.lr0, &mut self.meter)?;
-        self.edges[edge as usize].chain = chain;
+        self.graph.edges[edge as usize].chain = chain;
         Ok(chain)
     }
 
@@ -121,13 +122,13 @@ impl Gss {
         list: &mut Vec<u32>,
     ) -> Result<(), Error> {
         let chain = self.chain(edge)? as usize;
-        let below = self.edges[edge as usize].below;
+        let below = self.graph.edges[edge as usize].below;
         self.meter.spend(self.chains.list[chain].states.len())?;
         for at in 0..self.chains.list[chain].states.len() {
             let state = self.chains.list[chain].states[at];
             let shifts = self.lr0.sets.get(self.lr0.shifts(state));
             if lr0::contains(shifts, terminal + 1) {
-                list.push(self.edge(state, below));
+                list.push(self.graph.edge(state, below));
             }
         }
         Ok(())

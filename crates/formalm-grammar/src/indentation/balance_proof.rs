@@ -14,10 +14,12 @@
 use formalm_core::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::grammar_state::GrammarState;
-use crate::indentation::parser_state::IndentationState;
+use crate::indentation::line_terminals::LineTerminals;
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, is_column, joins_next};
-use crate::lexer::DEAD;
+use crate::lexer::terminal_rules::TerminalRules;
+use crate::lexer::thread_sets::{DEAD, ThreadSets};
+use crate::lexer::{Lexer, LineEnds};
+use crate::limits::StepMeter;
 use crate::list_interner::NOTHING;
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::Production;
@@ -99,14 +101,13 @@ impl SymbolBalance {
 
 /// Returns the maximum number of levels that completing anything takes; `None` if a condition
 /// fails.
-fn needed_levels(normalized: &NormalizedGrammar, indentation: &IndentationState) -> Option<u32> {
-    let level =
-        |one: u32| i64::from(one == indentation.indent) - i64::from(one == indentation.dedent);
+fn needed_levels(normalized: &NormalizedGrammar, lines: &LineTerminals) -> Option<u32> {
+    let level = |one: u32| i64::from(one == lines.indent) - i64::from(one == lines.dedent);
     let levels = SymbolBalance::new(normalized, level)?;
-    let brackets = SymbolBalance::new(normalized, |one| indentation.bracket(one))?;
-    let ends_or_indents = |one: u32| one == indentation.newline || indentation.is_level(one);
+    let brackets = SymbolBalance::new(normalized, |one| lines.bracket(one))?;
+    let ends_or_indents = |one: u32| one == lines.newline || lines.is_level(one);
     (no_line_ends_in_brackets(normalized, &brackets, ends_or_indents)
-        && adjacent_terminals_fit(normalized, indentation))
+        && adjacent_terminals_fit(normalized, lines))
     .then(|| max_needed_levels(normalized, &levels))
 }
 
@@ -130,18 +131,18 @@ fn no_line_ends_in_brackets(
 }
 
 /// Returns `true` if all adjacent terminals satisfy the conditions.
-fn adjacent_terminals_fit(normalized: &NormalizedGrammar, indentation: &IndentationState) -> bool {
+fn adjacent_terminals_fit(normalized: &NormalizedGrammar, lines: &LineTerminals) -> bool {
     let kind = |one: u32| match one {
-        one if one == indentation.newline => NEWLINE,
-        one if one == indentation.indent => INDENT,
-        one if one == indentation.dedent => DEDENT,
+        one if one == lines.newline => NEWLINE,
+        one if one == lines.indent => INDENT,
+        one if one == lines.dedent => DEDENT,
         _ => OTHER,
     };
     let first = kinds_at_edge(normalized, kind, false);
     let last = kinds_at_edge(normalized, kind, true);
     // With Python's rules, an input starts like a line.
     let begins = first[normalized.start as usize];
-    let may_begin = if indentation.is_python() { OTHER } else { OTHER | NEWLINE };
+    let may_begin = if lines.is_python() { OTHER } else { OTHER | NEWLINE };
     begins & !may_begin == 0
         && normalized.productions.iter().all(|one| {
             let pairs = (0..one.right.len()).flat_map(|at| {
@@ -231,55 +232,53 @@ fn until_fixpoint(normalized: &NormalizedGrammar, mut look: impl FnMut(&Producti
     }
 }
 
-impl GrammarState {
-    /// Stores what the dead-end proof needs to know about lines.
-    pub(crate) fn prove_line_balance(
-        &mut self,
+/// The proof for one grammar: what derivations say about lines, and what the lexer does.
+pub(crate) struct LineBalanceProof<'a> {
+    rules: &'a TerminalRules,
+    lines: &'a LineTerminals,
+    threads: &'a mut ThreadSets,
+    meter: &'a mut StepMeter,
+}
+
+impl LineBalanceProof<'_> {
+    /// Returns the maximum number of levels that completing anything takes, and what line ends
+    /// leave. Returns `None` if a condition fails or if the grammar has no lines.
+    pub(crate) fn prove(
         normalized: &NormalizedGrammar,
-    ) -> Result<(), Error> {
-        let Some(needed_levels) = self
-            .indentation
-            .as_ref()
-            .and_then(|indentation| needed_levels(normalized, indentation))
-        else {
-            return Ok(());
-        };
-        let line_end_threads = self.threads_after_line_end()?;
-        let all = self.lexer.start(0..self.terminals);
-        if let Some(indentation) = &mut self.indentation {
-            (indentation.needed_levels, indentation.line_end_threads) =
-                (line_end_threads.map(|_| needed_levels), line_end_threads.unwrap_or(NOTHING));
-            indentation.in_brackets = indentation.needed_levels.map(|_| (indentation.newline, all));
-        }
-        for terminal in self.ignored.clone() {
-            if self.is_line_comment(terminal)?
-                && let Some(indentation) = &mut self.indentation
-            {
-                indentation.line_comments.push(terminal);
+        lexer: &mut Lexer,
+        meter: &mut StepMeter,
+    ) -> Result<Option<(u32, LineEnds)>, Error> {
+        let Some(lines) = &lexer.rules.lines else { return Ok(None) };
+        let Some(needed_levels) = needed_levels(normalized, lines) else { return Ok(None) };
+        let mut proof =
+            LineBalanceProof { rules: &lexer.rules, lines, threads: &mut lexer.threads, meter };
+        let line_end_threads = proof.threads_after_line_end()?;
+        let all = proof.threads.start(0..proof.rules.terminals);
+        let Some(threads) = line_end_threads else { return Ok(None) };
+        let mut comments = Vec::new();
+        for &terminal in &proof.rules.ignored {
+            if proof.is_line_comment(terminal, threads)? {
+                comments.push(terminal);
             }
         }
-        Ok(())
+        Ok(Some((needed_levels, LineEnds { threads, comments, in_brackets: Some(all) })))
     }
 
     /// Returns `true` if an ignored terminal always extends to the line end. Then only a line break
     /// can follow it, no other terminal starts with one, and the newline terminal reads it too.
-    fn is_line_comment(&mut self, terminal: u32) -> Result<bool, Error> {
-        let Some(IndentationState { newline, line_end_threads, needed_levels: Some(_), .. }) =
-            self.indentation
-        else {
-            return Ok(false);
-        };
-        let others = (0..self.terminals).filter(|&one| one != newline);
-        let others = self.lexer.start(others);
-        let start = self.lexer.start(std::iter::once(terminal));
+    fn is_line_comment(&mut self, terminal: u32, line_ends: u32) -> Result<bool, Error> {
+        let newline = self.lines.newline;
+        let others = (0..self.rules.terminals).filter(|&one| one != newline);
+        let others = self.threads.start(others);
+        let start = self.threads.start(std::iter::once(terminal));
         let (mut visited, mut at) = (vec![start], 0);
         // Threads already found to extend to the line end; most bytes lead to the same ones.
         let mut found: FxHashSet<u32> = FxHashSet::default();
         while at < visited.len() && at < MAX_LEXER_STATES {
-            for byte in self.lexer.representatives().to_vec() {
-                let read = self.lexer.step(visited[at], byte, &mut self.gss.meter)?;
+            for byte in self.threads.representatives().to_vec() {
+                let read = self.threads.step(visited[at], byte, self.meter)?;
                 if at == 0 && read != DEAD {
-                    let line = self.lexer.step(line_end_threads, byte, &mut self.gss.meter)?;
+                    let line = self.threads.step(line_ends, byte, self.meter)?;
                     if line.matches == NOTHING {
                         return Ok(false);
                     }
@@ -302,12 +301,12 @@ impl GrammarState {
     /// Returns `true` if only a line break ends what some threads read, and no other terminal
     /// starts with a byte that does.
     fn reads_to_line_end(&mut self, threads: u32, others: u32) -> Result<bool, Error> {
-        if threads == NOTHING || self.lexer.step(threads, b'\n', &mut self.gss.meter)? != DEAD {
+        if threads == NOTHING || self.threads.step(threads, b'\n', self.meter)? != DEAD {
             return Ok(false);
         }
-        for byte in self.lexer.representatives().to_vec() {
-            let ended = self.lexer.step(threads, byte, &mut self.gss.meter)? == DEAD;
-            if ended && self.lexer.step(others, byte, &mut self.gss.meter)? != DEAD {
+        for byte in self.threads.representatives().to_vec() {
+            let ended = self.threads.step(threads, byte, self.meter)? == DEAD;
+            if ended && self.threads.step(others, byte, self.meter)? != DEAD {
                 return Ok(false);
             }
         }
@@ -317,10 +316,7 @@ impl GrammarState {
     /// Returns the threads of the newline terminal at a possible line start. Returns `None` if it
     /// cannot be extended over blank lines to every column.
     fn threads_after_line_end(&mut self) -> Result<Option<u32>, Error> {
-        let Some(newline) = self.indentation.as_ref().map(|indentation| indentation.newline) else {
-            return Ok(None);
-        };
-        let Some(columns) = self.lexer.columns else { return Ok(None) };
+        let LineTerminals { newline, columns, .. } = *self.lines;
         // Only whether a column is counted matters here.
         let columns = ColumnCounter { widest: 0, ..columns };
         let step = |column: u32, byte: u8| match columns.step(column, byte) {
@@ -329,15 +325,15 @@ impl GrammarState {
             }
             other => other,
         };
-        let start = (self.lexer.start(std::iter::once(newline)), BEFORE_LINE_BREAK);
+        let start = (self.threads.start(std::iter::once(newline)), BEFORE_LINE_BREAK);
         let mut nodes = vec![start];
         let mut numbers: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([(start, 0)]);
         let mut steps: Vec<LexerEdge> = Vec::new();
         let mut at = 0;
         while at < nodes.len() && nodes.len() < MAX_LEXER_STATES {
             let (set, column) = nodes[at];
-            for byte in self.lexer.representatives().to_vec() {
-                let read = self.lexer.step(set, byte, &mut self.gss.meter)?;
+            for byte in self.threads.representatives().to_vec() {
+                let read = self.threads.step(set, byte, self.meter)?;
                 if read.next == NOTHING && read.matches == NOTHING {
                     continue;
                 }
@@ -358,7 +354,7 @@ impl GrammarState {
         let mut line_end_threads = NOTHING;
         for &(from, _, to, matches) in &steps {
             if (matches || joins_next(nodes[from].1)) && is_column(nodes[to].1) {
-                line_end_threads = self.union_threads(line_end_threads, nodes[to].0);
+                line_end_threads = self.threads.union(line_end_threads, nodes[to].0);
             }
         }
         Ok(Some(line_end_threads))

@@ -9,6 +9,8 @@
 //! ```
 
 pub(crate) mod balance_proof;
+pub(crate) mod line_terminals;
+pub(crate) mod min_bytes;
 pub(crate) mod parser_state;
 
 /// The rules for counting columns and for the first and last line.

@@ -3,7 +3,7 @@
 use formalm_automata::LEXEME_END;
 use formalm_core::{Error, LazyDfa, StateId};
 
-use super::{Lexer, LexerThread, StepResults, ThreadKind, VIOLATED};
+use super::thread_sets::{LexerThread, StepResults, ThreadKind, ThreadSets, VIOLATED};
 use crate::indentation::NO_COLUMN;
 
 /// Maps a byte after a lexeme to the automaton's alphabet, which reserves one byte as the lexeme
@@ -12,7 +12,7 @@ pub(crate) fn as_lookahead_byte(byte: u8) -> u8 {
     if byte == LEXEME_END { LEXEME_END - 1 } else { byte }
 }
 
-impl Lexer {
+impl ThreadSets {
     /// Returns the thread that checks the input after a match, from a state of the terminal's
     /// automaton.
     pub(crate) fn lookahead_thread(&mut self, terminal: u32, state: u32, kind: ThreadKind) -> u32 {

@@ -1,444 +1,217 @@
-//! The lazy lexer: all terminals read in parallel.
-//!
-//! A *thread* is a terminal with a state of its automaton; a thread set is what other lexers call a
-//! lexer state. Reading a byte yields a [`LexerStep`]: the terminals that match now and the threads
-//! that can continue.
-//!
-//! A terminal with lookahead matches under a *condition*: its automaton continues with the input
-//! after the lexeme, and a thread of another [`ThreadKind`] checks it in parallel to the following
-//! lexemes.
+//! The contextual lexer: which lexemes can be read, restricted to the terminals that the parser
+//! allows.
 //!
 //! ```text
-//!  thread set ──byte──► LexerStep { next, matches, conditions }
-//!  lexer_state = (threads of the lexeme, negative threads)  ──byte──► which terminal wins, what is left
+//!  TerminalRules       ignored terminals, replacements, line ends      (fixed; shared with the parser)
+//!       ▼
+//!  ThreadSets          thread set ──byte──► LexerStep { next, matches, conditions }
+//!       ▼
+//!  TransitionBuilder   priorities: which terminal wins, which threads must not match any more
+//!       ▼
+//!  LexerStates         (threads of the lexeme, negative threads) ──byte──► LexerTransition, cached
+//!       ▲
+//!  DeadEndProof        which transitions never lead into a dead end
 //! ```
+//!
+//! [`Lexer`] owns these tables. Nothing here knows a stack.
 
-pub(crate) mod contextual_start;
-pub(crate) mod lexer_state;
+pub(crate) mod lexer_states;
 mod lookahead;
 mod shortest_lexeme;
 pub(crate) mod terminal_automata;
+pub(crate) mod terminal_rules;
+pub(crate) mod thread_sets;
+pub(crate) mod transition_builder;
 
 use std::sync::Arc;
 
-use formalm_automata::LEXEME_END;
-use formalm_core::{ByteSet, Error, LazyDfa, StateId};
-use rustc_hash::FxHashMap;
+use formalm_core::Error;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN};
-use crate::lexer::terminal_automata::TerminalAutomata;
+use crate::dead_end_proof::spellable_terminals::DeadEndProof;
 use crate::limits::StepMeter;
 use crate::list_interner::{ListInterner, NOTHING};
+use crate::lr0::elements;
+use lexer_states::{LexerStates, LexerTransition};
 pub(crate) use lookahead::as_lookahead_byte;
+use terminal_rules::TerminalRules;
+use thread_sets::ThreadSets;
+use transition_builder::TransitionBuilder;
 
-/// The effect of a byte on a thread set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct LexerStep {
-    /// Threads that can continue; a set.
-    pub(crate) next: u32,
-    /// Terminals that match here, by priority; a list of the same interner.
-    pub(crate) matches: u32,
-    /// Terminals that match here if the following input is accepted from a state: pairs, by
-    /// priority.
-    pub(crate) conditions: u32,
-    /// The first terminal whose conditional match is now confirmed, so that lower priorities lose;
-    /// [`NONE_CONFIRMED`] otherwise.
-    pub(crate) confirmed: u32,
-    /// The column at which a line starts, if the newline terminal matches where lines matter;
-    /// [`NO_COLUMN`] otherwise.
-    pub(crate) column: u32,
-}
+/// Lexer states explored before lexing is assumed to be ambiguous. Chosen, not measured.
+const MAX_UNIQUENESS_STATES: usize = 1_000;
 
-impl LexerStep {
-    /// Returns `true` if some terminal matches here, perhaps conditionally.
-    pub(crate) fn is_match(self) -> bool {
-        self.matches != NOTHING || self.conditions != NOTHING
-    }
-}
-
-/// No conditional match was confirmed.
-pub(crate) const NONE_CONFIRMED: u32 = u32::MAX;
-
-/// In place of a matching terminal: a lookahead condition was violated.
-const VIOLATED: u32 = u32::MAX;
-
-/// The step on a byte that no thread reads.
-pub(crate) const DEAD: LexerStep = LexerStep {
-    next: NOTHING,
-    matches: NOTHING,
-    conditions: NOTHING,
-    confirmed: NONE_CONFIRMED,
-    column: NO_COLUMN,
-};
-
-/// The role of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ThreadKind {
-    /// Reads a lexeme.
-    Lexeme,
-    /// Reads the input after a lexeme, which must match.
-    MustMatch,
-    /// Reads the input after a match that is no lexeme, which must not match.
-    MustNotMatch,
-    /// As `MustNotMatch`, but undecided yet: if it matches, terminals of lower priority lose.
-    Guard,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct LexerThread {
-    terminal: u32,
-    state: StateId,
-    kind: ThreadKind,
-    /// The column of a thread of the newline terminal where lines matter; [`NO_COLUMN`] otherwise.
-    column: u32,
-    accepting: bool,
-    /// `true` if its automaton can read more; `None` if not computed.
-    can_continue: Option<bool>,
-}
-
-/// The result of a step under construction.
+/// The threads that line ends leave, for grammars in which lines are proven balanced.
 #[derive(Debug, Default)]
-struct StepResults {
-    next: Vec<u32>,
-    matches: Vec<u32>,
-    conditions: Vec<[u32; 2]>,
-    confirmed: Option<u32>,
-    column: Option<u32>,
+pub(crate) struct LineEnds {
+    /// Threads of the newline terminal that may continue although the line has ended.
+    pub(crate) threads: u32,
+    /// Ignored terminals that extend to the line end, such as comments. They are read where a line
+    /// may end.
+    pub(crate) comments: Vec<u32>,
+    /// The lexer start for all terminals, if balance is proven.
+    pub(crate) in_brackets: Option<u32>,
 }
 
-impl StepResults {
-    fn clear(&mut self) {
-        self.next.clear();
-        self.matches.clear();
-        self.conditions.clear();
-        (self.confirmed, self.column) = (None, None);
-    }
-}
-
-/// All threads and thread sets built so far.
+/// All lexer tables of a grammar automaton.
 #[derive(Debug)]
 pub(crate) struct Lexer {
-    /// `None` for terminals without strings.
-    automata: TerminalAutomata,
-    /// `true` for terminals with lookahead.
-    has_lookahead: Vec<bool>,
-    threads: Vec<LexerThread>,
-    thread_ids: FxHashMap<(u32, u32, u32, ThreadKind), u32>,
-    /// `true` if every continuation satisfies a lookahead condition, by terminal and state.
-    universal_states: FxHashMap<(u32, u32), bool>,
-    /// The rules for counting columns.
-    pub(crate) columns: Option<ColumnCounter>,
-    /// Thread sets and terminal lists.
-    pub(crate) lists: ListInterner,
-    /// Classes of bytes that no terminal distinguishes.
-    classes: [u8; 256],
-    representatives: Vec<u8>,
-    /// Per thread set and byte class an index into `outcomes`, plus one.
-    rows: Vec<Option<Box<[u32]>>>,
-    outcomes: Vec<LexerStep>,
-    outcome_ids: FxHashMap<LexerStep, u32>,
-    /// Minimum bytes to a match, per thread; zero if not computed.
-    distances: Vec<u32>,
-    /// Shortest nonempty strings that complete threads.
-    completions: FxHashMap<u32, Arc<[u8]>>,
-    /// Empty between steps.
-    results: StepResults,
+    pub(crate) rules: Arc<TerminalRules>,
+    pub(crate) threads: ThreadSets,
+    pub(crate) states: LexerStates,
+    pub(crate) proof: DeadEndProof,
+    pub(crate) line_ends: LineEnds,
+    /// Start states by set of allowed terminals and by whether lines matter.
+    contexts: FxHashMap<(u32, bool), u32>,
+    /// `true` if a terminal that the stacks allow may be unspellable: lexemes are ordered by
+    /// priority, or some terminal has lookahead.
+    pub(crate) needs_viability_checks: bool,
 }
 
 impl Lexer {
-    /// Builds a lexer from terminal automata, the terminals with lookahead, and the rules for
-    /// counting columns.
     pub(crate) fn new(
-        automata: TerminalAutomata,
-        has_lookahead: Vec<bool>,
-        columns: Option<ColumnCounter>,
+        rules: Arc<TerminalRules>,
+        threads: ThreadSets,
+        needs_viability_checks: bool,
     ) -> Lexer {
-        let mut starts = [false; 256];
-        for byte in ColumnCounter::COLUMN_BYTES.iter().filter(|_| columns.is_some()) {
-            starts[usize::from(*byte)] = true;
-            starts[usize::from(*byte) + 1] = true;
-        }
-        for one in automata.iter().flatten() {
-            for &byte in one.class_starts() {
-                starts[usize::from(byte)] = true;
-            }
-        }
-        let mut classes = [0; 256];
-        let mut representatives = Vec::new();
-        for byte in 0..=255u8 {
-            if byte == 0 || starts[usize::from(byte)] {
-                representatives.push(byte);
-            }
-            classes[usize::from(byte)] = (representatives.len() - 1) as u8;
-        }
         Lexer {
-            automata,
-            has_lookahead,
-            threads: Vec::new(),
-            thread_ids: FxHashMap::default(),
-            universal_states: FxHashMap::default(),
-            columns,
-            lists: ListInterner::default(),
-            classes,
-            representatives,
-            rows: Vec::new(),
-            outcomes: Vec::new(),
-            outcome_ids: FxHashMap::default(),
-            distances: Vec::new(),
-            completions: FxHashMap::default(),
-            results: StepResults::default(),
+            rules,
+            threads,
+            states: LexerStates::default(),
+            proof: DeadEndProof::default(),
+            line_ends: LineEnds::default(),
+            contexts: FxHashMap::default(),
+            needs_viability_checks,
         }
     }
 
-    pub(crate) fn classes(&self) -> &[u8; 256] {
-        &self.classes
-    }
-
-    /// Returns one byte per byte class.
-    pub(crate) fn representatives(&self) -> &[u8] {
-        &self.representatives
-    }
-
-    /// Makes every byte a class of its own. Must be called before anything is read.
-    pub(crate) fn separate_all_bytes(&mut self) {
-        self.representatives = (0..=255).collect();
-        self.classes = std::array::from_fn(|byte| byte as u8);
-    }
-
-    fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
-        self.thread_of(terminal, state, (column, ThreadKind::Lexeme))
-    }
-
-    fn thread_of(
-        &mut self,
-        terminal: u32,
-        state: StateId,
-        (column, kind): (u32, ThreadKind),
-    ) -> u32 {
-        let (threads, automata) = (&mut self.threads, &self.automata);
-        *self.thread_ids.entry((terminal, state.number(), column, kind)).or_insert_with(|| {
-            let automaton = automata[terminal as usize].as_ref();
-            let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(LexerThread {
-                terminal,
-                state,
-                kind,
-                column,
-                accepting,
-                can_continue: None,
-            });
-            threads.len() as u32 - 1
-        })
-    }
-
-    pub(crate) fn kind(&self, thread: u32) -> ThreadKind {
-        self.threads[thread as usize].kind
-    }
-
-    /// Returns the threads before a lexeme of one of these terminals.
-    pub(crate) fn start(&mut self, terminals: impl Iterator<Item = u32>) -> u32 {
-        self.start_with_columns(terminals, None)
-    }
-
-    /// As [`Lexer::start`], with columns counted by the terminal `newline`.
-    pub(crate) fn start_with_columns(
-        &mut self,
-        terminals: impl Iterator<Item = u32>,
-        newline: Option<u32>,
-    ) -> u32 {
-        let mut threads = Vec::new();
-        for terminal in terminals {
-            let automaton = self.automata[terminal as usize].as_ref();
-            if let Some(start) = automaton.map(|automaton| automaton.start()) {
-                let column = if newline == Some(terminal) { BEFORE_LINE_BREAK } else { NO_COLUMN };
-                threads.push(self.thread(terminal, start, column));
-            }
-        }
-        threads.sort_unstable();
-        self.lists.intern(&threads)
-    }
-
-    /// Reads a byte.
+    /// Returns the transition of a lexer state on a byte.
     #[inline]
     pub(crate) fn step(
         &mut self,
-        set: u32,
+        lexer_state: u32,
         byte: u8,
         meter: &mut StepMeter,
-    ) -> Result<LexerStep, Error> {
-        if set == NOTHING {
-            return Ok(DEAD);
-        }
-        let class = usize::from(self.classes[usize::from(byte)]);
-        if let Some(Some(row)) = self.rows.get(set as usize)
-            && row[class] != 0
-        {
-            return Ok(self.outcomes[row[class] as usize - 1]);
-        }
-        self.compute_step(set, class, meter)
-    }
-
-    fn compute_step(
-        &mut self,
-        set: u32,
-        class: usize,
-        meter: &mut StepMeter,
-    ) -> Result<LexerStep, Error> {
-        let byte = self.representatives[class];
-        let mut results = std::mem::take(&mut self.results);
-        results.clear();
-        for &thread in &*self.lists.copy(set) {
-            meter.spend(1)?;
-            match self.kind(thread) {
-                ThreadKind::Lexeme => self.read_lexeme(thread, byte, &mut results)?,
-                _ => self.read_lookahead(thread, byte, &mut results)?,
+    ) -> Result<LexerTransition, Error> {
+        let class = usize::from(self.threads.classes()[usize::from(byte)]);
+        match self.states.cached(lexer_state, class) {
+            Some(outcome) => Ok(outcome),
+            None => {
+                let outcome = self.compute_transition(lexer_state, byte, meter)?;
+                let width = self.threads.representatives().len();
+                self.states.store(lexer_state, class, width, outcome);
+                Ok(outcome)
             }
         }
-        let outcome = self.outcome(&mut results);
-        self.results = results;
-        let outcomes = &mut self.outcomes;
-        let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
-            outcomes.push(outcome);
-            outcomes.len() as u32
-        });
-        if self.rows.len() <= set as usize {
-            self.rows.resize_with(self.lists.len(), || None);
+    }
+
+    /// Separates the proof from the tables that it reads.
+    pub(crate) fn proof_and_transitions<'a>(
+        &'a mut self,
+        meter: &'a mut StepMeter,
+    ) -> (&'a mut DeadEndProof, TransitionBuilder<'a>) {
+        let transitions = TransitionBuilder {
+            rules: &self.rules,
+            threads: &mut self.threads,
+            states: &mut self.states,
+            line_ends: &self.line_ends,
+            meter,
+        };
+        (&mut self.proof, transitions)
+    }
+
+    fn compute_transition(
+        &mut self,
+        lexer_state: u32,
+        byte: u8,
+        meter: &mut StepMeter,
+    ) -> Result<LexerTransition, Error> {
+        let needs_viability_checks = self.needs_viability_checks;
+        let (proof, mut transitions) = self.proof_and_transitions(meter);
+        let mut outcome = transitions.outcome(lexer_state, byte)?;
+        if !needs_viability_checks {
+            return Ok(outcome);
         }
-        let classes = self.representatives.len();
-        let row = self.rows[set as usize].get_or_insert_with(|| vec![0; classes].into());
-        row[class] = id;
+        let mut can_continue = false;
+        if outcome.continued != NOTHING {
+            let (lexeme, negative_threads) = transitions.states.pair(outcome.continued);
+            can_continue = proof.is_lexeme_safe(lexeme, negative_threads, &mut transitions)?;
+            outcome.unproven = !can_continue;
+            if !can_continue && transitions.is_hopeless(outcome.continued)? {
+                outcome = LexerTransition { continued: NOTHING, unproven: false, ..outcome };
+            }
+        }
+        outcome.endings = transitions.prune_hopeless_endings(outcome.endings)?;
+        for one in &*transitions.states.endings(outcome.endings) {
+            // Other leftover threads matter per context and are examined where one is known.
+            let threads = one.negative_threads;
+            let is_proven = proof.dies_at_separator(threads, &mut transitions)?
+                || (can_continue && proof.is_lexeme_safe(NOTHING, threads, &mut transitions)?);
+            outcome.unproven |= transitions.rules.is_lost_replacement(one.terminal) || !is_proven;
+        }
         Ok(outcome)
     }
 
-    fn outcome(&mut self, results: &mut StepResults) -> LexerStep {
-        results.next.sort_unstable();
-        results.matches.sort_unstable();
-        results.matches.dedup();
-        results.conditions.sort_unstable();
-        LexerStep {
-            next: self.lists.intern(&results.next),
-            matches: self.lists.intern(&results.matches),
-            conditions: self.lists.intern(results.conditions.as_flattened()),
-            confirmed: results.confirmed.unwrap_or(NONE_CONFIRMED),
-            column: results.column.unwrap_or(NO_COLUMN),
+    /// Returns the threads before a lexeme where the stacks allow a set of terminals of `sets`, and
+    /// where lines matter or not.
+    pub(crate) fn context_of(&mut self, allowed: u32, lines: bool, sets: &ListInterner) -> u32 {
+        if let Some(&start) = self.contexts.get(&(allowed, lines)) {
+            return start;
         }
+        let terminals = elements(sets.get(allowed)).filter_map(|number| number.checked_sub(1));
+        let start = self.rules.contextual_start(
+            &terminals.collect::<Vec<u32>>(),
+            &self.line_ends.comments,
+            lines,
+            &mut self.threads,
+        );
+        self.contexts.insert((allowed, lines), start);
+        start
     }
 
-    fn read_lexeme(
+    /// Returns `true` if every lexeme of these terminals is read in one way in every context: none
+    /// is a lexeme of another terminal or a prefix of one. `false` may also mean that this is
+    /// unknown.
+    pub(crate) fn lexes_uniquely(
         &mut self,
-        thread: u32,
-        byte: u8,
-        results: &mut StepResults,
-    ) -> Result<(), Error> {
-        let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
-        let LexerThread { terminal, state, column, accepting, .. } = self.threads[next as usize];
-        if !self.has_lookahead[terminal as usize] {
-            if accepting {
-                results.matches.push(terminal);
-                results.column = Some(results.column.unwrap_or(NO_COLUMN).min(column));
+        terminals: &[u32],
+        meter: &mut StepMeter,
+    ) -> Result<bool, Error> {
+        let start = self.rules.start_of_all(terminals, &[], &mut self.threads);
+        let mut visited = vec![start];
+        let mut seen = FxHashSet::from_iter([start]);
+        while let Some(set) = visited.pop() {
+            meter.reset();
+            for byte in self.threads.representatives().to_vec() {
+                let read = self.threads.step(set, byte, meter)?;
+                let matches = self.threads.lists.get(read.matches).len();
+                let can_continue = usize::from(read.next != NOTHING);
+                if matches + can_continue > 1
+                    || read.conditions != NOTHING
+                    || seen.len() > MAX_UNIQUENESS_STATES
+                {
+                    return Ok(false);
+                }
+                if read.next != NOTHING && seen.insert(read.next) {
+                    visited.push(read.next);
+                }
             }
-        } else if let Some(automaton) = &self.automata[terminal as usize]
-            && let Some(rest) = automaton.step(state, LEXEME_END)?
-        {
-            match self.is_universal(terminal, rest)? {
-                true => results.matches.push(terminal),
-                false => results.conditions.push([terminal, rest.number()]),
-            }
         }
-        if self.can_continue(next)? {
-            results.next.push(next);
-        }
-        Ok(())
+        Ok(true)
     }
 
-    fn step_column(&self, column: u32, byte: u8) -> u32 {
-        match self.columns {
-            Some(columns) if column != NO_COLUMN => columns.step(column, byte),
-            _ => NO_COLUMN,
-        }
-    }
-
-    /// Returns the thread set with all columns dropped.
-    pub(crate) fn without_columns(&mut self, set: u32) -> u32 {
-        let threads = self.lists.copy(set);
-        if threads.iter().all(|&one| self.column(one) == NO_COLUMN) {
-            return set;
-        }
-        let mut plain: Vec<u32> =
-            threads.iter().map(|&one| self.thread_without_column(one)).collect();
-        plain.sort_unstable();
-        plain.dedup();
-        self.lists.intern(&plain)
-    }
-
-    /// Returns a thread without its column.
-    pub(crate) fn thread_without_column(&mut self, thread: u32) -> u32 {
-        let LexerThread { terminal, state, kind, .. } = self.threads[thread as usize];
-        self.thread_of(terminal, state, (NO_COLUMN, kind))
-    }
-
-    /// Returns the column of a thread of the newline terminal; [`NO_COLUMN`] for others.
-    pub(crate) fn column(&self, thread: u32) -> u32 {
-        self.threads[thread as usize].column
-    }
-
-    /// Returns `true` if what a thread has read matches.
-    pub(crate) fn has_matched(&self, thread: u32) -> bool {
-        self.threads[thread as usize].accepting
-    }
-
-    /// Returns a lexeme thread after a byte, if its automaton reads it.
-    pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let LexerThread { terminal, state, column, .. } = self.threads[thread as usize];
-        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
-        if byte == LEXEME_END && self.has_lookahead[terminal as usize] {
-            return Ok(None);
-        }
-        let next = automaton.step(state, byte)?;
-        let column = self.step_column(column, byte);
-        Ok(next.map(|state| self.thread(terminal, state, column)))
-    }
-
-    /// Returns the bytes that a lexeme thread reads.
-    pub(crate) fn readable_bytes(&self, thread: u32) -> Result<ByteSet, Error> {
-        let LexerThread { terminal, state, .. } = self.threads[thread as usize];
-        let Some(automaton) = &self.automata[terminal as usize] else {
-            return Ok(ByteSet::default());
-        };
-        let mut bytes = automaton.live_bytes(state)?;
-        if self.has_lookahead[terminal as usize] {
-            bytes.remove(LEXEME_END);
-        }
-        Ok(bytes)
-    }
-
-    /// Returns `true` if a thread can read more. All states of its automaton are live, so only
-    /// accepting ones need a test.
-    fn can_continue(&mut self, thread: u32) -> Result<bool, Error> {
-        let LexerThread { terminal, state, accepting, can_continue, .. } =
-            self.threads[thread as usize];
-        if let Some(known) = can_continue {
-            return Ok(known);
-        }
-        let has_lookahead = self.has_lookahead[terminal as usize];
-        let automaton = self.automata[terminal as usize].as_ref();
-        let more = match automaton {
-            Some(automaton) if accepting || has_lookahead => {
-                automaton.reads_more(has_lookahead, state)?
-            }
-            other => other.is_some(),
-        };
-        self.threads[thread as usize].can_continue = Some(more);
-        Ok(more)
-    }
-
-    pub(crate) fn terminal(&self, thread: u32) -> u32 {
-        self.threads[thread as usize].terminal
+    /// Returns the threads of the newline terminal at the start of the input, as if a line had just
+    /// ended.
+    pub(crate) fn line_start(&mut self, meter: &mut StepMeter) -> Result<u32, Error> {
+        let newline = self.rules.lines.as_ref().map(|lines| lines.newline);
+        let start = self.threads.start_with_columns(newline.into_iter(), newline);
+        Ok(self.threads.step(start, b'\n', meter)?.next)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let rows = self.rows.iter().flatten().count() * (16 + 4 * self.representatives.len());
-        let automata: usize = self.automata.iter().flatten().map(|one| one.memory_bytes()).sum();
-        rows + automata + self.lists.memory_bytes() + self.threads.len() * 40
+        self.threads.memory_bytes()
+            + self.states.memory_bytes()
+            + self.contexts.len() * 16
+            + self.proof.memory_bytes()
     }
 }

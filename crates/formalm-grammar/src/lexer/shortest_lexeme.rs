@@ -6,14 +6,14 @@ use formalm_automata::LEXEME_END;
 use formalm_core::{Error, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
-use super::{Lexer, LexerThread, ThreadKind};
+use super::thread_sets::{LexerThread, ThreadKind, ThreadSets};
 use crate::lexer::terminal_automata::TerminalAutomaton;
 use crate::limits::check;
 
 /// States visited to find the shortest lexeme of a terminal with lookahead. Chosen, not measured.
 const MAX_SEARCH_STATES: u64 = 20_000;
 
-impl Lexer {
+impl ThreadSets {
     /// Returns the terminals of a thread set's lexemes, each with the minimum bytes it still needs.
     pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
         let threads = self.lists.copy(set);

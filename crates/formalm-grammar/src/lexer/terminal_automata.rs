@@ -11,7 +11,7 @@ use formalm_core::{
 };
 
 use crate::grammar::{Grammar, Lexing};
-use crate::indentation::parser_state::IndentationState;
+use crate::indentation::line_terminals::LineTerminals;
 
 /// The automaton of a terminal.
 #[derive(Debug)]
@@ -184,8 +184,8 @@ pub(crate) fn unproductive_terminals(
     let reaches_parser = |at: usize| grammar.replacements.iter().any(|one| one.text == at);
     let ordered = grammar.lexing != Lexing::Any;
     let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !reaches_parser(at);
-    let indentation = IndentationState::new(grammar);
-    let is_level = |at: usize| indentation.as_ref().is_some_and(|one| one.is_level(at as u32));
+    let lines = LineTerminals::new(grammar);
+    let is_level = |at: usize| lines.as_ref().is_some_and(|one| one.is_level(at as u32));
     let mut unproductive = Vec::with_capacity(automata.len());
     for (at, one) in automata.iter().enumerate() {
         let is_read = match &grammar.terminals[at].sublanguage {

@@ -15,7 +15,9 @@ use formalm_core::{Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::Configuration;
+use crate::grammar_state::GrammarState;
 use crate::list_interner::NOTHING;
 
 /// The state after a byte, and whether a member ends there; `None` if the byte is rejected.
@@ -109,8 +111,8 @@ impl SeparatedState {
     }
 }
 
-impl GrammarState {
-    /// As [`GrammarState::step_sublanguages`], for an external parser.
+impl ConfigurationReader {
+    /// As [`ConfigurationReader::step_sublanguages`], for an external parser.
     pub(crate) fn step_external_parser(
         &mut self,
         (terminal, state): (u32, StateId),
@@ -123,7 +125,7 @@ impl GrammarState {
             return Ok(());
         }
         if answers.mode == AnswerMode::AssumeEnd {
-            let after = self.shift_lexeme(parser_state, terminal)?;
+            let after = self.parser.shift_lexeme(parser_state, terminal)?;
             if after != NOTHING {
                 self.sublanguages.answers.assumed = true;
                 next(Configuration::between(after, NOTHING), Some(terminal));
@@ -137,7 +139,7 @@ impl GrammarState {
         let Some((state, is_end)) = answer else { return Ok(()) };
         let Some(left) = self.step_negative_threads(negative_threads, byte)? else { return Ok(()) };
         if is_end {
-            let after = self.shift_lexeme(parser_state, terminal)?;
+            let after = self.parser.shift_lexeme(parser_state, terminal)?;
             if after != NOTHING {
                 next(Configuration::between(after, left), Some(terminal));
             }
@@ -200,7 +202,9 @@ impl GrammarState {
         });
         Ok(begin.collect())
     }
+}
 
+impl GrammarState {
     /// Returns the separated state after a byte, given the parsers' `answers`.
     fn separated_after(
         &mut self,
@@ -208,32 +212,35 @@ impl GrammarState {
         byte: u8,
         answers: &[ParserAnswer],
     ) -> Result<SeparatedState, Error> {
-        let mut other = self.successors(&separated.other, byte)?;
+        let mut other = self.reader.successors(&separated.other, byte)?;
         let mut begun = Vec::new();
         for (&one, answer) in separated.external.iter().zip(answers) {
             let &Some((state, is_end)) = answer else { continue };
-            let Some(negative_threads) = self.step_negative_threads(one.negative_threads, byte)?
+            let Some(negative_threads) =
+                self.reader.step_negative_threads(one.negative_threads, byte)?
             else {
                 continue;
             };
-            let after = self.shift_lexeme(one.parser_state, one.terminal)?;
+            let after = self.reader.parser.shift_lexeme(one.parser_state, one.terminal)?;
             if after == NOTHING {
                 continue;
             }
             if is_end {
                 other.push(Configuration::between(after, negative_threads));
             }
-            if !self.needs_viability_checks
-                || self.is_viable(Configuration::between(after, NOTHING))?
+            if !self.reader.lexer.needs_viability_checks
+                || self
+                    .search
+                    .is_viable(Configuration::between(after, NOTHING), &mut self.reader)?
             {
                 begun.push(ExternalParserState { state, has_begun: true, negative_threads, ..one });
             }
         }
-        if self.needs_viability_checks {
-            self.retain_viable(&mut other)?;
+        if self.reader.lexer.needs_viability_checks {
+            self.search.retain_viable(&mut other, &mut self.reader)?;
         }
-        self.normalize_configurations(&mut other);
-        let mut separated = self.separate(other)?;
+        self.reader.normalize_configurations(&mut other);
+        let mut separated = self.reader.separate(other)?;
         begun.sort_unstable();
         begun.dedup();
         separated.external.extend(begun);
@@ -256,7 +263,7 @@ impl GrammarAutomaton {
             let query = {
                 let core = &mut self.lock().core;
                 let done = work(core);
-                match core.sublanguages.answers.pending_query.take() {
+                match core.reader.sublanguages.answers.pending_query.take() {
                     Some(query) if done.is_err() => query,
                     _ => return done,
                 }
@@ -266,7 +273,7 @@ impl GrammarAutomaton {
                 return Err(Error::Interrupted);
             };
             let answer = machine.step_with_acceptance(state, byte)?;
-            let answers = &mut self.lock().core.sublanguages.answers;
+            let answers = &mut self.lock().core.reader.sublanguages.answers;
             answers.answers.insert((terminal, state.number(), byte), answer);
         }
     }
@@ -296,7 +303,7 @@ impl GrammarAutomaton {
 
     /// Returns the machine of a sublanguage.
     pub fn sublanguage_machine(&self, terminal: u32) -> Option<Arc<dyn Machine>> {
-        self.lock().core.sublanguages.machine(terminal)
+        self.lock().core.reader.sublanguages.machine(terminal)
     }
 
     /// Returns a state with its positions in external parsers separated.
@@ -306,9 +313,9 @@ impl GrammarAutomaton {
     /// [`Error::Limit`].
     pub fn separated_state(&self, state: StateId) -> Result<SeparatedState, Error> {
         let core = &mut self.lock().core;
-        core.gss.meter.reset();
-        let configurations = core.configurations(state.number() - 1);
-        core.separate(configurations)
+        core.meter().reset();
+        let configurations = core.states.get(state.number() - 1);
+        core.reader.separate(configurations)
     }
 
     /// Returns the separated state after a byte; `None` if it has no completion. `answers` holds,
@@ -324,10 +331,11 @@ impl GrammarAutomaton {
         answers: &[Option<(StateId, bool)>],
     ) -> Result<Option<SeparatedState>, Error> {
         let core = &mut self.lock().core;
-        core.gss.meter.reset();
-        let before = std::mem::replace(&mut core.sublanguages.answers.mode, AnswerMode::Skip);
+        core.meter().reset();
+        let before =
+            std::mem::replace(&mut core.reader.sublanguages.answers.mode, AnswerMode::Skip);
         let after = core.separated_after(separated, byte, answers);
-        core.sublanguages.answers.mode = before;
+        core.reader.sublanguages.answers.mode = before;
         let is_there = |after: &SeparatedState| {
             after.has_other_configurations() || after.external.iter().any(|one| one.has_begun)
         };
@@ -339,11 +347,11 @@ impl GrammarAutomaton {
     pub(crate) fn is_at_boundary(&self, state: StateId) -> bool {
         let external: Vec<(u32, StateId)> = {
             let core = &self.lock().core;
-            let configurations = core.configurations(state.number() - 1);
+            let configurations = core.states.get(state.number() - 1);
             if configurations.iter().any(|one| !one.is_in_sublanguage()) {
                 return true;
             }
-            configurations.iter().map(|one| core.sublanguages.at(one.lexeme)).collect()
+            configurations.iter().map(|one| core.reader.sublanguages.at(one.lexeme)).collect()
         };
         external.into_iter().any(|(terminal, state)| {
             self.sublanguage_machine(terminal).is_none_or(|machine| machine.is_char_boundary(state))
@@ -351,7 +359,7 @@ impl GrammarAutomaton {
     }
 }
 
-impl GrammarState {
+impl ConfigurationReader {
     /// Returns `true` if some sublanguage is an external parser.
     pub(crate) fn has_external_parsers(&self) -> bool {
         !self.sublanguages.answers.is_empty()

@@ -16,8 +16,11 @@ use std::sync::Arc;
 use formalm_core::{Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::Configuration;
 use crate::grammar::Grammar;
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::lexer::thread_sets::ThreadSets;
+use crate::limits::StepMeter;
 use crate::list_interner::NOTHING;
 use crate::lr0::contains;
 use crate::sublanguages::external_parsers::ParserAnswers;
@@ -212,6 +215,40 @@ impl Sublanguages {
         Ok(self.position(terminal, own.unwrap_or(state)))
     }
 
+    /// Returns `true` if some member can be read until all negative threads are gone.
+    pub(crate) fn can_outlive(
+        &self,
+        terminal: u32,
+        negative_threads: u32,
+        threads: &mut ThreadSets,
+        meter: &mut StepMeter,
+    ) -> Result<bool, Error> {
+        let Some(machine) = self.machine(terminal) else { return Ok(false) };
+        if self.answers.is_external(terminal) {
+            // An external parser rejects byte by byte.
+            return Ok(true);
+        }
+        let machine = machine.dyn_scratch_copy().unwrap_or(machine);
+        let mut seen = FxHashSet::from_iter([(machine.start().number(), negative_threads)]);
+        let mut open = vec![(machine.start(), negative_threads)];
+        while let Some((state, negative_threads)) = open.pop() {
+            if negative_threads == NOTHING {
+                return Ok(true);
+            }
+            for byte in 0..=255 {
+                let Some(left) = threads.step_negative_threads(negative_threads, byte, meter)?
+                else {
+                    continue;
+                };
+                let Some(next) = machine.step(state, byte)? else { continue };
+                if seen.len() < MAX_OUTLIVE_STATES && seen.insert((next.number(), left)) {
+                    open.push((next, left));
+                }
+            }
+        }
+        Ok(false)
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         let machines: usize = self.machines.iter().flatten().map(|one| one.memory_bytes()).sum();
         machines + self.answers.memory_bytes() + self.visited_bytes()
@@ -267,11 +304,11 @@ impl Configuration {
     }
 }
 
-impl GrammarState {
+impl ConfigurationReader {
     /// Returns the sublanguages that may begin in a parser state.
     pub(crate) fn sublanguages_at(&mut self, parser_state: u32) -> Result<Vec<u32>, Error> {
-        let allowed = self.gss.allowed(self.stacks_of(parser_state))?;
-        let set = self.gss.lr0.sets.get(allowed);
+        let allowed = self.parser.allowed(parser_state)?;
+        let set = self.parser.gss.lr0.sets.get(allowed);
         Ok(self.sublanguages.all.iter().copied().filter(|one| contains(set, one + 1)).collect())
     }
 
@@ -312,7 +349,7 @@ impl GrammarState {
         byte: u8,
         next: &mut impl FnMut(Configuration, Option<u32>),
     ) -> Result<(), Error> {
-        self.gss.meter.spend(1)?;
+        self.meter().spend(1)?;
         if self.sublanguages.answers.is_external(terminal) {
             return self.step_external_parser(
                 (terminal, state),
@@ -329,7 +366,7 @@ impl GrammarState {
         };
         let Some(left) = self.step_negative_threads(negative_threads, byte)? else { return Ok(()) };
         if machine_state.machine.is_accepting(next_state)? {
-            let after = self.shift_lexeme(parser_state, terminal)?;
+            let after = self.parser.shift_lexeme(parser_state, terminal)?;
             if after != NOTHING {
                 next(Configuration::between(after, left), Some(terminal));
             }
@@ -367,7 +404,7 @@ impl GrammarState {
         {
             return Ok(None);
         }
-        let after = self.shift_lexeme(configuration.parser_state, terminal)?;
+        let after = self.parser.shift_lexeme(configuration.parser_state, terminal)?;
         Ok((after != NOTHING).then(|| Configuration::between(after, NOTHING)))
     }
 
@@ -378,8 +415,8 @@ impl GrammarState {
     ) -> Result<u32, Error> {
         let (terminal, state) = self.sublanguages.at(configuration.lexeme);
         if self.sublanguages.answers.is_external(terminal) {
-            let after = self.stacks_after_terminal(configuration.parser_state, terminal)?;
-            return self.gss.min_completion_bytes(after);
+            let after = self.parser.stacks_after_terminal(configuration.parser_state, terminal)?;
+            return self.parser.gss.min_completion_bytes(after);
         }
         let key = (terminal, state.number());
         let min_bytes = match self.sublanguages.facts(state).min_bytes.get(&key) {
@@ -389,7 +426,7 @@ impl GrammarState {
                     return Ok(0);
                 };
                 let (machine, at) = (machine_state.machine, machine_state.state);
-                let min_bytes = match self.needs_viability_checks {
+                let min_bytes = match self.lexer.needs_viability_checks {
                     true => match machine.min_bytes(at) {
                         // A weaker bound suffices.
                         Err(Error::Limit { .. }) => machine.min_bytes_hint(at)?,
@@ -401,21 +438,17 @@ impl GrammarState {
                 min_bytes as u32
             }
         };
-        let after = self.stacks_after_terminal(configuration.parser_state, terminal)?;
-        let rest = self.gss.min_completion_bytes(after)?;
+        let after = self.parser.stacks_after_terminal(configuration.parser_state, terminal)?;
+        let rest = self.parser.gss.min_completion_bytes(after)?;
         Ok(min_bytes.saturating_add(rest))
     }
 
-    /// Returns, for a state that lies in a single sublanguage, the smallest shortest completion of
-    /// the member and the state after it. What follows does not depend on which member it is.
+    /// Returns the smallest shortest completion of the member that a configuration is in, and the
+    /// configuration after it.
     pub(crate) fn forced_sublanguage_completion(
         &mut self,
-        state: u32,
-    ) -> Result<Option<(Vec<u8>, u32)>, Error> {
-        if self.sublanguages.is_empty() {
-            return Ok(None);
-        }
-        let [configuration] = self.configurations(state)[..] else { return Ok(None) };
+        configuration: Configuration,
+    ) -> Result<Option<(Vec<u8>, Configuration)>, Error> {
         let Some(after) = self.after_sublanguage(configuration)? else { return Ok(None) };
         let (terminal, at) = self.sublanguages.at(configuration.lexeme);
         let Some(machine_state) = self.sublanguages.machine_state(terminal, at)? else {
@@ -434,37 +467,6 @@ impl GrammarState {
                 member
             }
         };
-        Ok(Some((member, self.state(&[after]))))
-    }
-
-    /// Returns `true` if some member can be read until all negative threads are gone.
-    pub(crate) fn can_outlive(
-        &mut self,
-        terminal: u32,
-        negative_threads: u32,
-    ) -> Result<bool, Error> {
-        let Some(machine) = self.sublanguages.machine(terminal) else { return Ok(false) };
-        if self.sublanguages.answers.is_external(terminal) {
-            // An external parser rejects byte by byte.
-            return Ok(true);
-        }
-        let machine = machine.dyn_scratch_copy().unwrap_or(machine);
-        let mut seen = FxHashSet::from_iter([(machine.start().number(), negative_threads)]);
-        let mut open = vec![(machine.start(), negative_threads)];
-        while let Some((state, negative_threads)) = open.pop() {
-            if negative_threads == NOTHING {
-                return Ok(true);
-            }
-            for byte in 0..=255 {
-                let Some(left) = self.step_negative_threads(negative_threads, byte)? else {
-                    continue;
-                };
-                let Some(next) = machine.step(state, byte)? else { continue };
-                if seen.len() < MAX_OUTLIVE_STATES && seen.insert((next.number(), left)) {
-                    open.push((next, left));
-                }
-            }
-        }
-        Ok(false)
+        Ok(Some((member, after)))
     }
 }

@@ -6,8 +6,9 @@ use formalm_machines::Precision;
 
 use super::sublanguages::embed_sublanguages;
 use super::{SeededRng, cases, grammar, grammar_with_separators, letter_grammar, terminal, texts};
+use crate::completion::search::CompletionSearch;
 use crate::dead_end_proof::spellable_terminals::DeadEndProof;
-use crate::lexer::lexer_state::LexerStates;
+use crate::lexer::lexer_states::LexerStates;
 use crate::{
     ColumnRules, Grammar, GrammarAutomaton, GrammarLimits, Indentation, LexemeReplacement, Lexing,
     Rule, RuleBody, Syntax, Terminal, parse,
@@ -22,18 +23,16 @@ fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     let limits = GrammarLimits { search: 300, ..GrammarLimits::default() };
     let machines = [0, 1].map(|_| GrammarAutomaton::new(grammar, limits));
     let [Ok(proved), Ok(searched)] = machines else { return None };
-    if !proved.lock().core.dead_end_proof.exists() {
+    if !proved.lock().core.reader.lexer.proof.exists() {
         return None;
     }
     {
         let core = &mut searched.lock().core;
-        core.dead_end_proof = DeadEndProof::default();
-        core.bound_precision = Some(Precision::Fine);
+        core.reader.lexer.proof = DeadEndProof::default();
         // Cached conclusions of the proof.
-        core.lexer_states = LexerStates::default();
-        core.completion_bounds = [None, None, None];
-        core.viable.clear();
-        core.completable.clear();
+        core.reader.lexer.states = LexerStates::default();
+        core.search = CompletionSearch::new(limits);
+        core.search.precision = Some(Precision::Fine);
     }
     Some([proved, searched])
 }
@@ -164,7 +163,7 @@ fn a_rule_before_a_shadowed_terminal_is_a_dead_end() {
     grammar.terminals.push(terminal("c+"));
     let machine = GrammarAutomaton::new(&grammar, GrammarLimits::default()).unwrap();
     let walk = |text: &[u8]| machine.walk(machine.start(), text).unwrap();
-    assert!(machine.lock().core.dead_end_proof.exists());
+    assert!(machine.lock().core.reader.lexer.proof.exists());
     assert!(walk(b"bc").is_ok());
     for text in [b"ba", b"bb"] {
         assert_eq!(walk(text), Err(1));
@@ -185,10 +184,10 @@ fn near_completions_need_no_precise_bound() {
     );
     let grammar = parse(&text, Syntax::Lark, None, None).unwrap();
     let machine = GrammarAutomaton::new(&grammar, GrammarLimits::default()).unwrap();
-    assert!(!machine.lock().core.dead_end_proof.exists());
-    let before = machine.lock().core.gss.meter.total();
+    assert!(!machine.lock().core.reader.lexer.proof.exists());
+    let before = machine.lock().core.meter().total();
     let state = machine.walk(machine.start(), b"1 o3 'a b$2 c'").unwrap().unwrap();
     assert!(machine.is_accepting(state).unwrap());
-    let steps = machine.lock().core.gss.meter.total() - before;
+    let steps = machine.lock().core.meter().total() - before;
     assert!(steps < 5_000, "{steps}");
 }

@@ -7,7 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::earley_productions::StepBudget;
 use super::lexeme_sources::{Lexeme, LexemeSource};
 use crate::automaton::GrammarAutomaton;
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::configurations::Configuration;
+use crate::grammar_state::GrammarState;
 
 /// Positions between lexemes, distinguished by their configuration and by the number of bytes read,
 /// in that order.
@@ -50,7 +51,7 @@ impl<'a> LexemeGraph<'a> {
         };
         let mut known: FxHashMap<(usize, Configuration), usize> = FxHashMap::default();
         let mut alive: Vec<(Configuration, usize)> = Vec::new();
-        for configuration in core.start_configurations()? {
+        for configuration in core.reader.start_configurations()? {
             alive.push((configuration, graph.node_of(&mut known, 0, configuration)));
         }
         let mut next = Vec::new();
@@ -58,9 +59,9 @@ impl<'a> LexemeGraph<'a> {
             let mut later: FxHashSet<(Configuration, usize)> = FxHashSet::default();
             for (configuration, from) in alive {
                 steps.spend(1)?;
-                core.gss.meter.reset();
+                core.meter().reset();
                 next.clear();
-                core.push_successors_with_lexemes(configuration, byte, &mut next)?;
+                core.reader.push_successors_with_lexemes(configuration, byte, &mut next)?;
                 for &(configuration, ended) in &next {
                     let Some(terminal) = ended else {
                         later.insert((configuration, from));
@@ -68,7 +69,7 @@ impl<'a> LexemeGraph<'a> {
                     };
                     let to = graph.node_of(&mut known, at + 1, configuration);
                     later.insert((configuration, to));
-                    match core.terminal_for_parser(terminal) {
+                    match core.reader.lexer.rules.terminal_for_parser(terminal) {
                         Some(terminal) => {
                             let start = graph.nodes[from].0;
                             graph.lexemes[from].push((Lexeme { terminal, start, end: at + 1 }, to));
@@ -82,8 +83,8 @@ impl<'a> LexemeGraph<'a> {
         }
         for at in 0..graph.nodes.len() {
             let (read, configuration) = graph.nodes[at];
-            core.gss.meter.reset();
-            graph.ends.push(read == text.len() && core.accepts(configuration)?);
+            core.meter().reset();
+            graph.ends.push(read == text.len() && core.reader.accepts(configuration)?);
         }
         Ok(graph)
     }

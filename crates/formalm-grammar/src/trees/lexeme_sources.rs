@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::earley_productions::StepBudget;
 use crate::automaton::GrammarAutomaton;
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::configurations::Configuration;
 use crate::lexer::as_lookahead_byte;
 use crate::lexer::terminal_automata::TerminalAutomaton;
+use crate::parser::Parser;
 
 /// Before the first step.
 const NO_STEP: u32 = u32::MAX;
@@ -272,15 +273,15 @@ impl GrammarAutomaton {
             at: 0,
         };
         let mut steps: Vec<TokenizeStep> =
-            core.start_configurations()?.into_iter().map(start).collect();
+            core.reader.start_configurations()?.into_iter().map(start).collect();
         let mut alive: Vec<u32> = (0..steps.len() as u32).collect();
         let mut next = Vec::new();
         for (at, &byte) in text.iter().enumerate() {
-            core.gss.meter.reset();
+            core.meter().reset();
             let mut later = Vec::new();
             for before in alive {
                 next.clear();
-                core.push_successors_with_lexemes(
+                core.reader.push_successors_with_lexemes(
                     steps[before as usize].configuration,
                     byte,
                     &mut next,
@@ -293,12 +294,15 @@ impl GrammarAutomaton {
             alive = later;
         }
         for &last in &alive {
-            core.gss.meter.reset();
+            core.meter().reset();
             let configuration = steps[last as usize].configuration;
-            if core.accepts(configuration)? {
-                let mut lexemes = core.trace_lexemes(&steps, last);
+            if core.reader.accepts(configuration)? {
+                let mut lexemes = core.reader.parser.trace_lexemes(&steps, last);
                 let end = text.len();
-                let terminals = core.terminals_at_end(configuration)?.into_iter();
+                let (parser_state, is_between) =
+                    (configuration.parser_state, configuration.is_between());
+                let terminals =
+                    core.reader.parser.terminals_at_end(parser_state, is_between)?.into_iter();
                 lexemes.extend(terminals.map(|terminal| Lexeme { terminal, start: end, end }));
                 return Ok(Some(lexemes));
             }
@@ -307,7 +311,7 @@ impl GrammarAutomaton {
     }
 }
 
-impl GrammarState {
+impl Parser {
     fn trace_lexemes(&self, steps: &[TokenizeStep], last: u32) -> Vec<Lexeme> {
         // Ends of lexemes with the parser states before and after, last one first.
         let mut ends: Vec<(u32, usize, u32)> = Vec::new();
@@ -344,23 +348,15 @@ impl GrammarState {
         if let Some(terminals) = indentation
             .and_then(|indentation| indentation.terminals_between(terminal, before, after))
         {
-            let newline = indentation.map(|indentation| indentation.newline);
+            let newline = indentation.map(|indentation| indentation.lines.newline);
             for terminal in terminals.into_iter().rev() {
                 let start = if Some(terminal) == newline { start } else { end };
                 lexemes.push(Lexeme { terminal, start, end });
             }
             return;
         }
-        if let Some(terminal) = self.terminal_for_parser(terminal) {
+        if let Some(terminal) = self.rules.terminal_for_parser(terminal) {
             lexemes.push(Lexeme { terminal, start, end });
-        }
-    }
-
-    /// Returns the terminal of a lexeme in the rules; `None` if it is ignored.
-    pub(super) fn terminal_for_parser(&self, terminal: u32) -> Option<u32> {
-        match terminal.checked_sub(self.terminals) {
-            Some(terminal) => Some(terminal),
-            None => (!self.is_ignored(terminal)).then_some(terminal),
         }
     }
 }

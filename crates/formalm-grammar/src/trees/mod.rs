@@ -24,11 +24,11 @@ use num_bigint::BigUint;
 
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, Lexing, Terminal};
-use crate::grammar_state::ignored;
-use crate::lexer::Lexer;
 use crate::lexer::terminal_automata::{
     TerminalAutomata, build_terminal_automata, unproductive_terminals,
 };
+use crate::lexer::terminal_rules::ignored;
+use crate::lexer::thread_sets::ThreadSets;
 use crate::limits::GrammarLimits;
 use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
@@ -105,15 +105,15 @@ impl TreeParser {
         let (automata, _) = build_terminal_automata(&self.shaped.grammar)?;
         let all = &self.shaped.grammar.terminals;
         let ahead = all.iter().map(|one| one.language.is_lexeme()).collect();
-        let mut lexer = Lexer::new(automata, ahead, None);
+        let mut threads = ThreadSets::new(automata, ahead, None);
         let all = 0..self.shaped.grammar.terminals.len() as u32;
         all.map(|terminal| {
             if let Some(machine) = &self.embedded[terminal as usize] {
                 return machine.shortest_completion(machine.start()).map(Some);
             }
-            let start = lexer.start(std::iter::once(terminal));
-            let thread = lexer.lists.get(start).first().copied();
-            thread.map(|thread| Ok(lexer.shortest_completion(thread)?.to_vec())).transpose()
+            let start = threads.start(std::iter::once(terminal));
+            let thread = threads.lists.get(start).first().copied();
+            thread.map(|thread| Ok(threads.shortest_completion(thread)?.to_vec())).transpose()
         })
         .collect()
     }

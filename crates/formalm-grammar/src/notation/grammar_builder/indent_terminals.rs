@@ -3,9 +3,9 @@
 use formalm_automata::Expression;
 use formalm_core::Error;
 
+use super::{Definitions, TerminalTable};
 use crate::grammar::Terminal;
 use crate::indentation::{ColumnRules, Indentation};
-use crate::notation::grammar_builder::GrammarBuilder;
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
@@ -36,25 +36,19 @@ fn refused(message: String, hint: &str) -> Error {
     Error::Language { message, span: None, hint: Some(hint.to_owned()) }
 }
 
-impl GrammarBuilder<'_> {
-    /// Returns the index of an indentation terminal, if a name denotes one.
-    pub(in crate::notation) fn level(&self, name: &str) -> Option<usize> {
-        let levels = self.levels?;
-        [&levels.indent, &levels.dedent].iter().position(|one| *one == name)
-    }
-
+impl TerminalTable {
     /// Adds the indentation terminals, which come first.
-    pub(in crate::notation) fn add_indent_terminals(&mut self) -> Result<(), Error> {
-        let Some(levels) = self.levels else { return Ok(()) };
+    pub(super) fn add_indent_terminals(&mut self, names: &Definitions<'_>) -> Result<(), Error> {
+        let Some(levels) = names.levels else { return Ok(()) };
         for name in [&levels.indent, &levels.dedent] {
-            let Some((_, span)) = self.source.declared.iter().find(|one| one.0 == *name) else {
+            let Some((_, span)) = names.source.declared.iter().find(|one| one.0 == *name) else {
                 let message = format!("the indentation terminal {name} is not declared");
                 return Err(refused(
                     message,
                     "write %declare followed by its name on a line of its own",
                 ));
             };
-            if self.has_terminal(name) || (levels.indent == levels.dedent) {
+            if names.has_terminal(name) || (levels.indent == levels.dedent) {
                 let message = format!("the indentation terminal {name} is defined twice");
                 return Err(refused(
                     message,
@@ -67,14 +61,17 @@ impl GrammarBuilder<'_> {
             let pattern_lengths = PatternLengths::unbounded();
             let kind =
                 TerminalRank { priority: 0, text: None, pattern_lengths, sort_name: name.clone() };
-            self.terminals.push(RankedTerminal { terminal, kind });
+            self.push(terminal, kind);
         }
         Ok(())
     }
 
     /// Returns the indentation rules with terminals by index.
-    pub(in crate::notation) fn indentation(&self) -> Result<Option<Indentation>, Error> {
-        let Some(levels) = self.levels else { return Ok(None) };
+    pub(super) fn indentation(
+        &self,
+        names: &Definitions<'_>,
+    ) -> Result<Option<Indentation>, Error> {
+        let Some(levels) = names.levels else { return Ok(None) };
         let found =
             |name: &str| {
                 let is_it = |one: &RankedTerminal| {

@@ -1,14 +1,10 @@
 //! Special tokens in Lark and GBNF texts: `<|name|>`.
 
 use formalm_automata::Expression;
-use formalm_core::{Error, SourceSpan};
+use formalm_core::Error;
 use formalm_machines::special_token_bytes;
 
-use crate::grammar::Terminal;
-use crate::notation::grammar_builder::GrammarBuilder;
-use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::scanner::Scanner;
-use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 use crate::notation::{GrammarSource, SyntaxTree};
 
 impl GrammarSource {
@@ -49,22 +45,4 @@ fn is_number(inner: &str) -> bool {
     inner.is_some_and(|all| {
         all.contains(|one: char| one.is_ascii_digit()) && all.chars().all(is_part)
     })
-}
-
-impl GrammarBuilder<'_> {
-    /// Adds the terminal of a special token. No other terminal shares a prefix with it, so its
-    /// priority is irrelevant.
-    pub(in crate::notation) fn special_terminal(
-        &mut self,
-        name: &str,
-        language: Expression,
-        span: SourceSpan,
-    ) -> usize {
-        let (pattern_lengths, sort_name) = (PatternLengths::default(), name.to_owned());
-        let kind = TerminalRank { priority: 0, text: None, pattern_lengths, sort_name };
-        let terminal =
-            Terminal { name: name.to_owned(), language, sublanguage: None, span: Some(span) };
-        self.terminals.push(RankedTerminal { terminal, kind });
-        self.terminals.len() - 1
-    }
 }

@@ -7,10 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::Atom;
-use crate::notation::grammar_builder::GrammarBuilder;
+use crate::notation::grammar_builder::Definitions;
 use crate::notation::lark::terminal_length;
 
-impl GrammarBuilder<'_> {
+impl Definitions<'_> {
     /// Returns the names by atom identity. Lark visits rules in source order, templates last, and
     /// the parts of each rule deepest first.
     pub(in crate::notation) fn anonymous_names(&self) -> FxHashMap<String, String> {

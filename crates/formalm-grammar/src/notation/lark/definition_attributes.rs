@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, AutomatonLimits, CharRecognizer, Expression};
-use formalm_core::{Error, LazyDfa, SourceSpan};
+use formalm_automata::{CharRecognizer, Expression};
+use formalm_core::{Error, SourceSpan};
 
-use crate::grammar::{Capture, GrammarNote, Lexing, RuleBody};
-use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
+use crate::grammar::{Capture, GrammarNote};
+use crate::notation::grammar_builder::Definitions;
 use crate::notation::lark::LarkReader;
-use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
+use crate::notation::{SyntaxTree, TerminalSource};
 
 /// Maximum value of `max_bytes`.
 const MAX_MAX_BYTES: u32 = 100_000;
@@ -145,7 +145,7 @@ impl LarkReader {
 
     /// Reads a nonempty string.
     fn nonempty_string(&mut self, start: usize) -> Result<String, Error> {
-        match self.text()? {
+        match self.literals().text()? {
             (text, false) if !text.is_empty() => Ok(text),
             _ => {
                 let message = "an attribute string must be non-empty and case-sensitive";
@@ -155,7 +155,7 @@ impl LarkReader {
     }
 }
 
-impl GrammarBuilder<'_> {
+impl Definitions<'_> {
     /// Returns the language of a terminal that is combined from languages.
     pub(in crate::notation) fn terminal_language(
         &self,
@@ -165,7 +165,7 @@ impl GrammarBuilder<'_> {
         self.apply_bounds(&source.body, &source.attributes, depth, source.span)
     }
 
-    fn apply_bounds(
+    pub(in crate::notation) fn apply_bounds(
         &self,
         body: &SyntaxTree,
         attributes: &DefinitionAttributes,
@@ -180,38 +180,8 @@ impl GrammarBuilder<'_> {
         attributes.apply_bounds(language)
     }
 
-    /// Returns the body of a rule with `max_bytes` or `stop`: its strings are one lexeme, or empty.
-    pub(in crate::notation) fn bounded_rule_body(
-        &mut self,
-        rule: &RuleSource,
-    ) -> Result<RuleBody, Error> {
-        if !rule.parameters.is_empty() {
-            let message = "a template cannot have max_bytes or stop";
-            return Err(self.refuse(
-                rule.span,
-                message,
-                Some("give them to a terminal in the template"),
-            ));
-        }
-        if self.lexing == Lexing::First {
-            let message = format!(
-                "{} has max_bytes or stop, which lexing=\"first\" does not support",
-                rule.name
-            );
-            let hint = Some("use lexing=\"longest\" or lexing=\"any\"");
-            return Err(self.refuse(rule.span, &message, hint));
-        }
-        let language = self.apply_bounds(&rule.body, &rule.attributes, MAX_DEPTH, rule.span)?;
-        let whole = Automaton::of(&language, AutomatonLimits::default())?;
-        let empty = whole.is_some_and(|one| one.is_accepting(one.start()));
-        // No lexeme is empty.
-        let some = language.difference(Expression::literals(vec![Vec::new()]))?;
-        let terminal = RuleBody::Terminal(self.language_terminal(&rule.name, 0, some, rule.span)?);
-        Ok(if empty { RuleBody::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
-    }
-
-    /// Notes captures that can never match, because the parts of a lexeme are not recorded.
-    pub(in crate::notation) fn note_unreachable_captures(&mut self) {
+    /// Returns notes on captures that can never match, because the parts of a lexeme are not recorded.
+    pub(in crate::notation) fn unreachable_capture_notes(&self) -> Vec<GrammarNote> {
         let terminals = self.source.terminals.iter().map(|one| (&one.name, &one.body));
         let bounded = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
         let bounded = bounded.map(|one| (&one.name, &one.body));
@@ -245,7 +215,7 @@ impl GrammarBuilder<'_> {
                 }
             }
         }
-        self.notes.extend(notes);
+        notes
     }
 
     fn is_captured(&self, name: &str) -> bool {

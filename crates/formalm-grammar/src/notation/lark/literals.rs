@@ -5,15 +5,23 @@ use formalm_regex::PatternFlags;
 
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::{Atom, pattern_key};
-use crate::notation::lark::{LarkReader, is_name};
+use crate::notation::lark::{is_name, skip_inline_whitespace};
+use crate::notation::scanner::Scanner;
 
-impl LarkReader {
+/// Reads literals at the position of a scanner.
+pub(super) struct LiteralReader<'a> {
+    pub(super) scanner: &'a mut Scanner,
+    /// `true` if classes such as `\w` are limited to ASCII.
+    pub(super) ascii: bool,
+}
+
+impl LiteralReader<'_> {
     /// Reads a string, or a range between two.
-    pub(in crate::notation) fn literal(&mut self) -> Result<SyntaxTree, Error> {
+    pub(super) fn literal(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         let (text, ignore_case) = self.text()?;
         let low = self.scanner.at;
-        self.skip_blanks();
+        skip_inline_whitespace(self.scanner);
         if !self.scanner.eat("..") {
             return Ok(SyntaxTree::Atom(Atom::text(
                 &text,
@@ -21,7 +29,7 @@ impl LarkReader {
                 self.scanner.span(start),
             )?));
         }
-        self.skip_blanks();
+        skip_inline_whitespace(self.scanner);
         let begins = self.scanner.at;
         let (high, high_case) = self.text()?;
         // Its source form is the class `[a-z]`, with each end as written.
@@ -31,7 +39,7 @@ impl LarkReader {
     }
 
     /// Reads a string, and whether it ignores case.
-    pub(in crate::notation) fn text(&mut self) -> Result<(String, bool), Error> {
+    pub(super) fn text(&mut self) -> Result<(String, bool), Error> {
         let start = self.scanner.at;
         self.scanner.expect("\"", "at the start of a string")?;
         let mut text = String::new();
@@ -102,7 +110,7 @@ impl LarkReader {
         }
     }
 
-    pub(in crate::notation) fn pattern(&mut self) -> Result<SyntaxTree, Error> {
+    pub(super) fn pattern(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         self.scanner.at += 1;
         let mut pattern = String::new();
@@ -145,6 +153,6 @@ impl LarkReader {
             ascii: self.ascii,
             verbose: letters.contains('x'),
         };
-        Ok(SyntaxTree::Atom(Atom::pattern(&self.scanner, &pattern, start + 1, flags, &letters)?))
+        Ok(SyntaxTree::Atom(Atom::pattern(self.scanner, &pattern, start + 1, flags, &letters)?))
     }
 }

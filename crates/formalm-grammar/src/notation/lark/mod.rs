@@ -13,6 +13,7 @@ pub(super) mod terminal_length;
 use formalm_core::Error;
 
 use crate::grammar::GrammarNote;
+use crate::notation::lark::literals::LiteralReader;
 use crate::notation::quantifiers::{RepeatBounds, braces, repeated};
 use crate::notation::scanner::Scanner;
 use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
@@ -148,6 +149,10 @@ fn counted(scanner: &mut Scanner) -> Result<Option<RepeatBounds>, Error> {
 impl LarkReader {
     pub(super) fn skip_blanks(&mut self) {
         skip_inline_whitespace(&mut self.scanner);
+    }
+
+    fn literals(&mut self) -> LiteralReader<'_> {
+        LiteralReader { scanner: &mut self.scanner, ascii: self.ascii }
     }
 
     /// Skips line ends too.
@@ -357,8 +362,8 @@ impl LarkReader {
         match self.scanner.peek() {
             Some('(') => self.group(")"),
             Some('[') => Ok(SyntaxTree::Optional(Box::new(self.group("]")?))),
-            Some('"') => self.literal(),
-            Some('/') => self.pattern(),
+            Some('"') => self.literals().literal(),
+            Some('/') => self.literals().pattern(),
             Some('%') => self.inline(),
             Some('<') => self.source.special(&mut self.scanner),
             Some('~') => {

@@ -5,10 +5,10 @@ use rustc_hash::FxHashSet;
 
 use crate::grammar::GrammarNote;
 use crate::notation::atoms::Atom;
-use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::grammar_builder::{Definitions, MAX_DEPTH};
 use crate::notation::{SyntaxTree, TerminalSource};
 
-impl<'a> GrammarBuilder<'a> {
+impl<'a> Definitions<'a> {
     /// Returns notes on patterns whose alternatives Lark would extend over adjacent parts.
     pub(in crate::notation) fn pattern_concat_notes(
         &self,

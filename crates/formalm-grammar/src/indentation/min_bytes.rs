@@ -1,5 +1,4 @@
-//! Lower bounds on the bytes that complete a configuration: the admissible heuristic of the
-//! completion search.
+//! Lower bounds on the bytes that complete stacks inside indentation levels.
 //!
 //! The graph-structured stack knows the minimum bytes of its stacks if every split into lexemes
 //! counts and if lines and indentation cost nothing. With indentation, closing a level starts a new
@@ -7,17 +6,15 @@
 //! otherwise any line inside nested blocks would look one step from the end.
 
 use formalm_core::Error;
-use formalm_machines::{CompletionLength, Precision};
 use rustc_hash::FxHashMap;
 
-use crate::completion::stack_shortest_path::{NEVER, NodeGroup, PathEdge, ShortestPathGraph};
-use crate::completion::{CompletionBounds, stack_shortest_path};
-use crate::grammar_state::{Configuration, GrammarState};
+use crate::gss::stack_shortest_path::{NEVER, NodeGroup, PathEdge, ShortestPathGraph};
+use crate::gss::{Gss, stack_shortest_path};
+use crate::indentation::line_terminals::LineTerminals;
 use crate::indentation::parser_state::{
     IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,
 };
 use crate::indentation::{ColumnCounter, ColumnRules, FIRST_COLUMN, nearest_column, widths};
-use crate::lexer::ThreadKind;
 use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
 
@@ -38,10 +35,10 @@ pub(crate) struct StackSuffix {
 pub(crate) type SuffixBounds = FxHashMap<StackSuffix, u32>;
 
 /// Returns the symbols whose nonempty strings all end with a line end.
-pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, indentation: &IndentationState) -> Vec<bool> {
+pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, lines: &LineTerminals) -> Vec<bool> {
     let mut ends = vec![true; lr0.firsts.len()];
     for terminal in 0..lr0.terminals {
-        ends[terminal as usize] = terminal == indentation.newline || terminal == indentation.dedent;
+        ends[terminal as usize] = terminal == lines.newline || terminal == lines.dedent;
     }
     let mut changed = true;
     while changed {
@@ -59,109 +56,33 @@ pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, indentation: &IndentationS
     ends
 }
 
-impl GrammarState {
-    /// Returns the completion bound of a configuration at the current precision.
-    pub(crate) fn completion(
-        &mut self,
-        configuration: Configuration,
-    ) -> Result<CompletionLength, Error> {
-        let Some(closely) = self.bound_precision else { return Ok(CompletionLength::Unknown) };
-        let precision =
-            if self.indentation.is_some() { Precision::Coarse } else { Precision::Fine };
-        if closely == Precision::Finest {
-            match self.bound_with_precision(configuration, Precision::Finest)? {
-                // The closest bound may exceed its limit.
-                CompletionLength::Unknown => {}
-                bound => return Ok(bound),
-            }
-        }
-        self.bound_with_precision(configuration, precision)
-    }
+/// The graph of stack suffixes inside indentation levels.
+pub(crate) struct IndentedSuffixes<'a> {
+    gss: &'a mut Gss,
+    indentation: &'a mut IndentationState,
+}
 
-    fn bound_with_precision(
-        &mut self,
-        configuration: Configuration,
-        precision: Precision,
-    ) -> Result<CompletionLength, Error> {
-        let completion_bounds = self.completion_bounds[precision as usize].take();
-        let made = || CompletionBounds::new(None, precision, self).map(Box::new);
-        let Some(mut completion_bounds) = completion_bounds.or_else(made) else {
-            return Ok(CompletionLength::Unknown);
-        };
-        let completion = completion_bounds.completion(configuration, None, self);
-        self.completion_bounds[precision as usize] = Some(completion_bounds);
-        completion
-    }
-
-    /// Returns the minimum bytes that complete a configuration, [`NEVER`] if nothing does. The
-    /// result is exact with [`crate::Lexing::Any`].
-    pub(crate) fn min_bytes(&mut self, configuration: Configuration) -> Result<u32, Error> {
-        match self.completion(configuration)? {
-            CompletionLength::Never => return Ok(NEVER),
-            // The whitespace of required lines is counted below.
-            CompletionLength::AtLeast(_) if self.indentation.is_some() => {}
-            CompletionLength::AtLeast(bytes) | CompletionLength::Exactly(bytes) => {
-                return Ok(bytes as u32);
-            }
-            CompletionLength::Unknown => {}
-        }
-        if configuration.is_between() {
-            return self.parser_state_min_bytes(configuration.parser_state);
-        }
-        if configuration.is_in_sublanguage() {
-            return self.sublanguage_min_bytes(configuration);
-        }
-        if self.may_end_inside_lexeme(configuration)? {
-            return Ok(0);
-        }
-        let in_lines = self.has_lines(configuration.parser_state);
-        let mut min_bytes = None;
-        for &thread in &*self.lexer.lists.copy(configuration.lexeme) {
-            if self.lexer.kind(thread) != ThreadKind::Lexeme {
-                continue;
-            }
-            let (terminal, own) = (self.lexer.terminal(thread), self.lexer.distance(thread)?);
-            let bytes = match self.ends_line(terminal) {
-                true if in_lines => self
-                    .line_min_bytes(configuration.parser_state, self.lexer.column(thread))?
-                    .max(own),
-                true => {
-                    self.parser_state_min_bytes(configuration.parser_state)?.saturating_add(own)
-                }
-                false => {
-                    let after = self.shift_lexeme(configuration.parser_state, terminal)?;
-                    self.parser_state_min_bytes(after)?.saturating_add(own)
-                }
-            };
-            min_bytes = Some(min_bytes.unwrap_or(NEVER).min(bytes));
-        }
-        Ok(min_bytes.unwrap_or(NEVER - 1))
+impl<'a> IndentedSuffixes<'a> {
+    pub(crate) fn new(gss: &'a mut Gss, indentation: &'a mut IndentationState) -> Self {
+        IndentedSuffixes { gss, indentation }
     }
 
     /// Returns the minimum bytes that complete a parser state between lexemes.
-    pub(crate) fn parser_state_min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
-        match &self.indentation {
-            None => self.gss.min_completion_bytes(parser_state),
-            Some(indentation) => {
-                let key = indentation.parser_states.get(parser_state);
-                self.stacks_min_bytes(key.stacks, key.levels)
-            }
-        }
+    pub(crate) fn min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
+        let key = self.indentation.parser_states.get(parser_state);
+        self.stacks_min_bytes(key.stacks, key.levels)
     }
 
     /// Returns the minimum bytes after the end of a line that has reached `column`.
-    fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
-        let Some(indentation) = &self.indentation else { return Ok(0) };
-        let ParserStateParts { mut stacks, depth, levels } = indentation.parts(parser_state);
-        let (newline, indent, dedent) =
-            (indentation.newline, indentation.indent, indentation.dedent);
-        let most = indentation.levels as usize;
+    pub(crate) fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
+        let ParserStateParts { mut stacks, depth, levels } = self.indentation.parts(parser_state);
+        let LineTerminals { newline, indent, dedent, max_levels, .. } = self.indentation.lines;
         let read = nearest_column(column);
         if !is_closed(depth) {
             stacks = self.gss.shift(stacks, newline)?;
         }
         let mut min_bytes = NEVER;
-        if stacks != NOTHING && levels.len() < most {
+        if stacks != NOTHING && levels.len() < max_levels as usize {
             let inner = self.gss.shift(stacks, indent)?;
             if inner != NOTHING {
                 let inner_levels = [&levels[..], &[DEEPER_LEVEL]].concat();
@@ -188,8 +109,8 @@ impl GrammarState {
         levels: &[u32],
         read: Option<u32>,
     ) -> Result<u32, Error> {
-        let Some(indentation) = &mut self.indentation else { return Ok(0) };
-        let min_whitespace = indentation.columns.min_whitespace(levels, read);
+        let indentation = &mut *self.indentation;
+        let min_whitespace = indentation.lines.columns.min_whitespace(levels, read);
         let levels = indentation.parser_states.intern_levels(levels);
         Ok(match self.stacks_min_bytes(stacks, levels)? {
             NEVER => NEVER,
@@ -199,11 +120,11 @@ impl GrammarState {
 
     /// Returns the minimum bytes that complete stacks inside indentation levels.
     fn stacks_min_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
-        if self.indentation.as_ref().is_none_or(|indentation| indentation.needed_levels.is_none()) {
+        if self.indentation.needed_levels.is_none() {
             return self.gss.min_completion_bytes(stacks);
         }
         let mut min_bytes = NEVER;
-        for edge in self.gss.tops(stacks) {
+        for edge in self.gss.graph.tops(stacks) {
             min_bytes = min_bytes.min(stack_shortest_path::shortest_path(
                 self,
                 StackSuffix { edge, levels, begins_line: false },
@@ -220,32 +141,31 @@ impl GrammarState {
         suffix: StackSuffix,
     ) -> Option<(u32, u32, bool)> {
         let mut bytes = self.gss.lr0.rest_bytes(position);
-        let Some(indentation) = &mut self.indentation else {
-            return Some((bytes, suffix.levels, false));
-        };
+        let indentation = &mut *self.indentation;
+        let LineTerminals { newline, indent, dedent, max_levels, .. } = indentation.lines;
         let (mut begins_line, mut columns) = (suffix.begins_line, None);
         for &symbol in self.gss.lr0.rest(position) {
             let open = || indentation.parser_states.levels_by_id(suffix.levels).to_vec();
-            if symbol == indentation.indent {
+            if symbol == indent {
                 let columns = columns.get_or_insert_with(open);
                 columns.push(DEEPER_LEVEL);
-                if columns.len() > indentation.levels as usize {
+                if columns.len() > max_levels as usize {
                     return None;
                 }
-            } else if symbol == indentation.dedent {
+            } else if symbol == dedent {
                 let columns = columns.get_or_insert_with(open);
                 if columns.len() > 1 {
                     columns.pop();
                 }
                 begins_line = true;
-            } else if symbol == indentation.newline {
+            } else if symbol == newline {
                 begins_line = true;
             } else if !self.gss.lr0.nullable[symbol as usize] {
                 if begins_line {
                     let levels = columns.as_deref();
                     let levels = levels
                         .unwrap_or_else(|| indentation.parser_states.levels_by_id(suffix.levels));
-                    bytes += indentation.columns.min_whitespace(levels, None);
+                    bytes += indentation.lines.columns.min_whitespace(levels, None);
                 }
                 begins_line = indentation.ends_lines[symbol as usize];
             }
@@ -256,15 +176,15 @@ impl GrammarState {
     }
 }
 
-impl ShortestPathGraph for GrammarState {
+impl ShortestPathGraph for IndentedSuffixes<'_> {
     type Node = StackSuffix;
 
     fn known(&self, suffix: &StackSuffix) -> Option<u32> {
-        self.suffix_bounds.get(suffix).copied()
+        self.indentation.suffix_bounds.get(suffix).copied()
     }
 
     fn store(&mut self, suffix: StackSuffix, bytes: u32) {
-        self.suffix_bounds.insert(suffix, bytes);
+        self.indentation.suffix_bounds.insert(suffix, bytes);
     }
 
     fn out_edges(

@@ -4,22 +4,121 @@
 //! right-hand side must be defined, and only templates take arguments. Names that the start rule does
 //! not need are reported, and mistakes in their definitions are still errors.
 
+use std::cell::Cell;
+
 use formalm_automata::Expression;
-use formalm_core::{Error, Resource, SourceSpan};
-use rustc_hash::FxHashSet;
+use formalm_core::{Error, SourceSpan};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{GrammarBuilder, MAX_DEPTH};
-use crate::grammar::{GrammarNote, Lexing, Rule, RuleBody, Sublanguage};
-use crate::notation::syntax_tree::{to_source, unwrap_single};
-use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
-use crate::trees::tree_shape::RuleTreeShape;
+use super::indent_terminals::IndentationNames;
+use super::{MAX_DEPTH, argument_context};
+use crate::grammar::{GrammarNote, Lexing, Sublanguage};
+use crate::notation::parse_options::ParseOptions;
+use crate::notation::scanner::refusal;
+use crate::notation::syntax_tree::{template_name, unwrap_single};
+use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
 
-/// Maximum number of template instances. Chosen, not measured.
-const MAX_TEMPLATE_INSTANCES: usize = 10_000;
+/// The names that a text defines, declares or is given, with their definitions.
+pub(in crate::notation) struct Definitions<'a> {
+    text: &'a str,
+    pub(in crate::notation) source: &'a GrammarSource,
+    /// The names of the indentation terminals, if indentation matters.
+    pub(super) levels: Option<&'a IndentationNames>,
+    pub(in crate::notation) lexing: Lexing,
+    pub(in crate::notation) defined: FxHashMap<&'a str, &'a TerminalSource>,
+    /// Declared terminals given as languages.
+    pub(super) given: FxHashMap<&'a str, &'a Expression>,
+    /// Declared rules and inline languages given as languages of any kind.
+    pub(super) embedded: FxHashMap<&'a str, &'a Sublanguage>,
+    /// Terminals combined from languages, not patterns.
+    pub(super) algebra_terminals: FxHashSet<&'a str>,
+    pub(in crate::notation) templates: FxHashMap<&'a str, &'a RuleSource>,
+    /// Named terminals that consist of one string or pattern, by its identity.
+    pub(in crate::notation) named_atoms: FxHashMap<String, &'a TerminalSource>,
+    /// Parts of terminals expanded so far.
+    pub(super) parts: Cell<u64>,
+    /// `true` if rules may occur inside languages, because the notation has no terminals.
+    pub(super) rules_within: bool,
+}
 
-impl GrammarBuilder<'_> {
+impl<'a> Definitions<'a> {
+    /// Collects all names of a text and checks every reference to them.
+    pub(super) fn new(
+        text: &'a str,
+        source: &'a GrammarSource,
+        options: &'a ParseOptions,
+    ) -> Result<Definitions<'a>, Error> {
+        let given = options.languages.iter().chain(&source.special);
+        let embedded = options.sublanguages.iter();
+        let mut definitions = Definitions {
+            text,
+            source,
+            levels: options.indentation.as_ref(),
+            lexing: options.reading(),
+            defined: FxHashMap::default(),
+            given: given.map(|(name, one)| (name.as_str(), one)).collect(),
+            embedded: embedded.map(|(name, one)| (name.as_str(), one)).collect(),
+            algebra_terminals: FxHashSet::default(),
+            templates: FxHashMap::default(),
+            named_atoms: FxHashMap::default(),
+            parts: Cell::new(0),
+            rules_within: source.terminals.is_empty(),
+        };
+        definitions.collect_names(&options.languages)?;
+        definitions.check_sublanguage_names(&options.sublanguages)?;
+        definitions.check_references()?;
+        definitions.find_algebra_terminals();
+        Ok(definitions)
+    }
+
+    /// Returns the definition of the start rule.
+    pub(super) fn start_rule(&self, name: &str) -> Result<&'a RuleSource, Error> {
+        let Some(&first) = self.templates.get(name) else {
+            return Err(self.missing_start(name));
+        };
+        if !first.parameters.is_empty() {
+            return Err(self.refuse(first.span, "a template cannot be the start rule", None));
+        }
+        Ok(first)
+    }
+
+    /// Returns the index of an indentation terminal, if a name denotes one.
+    pub(super) fn level(&self, name: &str) -> Option<usize> {
+        let levels = self.levels?;
+        [&levels.indent, &levels.dedent].iter().position(|one| *one == name)
+    }
+
+    pub(in crate::notation) fn has_terminal(&self, name: &str) -> bool {
+        self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
+    /// Builds the error for a missing start rule.
+    fn missing_start(&self, name: &str) -> Error {
+        let Some(first) = self.source.rules.first() else {
+            let message = format!("the grammar has no start rule {name}, nor any other rule");
+            return Error::Language { message, span: None, hint: None };
+        };
+        let message = format!("the grammar has no start rule {name}");
+        let hint = format!("the first rule is {0}: rename it, or pass start=\"{0}\"", first.name);
+        self.refuse(first.span, &message, Some(&hint))
+    }
+
+    /// Returns `true` for the name of a language of any kind.
+    pub(in crate::notation) fn is_embedded(&self, name: &str) -> bool {
+        self.embedded.contains_key(name)
+    }
+
+    pub(in crate::notation) fn refuse(
+        &self,
+        span: SourceSpan,
+        message: &str,
+        hint: Option<&str>,
+    ) -> Error {
+        refusal(self.text, span, message, hint)
+    }
+
     /// Collects all names. Fails if one is defined twice.
-    pub(super) fn collect_names(
+    pub(in crate::notation) fn collect_names(
         &mut self,
         languages: &[(String, Expression)],
     ) -> Result<(), Error> {
@@ -88,7 +187,7 @@ impl GrammarBuilder<'_> {
 
     /// Checks the names of given languages of any kind: each must be declared and must not be a
     /// rule.
-    pub(super) fn check_sublanguage_names(
+    pub(in crate::notation) fn check_sublanguage_names(
         &self,
         all: &[(String, Sublanguage)],
     ) -> Result<(), Error> {
@@ -110,48 +209,6 @@ impl GrammarBuilder<'_> {
         Ok(())
     }
 
-    /// Returns the index of a rule or template instance.
-    pub(super) fn rule(
-        &mut self,
-        name: &str,
-        arguments: Vec<SyntaxTree>,
-        span: SourceSpan,
-    ) -> Result<usize, Error> {
-        let Some(&source) = self.templates.get(name) else {
-            let message = format!("{name} is not defined");
-            return Err(self.refuse(span, &message, None));
-        };
-        if source.parameters.len() != arguments.len() {
-            return Err(self.wrong_argument_count(source, arguments.len(), span));
-        }
-        let sources: Vec<String> = arguments.iter().map(to_source).collect();
-        let name = match sources.len() {
-            0 => name.to_owned(),
-            _ => format!("{name}{{{}}}", sources.join(", ")),
-        };
-        if let Some(&at) = self.instances.get(&name) {
-            return Ok(at);
-        }
-        let at = self.rules.len();
-        if !arguments.is_empty() && (at > MAX_TEMPLATE_INSTANCES || name.len() > 100 * MAX_DEPTH) {
-            let (needed, allowed) = (at as u64 + 1, MAX_TEMPLATE_INSTANCES as u64);
-            return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
-        }
-        self.instances.insert(name.clone(), at);
-        self.add_rule(Rule { name, body: RuleBody::Empty, span: Some(source.span) }, &source.shown);
-        self.queue.push((at, source, arguments));
-        Ok(at)
-    }
-
-    pub(in crate::notation) fn add_rule(&mut self, rule: Rule, shown: &RuleTreeShape) {
-        self.rules.push(rule);
-        if self.shaped {
-            self.shown.push(shown.clone());
-        }
-    }
-}
-
-impl GrammarBuilder<'_> {
     /// Refuses undefined names and misplaced arguments, including those in unused definitions.
     pub(in crate::notation) fn check_references(&self) -> Result<(), Error> {
         let source = self.source;
@@ -247,9 +304,7 @@ impl GrammarBuilder<'_> {
             || self.source.inlined.iter().any(|one| one.name == name)
             || self.source.declared.iter().any(|one| one.0 == *name)
     }
-}
 
-impl GrammarBuilder<'_> {
     /// Returns notes on unused terminals, declared names and templates. Unused rules are noted by
     /// the automaton.
     pub(in crate::notation) fn unused_symbol_notes(
@@ -355,5 +410,53 @@ impl GrammarBuilder<'_> {
             all.find(|one| one.0 == name).map(|one| one.0.as_str())
         };
         defined.or_else(rule).or_else(declared)
+    }
+
+    /// Returns the maximum number of tree children of a part. As in Lark, long repetitions count as
+    /// zero.
+    pub(in crate::notation) fn size(
+        &self,
+        tree: &SyntaxTree,
+        rule: &RuleSource,
+        given: &[SyntaxTree],
+    ) -> u32 {
+        /// From this count on, Lark expands a repetition to rules of its own.
+        const MANY: u32 = 50;
+        let all =
+            |list: &[SyntaxTree]| list.iter().map(|one| self.size(one, rule, given)).collect();
+        let keeps = rule.shown.keeps_all_lexemes || self.source.keeps_all;
+        match tree {
+            SyntaxTree::Atom(atom) => u32::from(keeps || !atom.is_string),
+            SyntaxTree::Name(name, arguments, _) => {
+                match rule.parameters.iter().position(|one| one == name) {
+                    Some(at) if !arguments.is_empty() => {
+                        u32::from(!template_name(&given[at]).starts_with('_'))
+                    }
+                    Some(at) => self.size(&given[at], argument_context(rule), &[]),
+                    None => {
+                        let name = name.as_str();
+                        let terminal =
+                            self.defined.contains_key(name) || self.given.contains_key(name);
+                        u32::from(!name.starts_with('_') || (terminal && keeps))
+                    }
+                }
+            }
+            SyntaxTree::Sequence(list) => {
+                let sizes: Vec<u32> = all(list);
+                sizes.into_iter().fold(0, u32::saturating_add)
+            }
+            SyntaxTree::Choice(list) => {
+                let sizes: Vec<u32> = all(list);
+                sizes.into_iter().max().unwrap_or(0)
+            }
+            SyntaxTree::Optional(one) => self.size(one, rule, given),
+            SyntaxTree::Repeat(one, _, Some(max)) if *max < MANY => {
+                self.size(one, rule, given).saturating_mul(*max)
+            }
+            SyntaxTree::Repeat(..) => 0,
+            SyntaxTree::Difference(..)
+            | SyntaxTree::Intersection(..)
+            | SyntaxTree::Complement(..) => 1,
+        }
     }
 }

@@ -1,46 +1,113 @@
-//! Terminal algebra: parts combined as languages with `A - B`, `A & B` and `~A`, or given as
-//! languages.
+//! The parts of terminals as patterns, and as languages where they are combined with `A - B`,
+//! `A & B` and `~A`, or given as languages.
 //!
 //! Context-free languages are not closed under difference and intersection, so the parts must be
 //! regular: no rule in them is recursive.
 
 use formalm_automata::Expression;
-use formalm_core::{Error, SourceSpan};
+use formalm_core::{Error, Resource, SourceSpan};
+use formalm_regex::{self as syntax};
 
-use crate::grammar::Terminal;
+use super::{Definitions, MAX_DEPTH};
+use crate::grammar::Lexing;
 use crate::limits::check;
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::{Atom, pattern_expression};
-use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
+use crate::notation::lark::terminal_length;
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::lookaround::{is_lazy, lookaround_of};
-use crate::notation::syntax_tree::{substitute, to_source};
-use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
+use crate::notation::syntax_tree::{substitute, unwrap_single};
 
-impl GrammarBuilder<'_> {
-    /// Returns the terminal of a difference.
-    pub(in crate::notation) fn difference(
-        &mut self,
-        first: &SyntaxTree,
-        second: &SyntaxTree,
-        span: SourceSpan,
-    ) -> Result<usize, Error> {
-        let name = format!("{} - {}", to_source(first), to_source(second));
-        if let Some(&at) = self.by_atom.get(&name) {
-            return Ok(at);
+/// Maximum parts of all terminals together. Chosen, not measured.
+const MAX_PARTS: u64 = 1_000_000;
+
+impl<'a> Definitions<'a> {
+    /// Returns the string or pattern that a part of a terminal consists of, following names.
+    pub(in crate::notation) fn single_atom(
+        &self,
+        tree: &'a SyntaxTree,
+        depth: usize,
+    ) -> Option<&'a Atom> {
+        match unwrap_single(tree) {
+            SyntaxTree::Atom(atom) => Some(atom),
+            SyntaxTree::Name(name, ..) if depth > 0 => {
+                let source = self.defined.get(name.as_str())?;
+                let free = !source.attributes.are_bounds();
+                self.single_atom(&source.body, depth - 1).filter(|_| free)
+            }
+            _ => None,
         }
-        let whole = self.regular(first, MAX_DEPTH, span)?;
-        let without = self.regular(second, MAX_DEPTH, span)?;
-        let language = whole.difference(without)?;
-        let terminal =
-            Terminal { name: name.clone(), language, sublanguage: None, span: Some(span) };
-        let (pattern_lengths, sort_name) = (PatternLengths::default(), name.clone());
-        self.terminals.push(RankedTerminal {
-            terminal,
-            kind: TerminalRank { priority: 0, text: None, pattern_lengths, sort_name },
-        });
-        self.by_atom.insert(name, self.terminals.len() - 1);
-        Ok(self.terminals.len() - 1)
+    }
+
+    /// Translates a part of a terminal to a pattern.
+    pub(in crate::notation) fn pattern(
+        &self,
+        tree: &SyntaxTree,
+        depth: usize,
+        span: SourceSpan,
+    ) -> Result<syntax::PatternNode, Error> {
+        if depth == 0 {
+            let message = "a terminal refers to itself, or is nested too deeply";
+            return Err(self.refuse(span, message, Some("make it a rule: rules may be recursive")));
+        }
+        // Terminals inside terminals are expanded, which can double at every level.
+        self.parts.set(self.parts.get() + 1);
+        check(Resource::Terms, self.parts.get(), MAX_PARTS)?;
+        let all = |list: &[SyntaxTree]| {
+            list.iter().map(|one| self.pattern(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(match tree {
+            SyntaxTree::Atom(atom) => atom.node.clone(),
+            SyntaxTree::Name(name, _, place) => match self.defined.get(name.as_str()) {
+                Some(source) => self.pattern(&source.body, depth - 1, *place)?,
+                None => {
+                    let name = name.split('@').next().unwrap_or(name);
+                    let message = format!("{name} is not a defined terminal");
+                    return Err(self.refuse(
+                        *place,
+                        &message,
+                        Some("a terminal may refer to terminals only"),
+                    ));
+                }
+            },
+            SyntaxTree::Sequence(list) => syntax::PatternNode::Concat(all(list)?),
+            SyntaxTree::Choice(list) if self.lexing == Lexing::First => {
+                // Lark sorts the alternatives inside a terminal in this order.
+                let mut ranked: Vec<_> = list
+                    .iter()
+                    .map(|one| self.pattern_lengths(one).alternative_rank())
+                    .zip(all(list)?)
+                    .collect();
+                ranked.sort_by_key(|one| one.0);
+                syntax::PatternNode::Alternation(ranked.into_iter().map(|one| one.1).collect())
+            }
+            SyntaxTree::Choice(list) => syntax::PatternNode::Alternation(all(list)?),
+            SyntaxTree::Difference(_, _, span)
+            | SyntaxTree::Intersection(_, span)
+            | SyntaxTree::Complement(_, span) => {
+                return Err(self.refuse(
+                    *span,
+                    "a terminal may contain strings and patterns only",
+                    None,
+                ));
+            }
+            SyntaxTree::Optional(one) => syntax::PatternNode::Repeat {
+                node: Box::new(self.pattern(one, depth - 1, span)?),
+                min: 0,
+                max: Some(1),
+                lazy: false,
+            },
+            SyntaxTree::Repeat(one, min, max) => syntax::PatternNode::Repeat {
+                node: Box::new(self.pattern(one, depth - 1, span)?),
+                min: *min,
+                max: *max,
+                lazy: false,
+            },
+        })
+    }
+
+    pub(in crate::notation) fn pattern_lengths(&self, tree: &SyntaxTree) -> PatternLengths {
+        terminal_length::pattern_lengths(tree, &|name| self.defined.get(name).copied(), MAX_DEPTH)
     }
 
     /// Finds the terminals that must be combined as languages because they are not patterns.
@@ -104,7 +171,7 @@ impl GrammarBuilder<'_> {
             return Err(self.refuse(span, message, hint));
         }
         self.parts.set(self.parts.get() + 1);
-        check(formalm_core::Resource::Terms, self.parts.get(), MAX_PARTS)?;
+        check(Resource::Terms, self.parts.get(), MAX_PARTS)?;
         let all = |list: &[SyntaxTree]| {
             list.iter().map(|one| self.regular(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
         };
