@@ -21,6 +21,7 @@ use formalm_machines::MaskClasses;
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
 use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};
+use crate::token_graph::token_graph;
 
 /// Split of a constraint's memory into equal parts. Masks get [`MASK_SHARES`]. The state of an
 /// epoch gets one part before it is replaced, and another one before its matchers have to leave.
@@ -239,21 +240,25 @@ impl<K: MaskClasses> Constraint<K> {
         others.push(Arc::downgrade(epoch));
     }
 
-    /// Returns the minimal graph of all token sequences that spell a string in the language, see
-    /// [`StateEpoch::graph`].
+    /// Returns the minimal graph of all token sequences that spell a string in the language. End
+    /// tokens are left out; states before them are accepting.
+    ///
+    /// A token after which no token sequence completes a string is no edge, even if the mask has it
+    /// because some string would.
     ///
     /// # Errors
     ///
-    /// As [`StateEpoch::graph`].
+    /// [`Error::Limit`] if there are too many states or edges before minimization;
+    /// [`Error::Interrupted`].
     pub fn graph(
         &self,
         size: DfaSizeLimits,
         poll: &mut InterruptCheck<'_>,
     ) -> Result<MaterializedDfa, Error> {
         let epoch = self.current();
-        match epoch.graph(size, poll) {
+        match token_graph(&epoch, size, poll) {
             Err(error) if error.is_limit() => match self.alone(&epoch)? {
-                Some(epoch) => epoch.graph(size, poll),
+                Some(epoch) => token_graph(&epoch, size, poll),
                 None => Err(error),
             },
             other => other,

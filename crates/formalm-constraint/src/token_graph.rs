@@ -8,62 +8,59 @@ use crate::epoch::{ConstraintState, StateEpoch};
 use crate::matcher::AdvanceError;
 use crate::trie_walk;
 
-impl<K: MaskClasses> StateEpoch<K> {
-    /// Returns the minimal graph of all token sequences that spell a string in the language. End
-    /// tokens are left out; states before them are accepting.
-    ///
-    /// A token after which no token sequence completes a string is no edge, even if the mask has it
-    /// because some string would.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if there are too many states or edges before minimization;
-    /// [`Error::Interrupted`].
-    pub fn graph(
-        &self,
-        size: DfaSizeLimits,
-        poll: &mut InterruptCheck<'_>,
-    ) -> Result<MaterializedDfa, Error> {
-        if self.is_canonical() {
-            return self.canonical_graph(size, poll);
-        }
-        let machine = &**self.machine();
-        let hint = "search() and mass() do not need an automaton";
-        require_exact(machine, "the set of all token sequences", hint)?;
-        let successors = |state, row: &mut Vec<_>| {
-            trie_walk::tokens(machine, self.vocabulary().trie(), state, Ok, |next, tokens| {
-                row.extend(tokens.iter().map(|&token| (token, next)));
-            })
-        };
-        let accepting = |state| machine.is_accepting(state);
-        MaterializedDfa::explore(machine.start(), successors, accepting, size, poll)?
-            .minimized(poll)
+/// Returns the minimal graph of all token sequences that spell a string in the language. End
+/// tokens are left out; states before them are accepting.
+///
+/// A token after which no token sequence completes a string is no edge, even if the mask has it
+/// because some string would.
+///
+/// # Errors
+///
+/// [`Error::Limit`] if there are too many states or edges before minimization;
+/// [`Error::Interrupted`].
+pub(crate) fn token_graph<K: MaskClasses>(
+    epoch: &StateEpoch<K>,
+    size: DfaSizeLimits,
+    poll: &mut InterruptCheck<'_>,
+) -> Result<MaterializedDfa, Error> {
+    if epoch.is_canonical() {
+        return canonical_graph(epoch, size, poll);
     }
+    let machine = &**epoch.machine();
+    let hint = "search() and mass() do not need an automaton";
+    require_exact(machine, "the set of all token sequences", hint)?;
+    let successors = |state, row: &mut Vec<_>| {
+        trie_walk::tokens(machine, epoch.vocabulary().trie(), state, Ok, |next, tokens| {
+            row.extend(tokens.iter().map(|&token| (token, next)));
+        })
+    };
+    let accepting = |state| machine.is_accepting(state);
+    MaterializedDfa::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
+}
 
-    /// Returns the graph of canonical token sequences: every allowed token leads somewhere.
-    fn canonical_graph(
-        &self,
-        size: DfaSizeLimits,
-        poll: &mut InterruptCheck<'_>,
-    ) -> Result<MaterializedDfa, Error> {
-        let mut words = vec![0; self.words()];
-        let successors = |position: ConstraintState, row: &mut Vec<_>| {
-            self.fill(position, &mut words)?;
-            for token in set_bits(&words) {
-                if self.vocabulary().is_end_token(token) {
-                    continue;
-                }
-                match self.read(position, token) {
-                    Ok(next) => row.push((token, next)),
-                    Err(AdvanceError::Failed(error)) => return Err(error),
-                    Err(_) => {}
-                }
+/// Returns the graph of canonical token sequences: every allowed token leads somewhere.
+fn canonical_graph<K: MaskClasses>(
+    epoch: &StateEpoch<K>,
+    size: DfaSizeLimits,
+    poll: &mut InterruptCheck<'_>,
+) -> Result<MaterializedDfa, Error> {
+    let mut words = vec![0; epoch.words()];
+    let successors = |position: ConstraintState, row: &mut Vec<_>| {
+        epoch.fill(position, &mut words)?;
+        for token in set_bits(&words) {
+            if epoch.vocabulary().is_end_token(token) {
+                continue;
             }
-            Ok(())
-        };
-        let accepting = |position| self.is_accepting(position);
-        MaterializedDfa::explore(self.start(), successors, accepting, size, poll)?.minimized(poll)
-    }
+            match epoch.read(position, token) {
+                Ok(next) => row.push((token, next)),
+                Err(AdvanceError::Failed(error)) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    };
+    let accepting = |position| epoch.is_accepting(position);
+    MaterializedDfa::explore(epoch.start(), successors, accepting, size, poll)?.minimized(poll)
 }
 
 fn set_bits(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
