@@ -45,8 +45,8 @@ mod terms;
 mod transduce;
 
 pub use automaton::{
-    Automaton, AutomatonLimits, CharRepetition, LiteralAutomaton, MaskClassId, RegularMaskClasses,
-    Saturated, StateId, literal_automata,
+    Automaton, AutomatonLimits, BoundedQuotient, CharRepetition, ClassRepetition, LiteralAutomaton,
+    MaskClassId, RegularMaskClasses, Saturated, StateId, literal_automata,
 };
 pub use byte_set::ByteSet;
 pub use captures::{CaptureFinder, MemberCaptures, split_among};
@@ -74,7 +74,10 @@ pub use runtime::{
     interrupt, pool, record_steps, steps_taken,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};
-pub use terms::custom_language::{CharRecognizer, RepresentativeState, SharedRepresentative};
+pub use terms::custom_language::{
+    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
+    SharedRepresentative, StateRepresentatives,
+};
 pub use transduce::{EditOperations, EditRules, EditScript};
 
 /// Runs the example of the README as a test.

@@ -1,39 +1,19 @@
-//! The mask-equivalence quotient of a regular automaton, by normal forms of terms.
+//! The mask classes of a regular automaton: its quotient by the viability of strings up to the
+//! length of the longest token.
 //!
-//! Write V(s, w) for "w is viable from s" and n for the length of the longest token. **Theorem.**
-//! For |w| ≤ n, V(s, w) = V(class(s), w). Proof by induction on |w|: each rewriting below preserves
-//! V for strings up to n bytes.
-//!
-//! A mask asks which strings of at most n bytes keep a member reachable. Many states answer alike,
-//! so the normal form of a term
-//!
-//! * saturates counters above n, which cannot run out within a token,
-//! * cuts tails that no token reaches,
-//! * ignores acceptance,
-//! * drops union members whose strings another member always continues.
-//!
-//! Under it `.{0,1000}` is `.*`, and all states of `(a|b)*a(a|b){40}` more than n bytes before the
-//! end are one. The classes form an automaton of their own, on which masks are computed. The
-//! rewritings need terms that are never empty, so automata with other terms use their states as
-//! classes.
+//! A mask asks which strings of at most that many bytes keep a member reachable, so the mask of a
+//! state is that of its class (see [`BoundedQuotient`]), and masks are computed on the quotient.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use crate::automaton::transition_table::{DEAD, StateIndex, TransitionRows, UNKNOWN};
-use crate::automaton::{Automaton, AutomatonCore, StateId, check};
+use crate::automaton::{Automaton, BoundedQuotient, ClassRepetition, StateId};
 use crate::byte_set::ByteSet;
 use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
-use crate::error::{Error, Resource};
+use crate::error::Error;
 use crate::json_escapes::EscapePolicy;
 use crate::machine::MaskAutomaton;
 use crate::machine::NoLexicalMachine;
-use crate::machine::{ClassVisitor, Machine, MaskClasses};
-use crate::runtime::AppendVec;
-use crate::runtime::ForkSafeMutex;
-use crate::terms::dawg::CharClassCover;
-use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
+use crate::machine::{ClassVisitor, MaskClasses};
 
 /// Identifies a mask class of one [`RegularMaskClasses`], or of any [`crate::MaskClasses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,103 +54,12 @@ pub struct CharRepetition {
 
 /// The mask classes of a regular automaton.
 #[derive(Debug)]
-pub struct RegularMaskClasses {
-    automaton: Arc<Automaton>,
-    max_token_len: u32,
-    rows: TransitionRows,
-    /// The class of each state, where known.
-    keys: AppendVec,
-    tables: ForkSafeMutex<ClassTables>,
-}
-
-#[derive(Debug, Default)]
-struct ClassTables {
-    index: StateIndex,
-    normal_forms: FxHashMap<TermId, TermId>,
-}
+pub struct RegularMaskClasses(BoundedQuotient);
 
 impl RegularMaskClasses {
     /// Creates the classes for tokens of at most `max_token_len` bytes.
     pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> RegularMaskClasses {
-        RegularMaskClasses {
-            automaton,
-            max_token_len: u32::try_from(max_token_len).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
-            rows: TransitionRows::default(),
-            keys: AppendVec::default(),
-            tables: ForkSafeMutex::new(ClassTables::default()),
-        }
-    }
-
-    fn lock_tables(&self) -> MutexGuard<'_, ClassTables> {
-        self.tables.lock()
-    }
-
-    /// Returns `(cover, class, min, max, tail)` of a mask class that is one counter over one
-    /// character class.
-    fn class_counter(
-        &self,
-        key: MaskClassId,
-    ) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
-        if !self.automaton.is_pure() || !self.automaton.is_utf8() {
-            return None;
-        }
-        let term = self.lock_tables().index.term(key.0);
-        let terms = &self.automaton.lock().terms;
-        let (head, tail) = terms.head_and_tail(term);
-        let (body, min, max) = terms.repetition(head)?;
-        match terms.get(body) {
-            TermNode::Dawg(dag) => {
-                let (cover, set) = (terms.dawgs.class_cover(*dag)?, terms.dawgs.class_set(*dag)?);
-                Some((cover, set.clone(), min, max, tail))
-            }
-            _ => None,
-        }
-    }
-
-    fn fill(&self, key: u32, class: usize) -> Result<u32, Error> {
-        let grown = &mut self.lock_tables();
-        let core = &mut self.automaton.lock();
-        let classes = &self.automaton.classes;
-        let term = grown.index.term(key);
-        let byte = classes.representatives()[class];
-        let next = core.derive(term, byte)?;
-        let next = self.intern(grown, core, next)?;
-        self.rows.set(classes, key, core.terms.byte_span(term, byte), next);
-        Ok(next)
-    }
-
-    fn intern(
-        &self,
-        grown: &mut ClassTables,
-        core: &mut AutomatonCore,
-        term: TermId,
-    ) -> Result<u32, Error> {
-        if term == EMPTY {
-            return Ok(DEAD);
-        }
-        // Inside a character only the tail can change, and tails are few.
-        let (head, tail) = match *core.terms.get(term) {
-            TermNode::Cat(head, tail) if matches!(core.terms.get(head), TermNode::Dawg(_)) => {
-                (head, tail)
-            }
-            _ => (EPSILON, term),
-        };
-        let normal = match grown.normal_forms.get(&tail) {
-            Some(&normal) => normal,
-            None => {
-                let normal = core.terms.normal_form(tail, self.max_token_len);
-                grown.normal_forms.insert(tail, normal);
-                normal
-            }
-        };
-        let normal = if normal == tail { term } else { core.terms.cat(head, normal) };
-        if let Some(key) = grown.index.find(normal) {
-            return Ok(key);
-        }
-        let limits = self.automaton.limits();
-        check(Resource::States, grown.index.len() as u64 + 1, limits.states)?;
-        check(Resource::Bytes, core.terms.memory_bytes() as u64, limits.bytes)?;
-        Ok(grown.index.add(normal))
+        RegularMaskClasses(BoundedQuotient::new(automaton, max_token_len))
     }
 }
 
@@ -178,36 +67,17 @@ impl MaskClasses for RegularMaskClasses {
     type Machine = Automaton;
 
     fn machine(&self) -> &Arc<Automaton> {
-        &self.automaton
+        self.0.automaton()
     }
 
     #[inline]
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        if !self.automaton.is_pure() {
-            return Ok(MaskClassId(state.0));
-        }
-        match self.keys.get(state.0 as usize) {
-            UNKNOWN => {
-                let grown = &mut self.lock_tables();
-                let core = &mut self.automaton.lock();
-                let term = self.automaton.term(core, state);
-                let key = self.intern(grown, core, term)?;
-                self.keys.set(state.0 as usize, key);
-                Ok(MaskClassId(key))
-            }
-            key => Ok(MaskClassId(key)),
-        }
+        self.0.class_of(state).map(class_id)
     }
 
     #[inline]
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
-        if !self.automaton.is_pure() {
-            return Some(MaskClassId(state.0));
-        }
-        match self.keys.get(state.0 as usize) {
-            UNKNOWN => None,
-            key => Some(MaskClassId(key)),
-        }
+        self.0.known_class_of(state).map(class_id)
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -215,20 +85,15 @@ impl MaskClasses for RegularMaskClasses {
     }
 
     fn memory_bytes(&self) -> usize {
-        let grown = self.lock_tables();
-        self.rows.memory_bytes()
-            + self.keys.memory_bytes()
-            + grown.index.memory_bytes()
-            + grown.normal_forms.len() * 16
+        self.0.memory_bytes()
     }
 
     fn is_abandoned(&self) -> bool {
-        self.tables.is_abandoned() || self.automaton.is_abandoned()
+        self.0.is_abandoned()
     }
 
     fn fresh_copy(&self) -> Result<Option<RegularMaskClasses>, Error> {
-        let automaton = self.automaton.fresh_copy()?;
-        Ok(automaton.map(|one| RegularMaskClasses::new(Arc::new(one), self.max_token_len as usize)))
+        Ok(self.0.fresh_copy()?.map(RegularMaskClasses))
     }
 }
 
@@ -241,126 +106,28 @@ impl MaskAutomaton for RegularMaskClasses {
 
     #[inline]
     fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
-        if !self.automaton.is_pure() {
-            let next = self.automaton.step(StateId(key.0), byte)?;
-            return Ok(next.map(|state| MaskClassId(state.0)));
-        }
-        let classes = &self.automaton.classes;
-        let class = classes.of(byte);
-        let next = match self.rows.get(classes, key.0, class) {
-            UNKNOWN => self.fill(key.0, class)?,
-            next => next,
-        };
-        Ok((next != DEAD).then_some(MaskClassId(next)))
+        Ok(self.0.step(quotient_state(key), byte)?.map(class_id))
     }
 
     fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
-        self.automaton.classes.live_bytes(|byte| Ok(self.step(key, byte)?.is_some()))
+        self.0.live_bytes(quotient_state(key))
     }
 
     fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        let Some((cover, class, min, max, tail)) = self.class_counter(key) else { return Ok(None) };
-        let has_wide = cover.wide != [ClassCover::None; WIDE_PARTS];
-        let exit = match tail {
-            EPSILON => None,
-            tail => {
-                let grown = &mut self.lock_tables();
-                let core = &mut self.automaton.lock();
-                Some(MaskClassId(self.intern(grown, core, tail)?))
-            }
-        };
-        let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
-        let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
-        let max = (max != UNBOUNDED).then_some(max);
-        let (ascii, wide) = (cover.ascii, cover.wide);
-        let whole = CharRepetition { class, ascii, wide, min, max, exit, json_string: None };
-        if !wide_overlap && first.ascii() & cover.ascii == 0 {
-            return Ok(Some(whole));
-        }
-        if wide_overlap || min > 0 || max.is_some() {
-            return Ok(None);
-        }
-        // The exit may begin like the class. Only bytes that return to this class repeat, and the
-        // repetition is left from the class itself.
-        let mut ascii = 0;
-        for byte in 0..128u8 {
-            if cover.ascii >> byte & 1 != 0 && self.step(key, byte)? == Some(key) {
-                ascii |= 1 << byte;
-            }
-        }
-        Ok(Some(CharRepetition { ascii, exit: Some(key), ..whole }))
+        let found = self.0.char_repetition(quotient_state(key))?;
+        Ok(found.map(|ClassRepetition { class, ascii, wide, min, max, exit }| {
+            let exit = exit.map(class_id);
+            CharRepetition { class, ascii, wide, min, max, exit, json_string: None }
+        }))
     }
 }
 
-impl TermArena {
-    /// Returns the normal form of a term: everything removed that no string of `max_token_len`
-    /// bytes distinguishes.
-    fn normal_form(&mut self, id: TermId, max_token_len: u32) -> TermId {
-        let list = match self.get(id) {
-            TermNode::Alt(list) => list.to_vec(),
-            _ => vec![id],
-        };
-        let mut seen: Vec<TermId> =
-            list.iter().map(|&id| self.saturate_alternative(id, max_token_len)).collect();
-        seen.sort_unstable();
-        seen.dedup();
-        if seen.len() > 1 {
-            // Its only string is the empty one, which every other alternative continues.
-            seen.retain(|&id| id != EPSILON);
-        }
-        let mut at = 0;
-        while at < seen.len() {
-            let loops = seen[at];
-            if let Some(class) = self.loop_class(loops) {
-                let absorbed =
-                    |terms: &TermArena, id: TermId| terms.properties(id).alphabet.within(class);
-                let before = seen[..at].iter().filter(|&&id| absorbed(self, id)).count();
-                seen.retain(|&id| id == loops || !absorbed(self, id));
-                at -= before;
-            }
-            at += 1;
-        }
-        self.alt(seen)
-    }
+#[inline]
+fn class_id(state: StateId) -> MaskClassId {
+    MaskClassId::from_number(state.number())
+}
 
-    /// Returns the character class of a term that may repeat it for longer than any token.
-    fn loop_class(&self, id: TermId) -> Option<CharClassCover> {
-        let (head, _) = self.head_and_tail(id);
-        let (body, _, max) = self.repetition(head)?;
-        match self.get(body) {
-            TermNode::Dawg(dag) if max == UNBOUNDED => self.dawgs.class_cover(*dag),
-            _ => None,
-        }
-    }
-
-    /// Saturates the counters of one alternative and cuts its tail after `max_token_len` bytes.
-    fn saturate_alternative(&mut self, id: TermId, max_token_len: u32) -> TermId {
-        let mut heads = Vec::new();
-        let mut length = 0u32;
-        let mut rest = id;
-        while rest != EPSILON && length <= max_token_len {
-            let (head, tail) = self.head_and_tail(rest);
-            let head = self.saturate_counter(head, max_token_len);
-            length = length.saturating_add(self.properties(head).min_len);
-            heads.push(head);
-            rest = tail;
-        }
-        // Nothing that follows is visible, so one more iteration is always possible.
-        if let Some(last) = heads.last_mut()
-            && let Some((body, _, max)) = self.repetition(*last)
-        {
-            *last = self.repeat(body, 0, max, false);
-        }
-        heads.into_iter().rev().fold(EPSILON, |tail, head| self.cat(head, tail))
-    }
-
-    fn saturate_counter(&mut self, head: TermId, max_token_len: u32) -> TermId {
-        match self.repetition(head) {
-            Some((body, min, max)) => {
-                let max = if max > max_token_len { UNBOUNDED } else { max };
-                self.repeat(body, min.min(max_token_len + 1), max, false)
-            }
-            None => head,
-        }
-    }
+#[inline]
+fn quotient_state(class: MaskClassId) -> StateId {
+    StateId::from_number(class.number())
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, Machine, SourceSpan,
+    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, Machine, RecognizerAlphabet,
+    SourceSpan,
 };
 
 use crate::grammar::{Capture, GrammarNote, Lexing, RuleBody};
@@ -76,6 +77,12 @@ impl CharRecognizer for MaxBytes {
         true
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for MaxBytes {
     fn depends_on_length_only(&self) -> bool {
         true
     }
