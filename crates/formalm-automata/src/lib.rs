@@ -45,7 +45,7 @@ mod terms;
 mod transduce;
 
 pub use automaton::{
-    Automaton, AutomatonLimits, BoundedQuotient, CharRepetition, ClassRepetition, LiteralAutomaton,
+    Automaton, AutomatonLimits, BoundedQuotient, CharRepetition, ClassLoop, LiteralAutomaton,
     MaskClassId, RegularMaskClasses, Saturated, StateId, literal_automata,
 };
 pub use byte_set::ByteSet;

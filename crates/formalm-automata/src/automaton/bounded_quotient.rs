@@ -34,7 +34,7 @@ use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
 
 /// A class that reads `min` to `max` characters of a character class before anything else.
 #[derive(Clone, Debug)]
-pub struct ClassRepetition {
+pub struct ClassLoop {
     /// The characters; of the ASCII ones only those in `ascii` repeat.
     pub class: CharSet,
     /// ASCII characters that repeat, as bits.
@@ -159,7 +159,7 @@ impl BoundedQuotient {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn char_repetition(&self, class: StateId) -> Result<Option<ClassRepetition>, Error> {
+    pub fn char_repetition(&self, class: StateId) -> Result<Option<ClassLoop>, Error> {
         let Some((cover, set, min, max, tail)) = self.class_counter(class) else {
             return Ok(None);
         };
@@ -176,7 +176,7 @@ impl BoundedQuotient {
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
         let (ascii, wide) = (cover.ascii, cover.wide);
-        let whole = ClassRepetition { class: set, ascii, wide, min, max, exit };
+        let whole = ClassLoop { class: set, ascii, wide, min, max, exit };
         if !wide_overlap && first.ascii() & cover.ascii == 0 {
             return Ok(Some(whole));
         }
@@ -191,7 +191,7 @@ impl BoundedQuotient {
                 ascii |= 1 << byte;
             }
         }
-        Ok(Some(ClassRepetition { ascii, exit: Some(class), ..whole }))
+        Ok(Some(ClassLoop { ascii, exit: Some(class), ..whole }))
     }
 
     /// Returns the memory in use, in bytes, without the automaton's.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::automaton::{Automaton, BoundedQuotient, ClassRepetition, StateId};
+use crate::automaton::{Automaton, BoundedQuotient, ClassLoop, StateId};
 use crate::byte_set::ByteSet;
 use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
 use crate::error::Error;
@@ -115,7 +115,7 @@ impl MaskAutomaton for RegularMaskClasses {
 
     fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         let found = self.0.char_repetition(quotient_state(key))?;
-        Ok(found.map(|ClassRepetition { class, ascii, wide, min, max, exit }| {
+        Ok(found.map(|ClassLoop { class, ascii, wide, min, max, exit }| {
             let exit = exit.map(class_id);
             CharRepetition { class, ascii, wide, min, max, exit, json_string: None }
         }))

@@ -39,7 +39,7 @@ use crate::terms::expression_lowering::ExpressionLowering;
 use crate::terms::step_meter::StepMeter;
 use crate::terms::{EMPTY, TermId};
 
-pub use bounded_quotient::{BoundedQuotient, ClassRepetition};
+pub use bounded_quotient::{BoundedQuotient, ClassLoop};
 pub use counter_abstraction::Saturated;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
 pub use mask_classes::{CharRepetition, MaskClassId, RegularMaskClasses};

@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 use crate::automaton::{Automaton, StateId, check};
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::terms::dawg::{DawgId, Dawgs};
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// Maximum length, in bytes, of strings that are read off a term. Longer ones are searched, so that
@@ -49,7 +48,7 @@ impl ShortestWord<'_> {
             match *terms.get(id) {
                 TermNode::Epsilon | TermNode::Full => return Some(()),
                 TermNode::Dawg(node) => {
-                    write_shortest_word(&terms.dawgs, node, text);
+                    terms.dawgs.write_shortest_word(node, text);
                     return Some(());
                 }
                 // All shortest strings of the first part are equally long, so its smallest one goes
@@ -88,16 +87,6 @@ impl ShortestWord<'_> {
         let text = self.write(id, &mut text, depth).map(|()| text.into());
         self.known.insert(id, text.clone());
         text
-    }
-}
-
-fn write_shortest_word(dags: &Dawgs, node: DawgId, text: &mut Vec<u8>) {
-    let mut node = node;
-    while let Some(left) = dags.min_len(node).checked_sub(1) {
-        let next = dags.edges(node).iter().find(|one| dags.min_len(one.2) == left);
-        let Some(&(byte, _, next)) = next else { return };
-        text.push(byte);
-        node = next;
     }
 }
 
