@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{Automaton, AutomatonLimits, CaptureFinder, Expression, Machine};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
+use formalm_automata::{Automaton, AutomatonLimits, CaptureFinder, Expression};
+use formalm_core::Machine;
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that what would run away is stopped within a run.

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_automata::{Automaton, AutomatonLimits, Expression, RegularMaskClasses};
 use formalm_constraint::{Constraint, Matcher};
 use formalm_vocabulary::Vocabulary;

@@ -7,8 +7,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::{Machine, MaskClasses, StateId};
+use formalm_json::escapes::EscapePolicy;
+use formalm_core::{Machine, StateId};
+use formalm_machines::MaskClasses;
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_schema::{
     Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
@@ -94,7 +95,7 @@ fn after<K: MaskClasses<Machine = SchemaAutomaton>>(
 ) -> (Matcher<K>, StateId) {
     let mut matcher = Matcher::new(Arc::clone(constraint));
     let mut ask = || true;
-    let mut poll = formalm_automata::materialized::InterruptCheck::new(&mut ask);
+    let mut poll = formalm_core::InterruptCheck::new(&mut ask);
     matcher.advance_bytes(text, &mut poll).expect("it is viable");
     (matcher, machine.walk(machine.start(), text).expect("within limits").expect("viable"))
 }

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::automaton::check;
-use crate::charset::CharSet;
-use crate::error::{Error, Resource};
-use crate::syntax::{self, CaptureGroup, Pattern};
+use formalm_core::{CharSet, Error, Resource, check_limit};
+use formalm_regex::{CaptureGroup, Pattern};
+
 use crate::terms::UNBOUNDED;
 use crate::terms::custom_language::CharRecognizer;
 use crate::transduce::EditRules;
@@ -83,10 +82,10 @@ impl Expression {
         let mut open = vec![&pattern.root];
         while let Some(node) = open.pop() {
             match node {
-                syntax::PatternNode::Empty => {}
-                syntax::PatternNode::Class(set) => sets.push(set),
-                syntax::PatternNode::Concat(list) => open.extend(list.iter().rev()),
-                syntax::PatternNode::Group { node, .. } => open.push(node),
+                formalm_regex::PatternNode::Empty => {}
+                formalm_regex::PatternNode::Class(set) => sets.push(set),
+                formalm_regex::PatternNode::Concat(list) => open.extend(list.iter().rev()),
+                formalm_regex::PatternNode::Group { node, .. } => open.push(node),
                 _ => return None,
             }
         }
@@ -194,7 +193,7 @@ impl Expression {
             characters.next().filter(|_| characters.next().is_none())
         };
         match &*self.node {
-            ExpressionNode::Pattern(pattern) => syntax::class_of(&pattern.root),
+            ExpressionNode::Pattern(pattern) => formalm_regex::class_of(&pattern.root),
             ExpressionNode::Literals(list) => {
                 let characters: Option<Vec<char>> = list.iter().map(only).collect();
                 Some(CharSet::from_ranges(characters?.into_iter().map(|one| (one, one))))
@@ -290,7 +289,7 @@ impl Expression {
             });
         }
         let (text, groups) = (node.is_utf8(), node.groups());
-        check(Resource::Terms, groups, MAX_GROUPS)?;
+        check_limit(Resource::Terms, groups, MAX_GROUPS)?;
         Ok(Expression { node: Arc::new(node), depth: below + 1, utf8: text, groups })
     }
 }

@@ -12,10 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
-use formalm_automata::materialized::{DfaSizeLimits, InterruptCheck, MaterializedDfa};
-use formalm_automata::{Automaton, Error, ForkSafeMutex, MaskClasses, RegularMaskClasses, fork};
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_automata::{
+    Automaton,
+    materialized::{DfaSizeLimits, MaterializedDfa},
+};
+use formalm_core::{Error, ForkSafeMutex, InterruptCheck, fork};
+use formalm_machines::{MaskClasses, RegularMaskClasses};
+use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
 use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};
 

@@ -1,7 +1,7 @@
 //! Explanations of why a token is allowed or not.
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{ByteSet, Error, Machine, MaskClasses};
+use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
+use formalm_machines::MaskClasses;
 
 use crate::matcher::{AdvanceError, Matcher};
 

@@ -13,7 +13,8 @@
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Error, ForkSafeMutex, MaskAutomaton, MaskClassId, SetOnce, ValueEnd};
+use formalm_core::{Error, ForkSafeMutex, MaskClassId, SetOnce};
+use formalm_machines::{MaskAutomaton, ValueEnd};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 

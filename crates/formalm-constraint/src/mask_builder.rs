@@ -10,11 +10,12 @@
 //!
 //! A machine may also provide the mask itself.
 
-use formalm_automata::{ClassVisitor, Error, LiteralList, MaskAutomaton, MaskClassId};
+use formalm_core::{Error, MaskClassId};
+use formalm_machines::{ClassVisitor, LiteralList, MaskAutomaton};
 use formalm_vocabulary::Vocabulary;
 
-use crate::json_string::length::{self, QuoteContinuations};
-use crate::json_string::regular;
+use crate::json_string::length::QuoteContinuations;
+use crate::json_string::{length, regular};
 use crate::json_value::TokenTable;
 use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, patch};

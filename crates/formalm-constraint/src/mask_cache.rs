@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
-use formalm_automata::{ForkSafeMutex, OnceSlice};
+use formalm_core::{ForkSafeMutex, OnceSlice};
 
 use crate::mask::{Mask, MaskWords};
 

@@ -3,7 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use formalm_automata::{Error, MaskClasses};
+use formalm_core::Error;
+use formalm_machines::MaskClasses;
 
 use crate::epoch::{ConstraintState, StateEpoch};
 use crate::mask::{Mask, MaskWords};

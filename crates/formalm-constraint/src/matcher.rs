@@ -10,10 +10,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{
-    ByteSet, Error, Machine, MaskClasses, RegularMaskClasses, len_outside_special,
-};
+use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
+use formalm_machines::{MaskClasses, RegularMaskClasses, len_outside_special};
 
 use crate::constraint::Constraint;
 use crate::epoch::{ConstraintState, NoContinuation, StateEpoch};

@@ -9,10 +9,15 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
-    AcceptingMaskAutomaton, AcceptingVisitor, AppendVec, ByteSet, CharRepetition, ClassVisitor,
-    Error, ForkSafeMutex, Machine, MaskAutomaton, MaskClassId, MaskClasses, NoLexicalMachine,
-    PositionAutomaton, ScratchCache, ScratchMachine, StateId, StatesAsClasses,
+use formalm_core::{
+    AppendVec, ByteSet, CompletionHints, Error, ForkSafeMutex, LazyDfa, MaskClassId, Renewal,
+    StateId,
+};
+use formalm_machines::{
+    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
+    ClassRenewal, ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, NoLexicalMachine,
+    PositionAutomaton, ScratchCache, ScratchMachine, StateClasses, StatesAsClasses, StringClasses,
+    ValueClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -287,7 +292,7 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
     }
 }
 
-impl<K: MaskClasses> MaskClasses for PositionMaskClasses<K> {
+impl<K: MaskClasses> StateClasses for PositionMaskClasses<K> {
     type Machine = K::Machine;
 
     fn machine(&self) -> &Arc<K::Machine> {
@@ -313,15 +318,6 @@ impl<K: MaskClasses> MaskClasses for PositionMaskClasses<K> {
         key.checked_sub(1).map(MaskClassId::from_number)
     }
 
-    #[inline]
-    fn is_approximate(&self, state: StateId) -> bool {
-        self.keys.get(state.number() as usize) & UNDECIDED_FLAG != 0
-    }
-
-    fn drops_seen_items(&self) -> bool {
-        self.letters.iter().flatten().any(|part| part.keys().drops_seen_items())
-    }
-
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         match self.ahead.of(&self.composed) {
             Some(ahead) => purpose.visit(&MaskingClasses { keys: self, ahead: &ahead }),
@@ -341,18 +337,31 @@ impl<K: MaskClasses> MaskClasses for PositionMaskClasses<K> {
         })
     }
 
-    fn is_abandoned(&self) -> bool {
-        self.known.is_abandoned()
-            || self.machine.is_abandoned()
-            || self.parts().any(StateEpoch::is_abandoned)
-    }
-
     fn memory_bytes(&self) -> usize {
         let parts = self.parts().map(|part| part.sizes());
         let classes: usize = parts.map(|sizes| sizes.classes + sizes.completions).sum();
         let known = self.known().bytes;
         let looks = self.ahead.memory_bytes();
         self.keys.memory_bytes() + looks + known + classes + self.mask_bytes()
+    }
+}
+
+impl<K: MaskClasses> ApproximateClasses for PositionMaskClasses<K> {
+    #[inline]
+    fn is_approximate(&self, state: StateId) -> bool {
+        self.keys.get(state.number() as usize) & UNDECIDED_FLAG != 0
+    }
+
+    fn drops_seen_items(&self) -> bool {
+        self.letters.iter().flatten().any(|part| part.keys().drops_seen_items())
+    }
+}
+
+impl<K: MaskClasses> ClassRenewal for PositionMaskClasses<K> {
+    fn is_abandoned(&self) -> bool {
+        self.known.is_abandoned()
+            || self.machine.is_abandoned()
+            || self.parts().any(StateEpoch::is_abandoned)
     }
 
     fn mask_bytes(&self) -> usize {
@@ -364,7 +373,7 @@ impl<K: MaskClasses> MaskClasses for PositionMaskClasses<K> {
 /// Mask classes of a lookahead machine, each represented by a state.
 struct LookaheadClasses<'a, K: MaskClasses>(&'a PositionMaskClasses<K>);
 
-impl<K: MaskClasses> MaskAutomaton for LookaheadClasses<'_, K> {
+impl<K: MaskClasses> ClassAutomaton for LookaheadClasses<'_, K> {
     type LexicalMachine = NoLexicalMachine;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
@@ -387,6 +396,12 @@ impl<K: MaskClasses> MaskAutomaton for LookaheadClasses<'_, K> {
     }
 }
 
+impl<K: MaskClasses> MaskShortcuts for LookaheadClasses<'_, K> {}
+
+impl<K: MaskClasses> StringClasses for LookaheadClasses<'_, K> {}
+
+impl<K: MaskClasses> ValueClasses for LookaheadClasses<'_, K> {}
+
 /// Mask classes read ahead of the input: those of the input by a representative state, the others
 /// as states of a lookahead machine.
 struct MaskingClasses<'a, K: MaskClasses> {
@@ -404,7 +419,7 @@ impl<K: MaskClasses> MaskingClasses<'_, K> {
     }
 }
 
-impl<K: MaskClasses> MaskAutomaton for MaskingClasses<'_, K> {
+impl<K: MaskClasses> ClassAutomaton for MaskingClasses<'_, K> {
     type LexicalMachine = NoLexicalMachine;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
@@ -419,6 +434,12 @@ impl<K: MaskClasses> MaskAutomaton for MaskingClasses<'_, K> {
         self.ahead.mask_automaton().live_bytes(self.lookahead_class(key))
     }
 
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        Ok(None)
+    }
+}
+
+impl<K: MaskClasses> MaskShortcuts for MaskingClasses<'_, K> {
     fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
         if self.ahead.is_scratch_class(key) {
             return Ok(None);
@@ -438,11 +459,11 @@ impl<K: MaskClasses> MaskAutomaton for MaskingClasses<'_, K> {
         keys.add_walked(&together, &mut words)?;
         Ok(Some(words))
     }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
-    }
 }
+
+impl<K: MaskClasses> StringClasses for MaskingClasses<'_, K> {}
+
+impl<K: MaskClasses> ValueClasses for MaskingClasses<'_, K> {}
 
 /// Adds the tokens below nodes, read from the class `after`.
 fn add_below_nodes(

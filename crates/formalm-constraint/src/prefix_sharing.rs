@@ -1,8 +1,7 @@
 //! Reading tokens in byte order, so that common prefixes are read once.
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::{Error, SetOnce};
+use formalm_core::{Error, SetOnce, deadline::check_deadline};
+use formalm_json::escapes::EscapePolicy;
 use formalm_vocabulary::Vocabulary;
 
 /// Tokens of at most this many characters, which are the most, are not listed. Chosen, not

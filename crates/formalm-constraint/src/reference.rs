@@ -2,7 +2,7 @@
 //!
 //! It is the oracle of the tests.
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 
 /// Returns the ids of all tokens that are allowed in a state, ascending.

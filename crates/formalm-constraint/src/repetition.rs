@@ -10,13 +10,12 @@
 //!   tokens by e·u;
 //! - it begins with a byte outside the class: a walk finds these.
 
-use formalm_automata::{
-    ByteSet, CharRepetition, ClassCover, Error, MaskAutomaton, MaskClassId, SPECIAL_BYTE,
-    WIDE_PARTS,
-};
+use formalm_core::{ByteSet, ClassCover, Error, MaskClassId, WIDE_PARTS};
+use formalm_machines::{CharRepetition, MaskAutomaton, SPECIAL_BYTE};
 use formalm_vocabulary::{ClassExits, ProfileFilter, Vocabulary};
 
-use crate::json_string::length::{self, QuoteContinuations};
+use crate::json_string::length;
+use crate::json_string::length::QuoteContinuations;
 use crate::mask::Mask;
 use crate::trie_walk::TrieWalk;
 use crate::trie_word_reading;

@@ -1,7 +1,8 @@
 //! The minimal graph of all token sequences of a language.
 
-use formalm_automata::materialized::{DfaSizeLimits, InterruptCheck, MaterializedDfa};
-use formalm_automata::{Error, Machine, MaskClasses, require_exact};
+use formalm_automata::materialized::{DfaSizeLimits, MaterializedDfa};
+use formalm_core::{Error, InterruptCheck, LazyDfa, require_exact};
+use formalm_machines::MaskClasses;
 
 use crate::epoch::{ConstraintState, StateEpoch};
 use crate::matcher::AdvanceError;

@@ -1,10 +1,9 @@
 //! Walks of a machine along the vocabulary trie.
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{
-    AcceptingMaskAutomaton, ByteSet, CharRepetition, ClassCover, Error, Machine, MaskAutomaton,
-    MaskClassId, StateId, ValueEnd,
+use formalm_core::{
+    ByteSet, ClassCover, Error, Machine, MaskClassId, StateId, deadline::check_deadline,
 };
+use formalm_machines::{AcceptingMaskAutomaton, CharRepetition, MaskAutomaton, ValueEnd};
 use formalm_vocabulary::TokenTrie;
 use rustc_hash::FxHashMap;
 

@@ -1,6 +1,7 @@
 //! Reading of words and literals along prefix trees.
 
-use formalm_automata::{ByteSet, Error, LiteralList, MaskAutomaton, MaskClassId, ValueEnd};
+use formalm_core::{ByteSet, Error, MaskClassId};
+use formalm_machines::{LiteralList, MaskAutomaton, ValueEnd};
 use formalm_vocabulary::{TokenTrie, TrieNode};
 
 /// Emits the words at and below a node that are viable from a class, with the classes they lead to.

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use formalm_automata::{Automaton, AutomatonLimits, Expression};
 use formalm_constraint::{Constraint, Matcher};
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_regex::{PatternDialect, PatternFlags, parse};
+use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 use proptest::prelude::*;
 
 /// Returns the byte-level characters, by GPT-2's rule.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::materialized::InterruptCheck;
 use formalm_constraint::{Constraint, Matcher, reference};
+use formalm_core::InterruptCheck;
 use formalm_grammar::{
     ColumnRules, Grammar, GrammarAutomaton, GrammarLimits, GrammarMaskClasses, IndentationNames,
     Lexing, ParseOptions, Syntax, parse, parse_with,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Machine;
 use formalm_constraint::{Constraint, Matcher, reference};
+use formalm_core::LazyDfa;
 use formalm_grammar::{GrammarAutomaton, GrammarLimits, GrammarMaskClasses, Lexing, Syntax, parse};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{
-    Automaton, AutomatonLimits, CharSet, EditOperations, EditRules, Error, Expression, Machine,
-    Prefix, PrefixedMachine, PrefixedMaskClasses, RegularMaskClasses,
-};
+use formalm_automata::{Automaton, AutomatonLimits, EditOperations, EditRules, Expression};
 use formalm_constraint::{Constraint, Matcher, reference};
+use formalm_core::{CharSet, Error, InterruptCheck, LazyDfa};
+use formalm_machines::{Prefix, PrefixedMachine, PrefixedMaskClasses, RegularMaskClasses};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;
 

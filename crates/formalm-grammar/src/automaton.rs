@@ -4,9 +4,13 @@ use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
-    ByteSet, CompletionLength, Error, ForkCheck, ForkSafeMutex, Machine, OpaqueCache, Precision,
-    ProductCache, Resource, StateId, into_dyn_machine, record_steps, require_exact,
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex, LazyDfa, Machine,
+    ReadingHints, Renewal, Resource, ScratchCopies, StateId, into_dyn_machine, record_steps,
+    require_exact,
+};
+use formalm_machines::{
+    CompletionLength, IntersectionBounds, OpaqueCache, Precision, ProductCache,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -318,7 +322,36 @@ impl GrammarState {
     }
 }
 
-impl Machine for GrammarAutomaton {
+impl IntersectionBounds for GrammarAutomaton {
+    fn intersection_completion(
+        &self,
+        state: StateId,
+        beside: &mut ProductCache,
+        at: StateId,
+        precision: Precision,
+    ) -> Result<CompletionLength, Error> {
+        let core = &mut *self.lock().core;
+        let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
+            let made = |precision| {
+                CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
+            };
+            Box::new(BoundsByPrecision(
+                [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
+            ))
+        });
+        let known: &mut dyn Any = &mut **known;
+        let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
+            return Ok(CompletionLength::Unknown);
+        };
+        core.gss.meter.reset();
+        match &mut bounds[precision as usize] {
+            Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
+            None => Ok(CompletionLength::Unknown),
+        }
+    }
+}
+
+impl LazyDfa for GrammarAutomaton {
     fn start(&self) -> StateId {
         self.start
     }
@@ -363,6 +396,27 @@ impl Machine for GrammarAutomaton {
         Ok(live)
     }
 
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        require_exact(self, "a shortest member", NO_COMPLETION_HINT)?;
+        let shared = &mut *self.lock();
+        shared.core.gss.meter.reset();
+        shared.core.checkpoint();
+        let text = shared.core.shortest(state.number() - 1);
+        shared.core.rollback();
+        text
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let shared = self.lock();
+        let state_bytes = match self.scratch {
+            Some(_) => shared.visited_bytes(),
+            None => shared.core.memory_bytes() + shared.live.len() * 40,
+        };
+        state_bytes + self.transitions.memory_bytes()
+    }
+}
+
+impl ReadingHints for GrammarAutomaton {
     fn is_finite(&self) -> bool {
         false
     }
@@ -375,6 +429,49 @@ impl Machine for GrammarAutomaton {
         !self.asks || self.is_at_boundary(state)
     }
 
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        let shared = &mut *self.lock();
+        if !shared.core.needs_viability_checks || self.asks {
+            return Ok(None);
+        }
+        shared.core.checkpoint();
+        let member = shared.core.is_member(text);
+        shared.core.rollback();
+        member.map(Some)
+    }
+}
+
+impl CompletionHints for GrammarAutomaton {
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        require_exact(self, "a member", NO_COMPLETION_HINT)?;
+        let shared = &mut *self.lock();
+        shared.core.gss.meter.reset();
+        shared.core.checkpoint();
+        let text = match shared.core.greedy_completion(state.number() - 1) {
+            Ok(Some(text)) => Ok(text),
+            _ => {
+                shared.core.gss.meter.reset();
+                shared.core.shortest(state.number() - 1)
+            }
+        };
+        shared.core.rollback();
+        text
+    }
+
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        let shared = &mut *self.lock();
+        shared.core.gss.meter.reset();
+        Ok(shared.core.min_bytes_of_state(state.number() - 1)? as usize)
+    }
+
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        self.min_bytes(state)
+    }
+}
+
+impl CompletionClasses for GrammarAutomaton {}
+
+impl ScratchCopies for GrammarAutomaton {
     fn scratch_copy(&self) -> Option<GrammarAutomaton> {
         if self.scratch.is_some() || self.asks {
             return None;
@@ -407,90 +504,9 @@ impl Machine for GrammarAutomaton {
         let shared = &mut *self.shared.lock();
         scratch.enter(shared, state)
     }
+}
 
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        require_exact(self, "a shortest member", NO_COMPLETION_HINT)?;
-        let shared = &mut *self.lock();
-        shared.core.gss.meter.reset();
-        shared.core.checkpoint();
-        let text = shared.core.shortest(state.number() - 1);
-        shared.core.rollback();
-        text
-    }
-
-    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        require_exact(self, "a member", NO_COMPLETION_HINT)?;
-        let shared = &mut *self.lock();
-        shared.core.gss.meter.reset();
-        shared.core.checkpoint();
-        let text = match shared.core.greedy_completion(state.number() - 1) {
-            Ok(Some(text)) => Ok(text),
-            _ => {
-                shared.core.gss.meter.reset();
-                shared.core.shortest(state.number() - 1)
-            }
-        };
-        shared.core.rollback();
-        text
-    }
-
-    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
-        let shared = &mut *self.lock();
-        shared.core.gss.meter.reset();
-        Ok(shared.core.min_bytes_of_state(state.number() - 1)? as usize)
-    }
-
-    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
-        self.min_bytes(state)
-    }
-
-    fn intersection_completion(
-        &self,
-        state: StateId,
-        beside: &mut ProductCache,
-        at: StateId,
-        precision: Precision,
-    ) -> Result<CompletionLength, Error> {
-        let core = &mut *self.lock().core;
-        let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
-            let made = |precision| {
-                CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
-            };
-            Box::new(BoundsByPrecision(
-                [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
-            ))
-        });
-        let known: &mut dyn Any = &mut **known;
-        let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
-            return Ok(CompletionLength::Unknown);
-        };
-        core.gss.meter.reset();
-        match &mut bounds[precision as usize] {
-            Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
-            None => Ok(CompletionLength::Unknown),
-        }
-    }
-
-    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
-        let shared = &mut *self.lock();
-        if !shared.core.needs_viability_checks || self.asks {
-            return Ok(None);
-        }
-        shared.core.checkpoint();
-        let member = shared.core.is_member(text);
-        shared.core.rollback();
-        member.map(Some)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let shared = self.lock();
-        let state_bytes = match self.scratch {
-            Some(_) => shared.visited_bytes(),
-            None => shared.core.memory_bytes() + shared.live.len() * 40,
-        };
-        state_bytes + self.transitions.memory_bytes()
-    }
-
+impl Renewal for GrammarAutomaton {
     fn is_abandoned(&self) -> bool {
         self.survey.is_abandoned(|| {
             let mut terminals =

@@ -4,7 +4,7 @@
 //! configuration needs no viability check, and a lexeme that the next byte extends needs no parser
 //! state. Skipped positions become *waypoints* of the [`TransitionTable`].
 
-use formalm_automata::{Error, StateId};
+use formalm_core::{Error, StateId};
 
 use crate::automaton::{DEAD, GrammarAutomaton};
 use crate::byte_transitions::{TransitionTable, UNKNOWN};

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use formalm_automata::AppendVec;
+use formalm_core::AppendVec;
 
 /// A successor that was not computed yet.
 pub(crate) const UNKNOWN: u32 = 0;

@@ -4,7 +4,7 @@
 //! stacks; where it continues, the parser state stays. Configurations without a completion are
 //! dropped, so every state is live.
 
-use formalm_automata::{Error, StepBudget};
+use formalm_core::{Error, StepBudget};
 
 use crate::grammar::Lexing;
 use crate::grammar_state::{Configuration, GrammarState};

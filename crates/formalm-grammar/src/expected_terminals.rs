@@ -1,6 +1,6 @@
 //! The terminals that may continue the input in a state, for error messages.
 
-use formalm_automata::{Error, StateId};
+use formalm_core::{Error, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Expression, Machine, Resource, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{Error, Machine, Resource, SourceSpan};
 
 use crate::indentation::{Indentation, MAX_COLUMN};
 use crate::limits::check;
@@ -24,13 +25,13 @@ pub enum Lexing {
 ///
 /// ```
 /// use formalm_grammar::{GrammarAutomaton, Syntax, parse};
-/// use formalm_automata::Machine;
+/// use formalm_core::Machine;
 ///
 /// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
 /// let automaton = GrammarAutomaton::new(&grammar, Default::default())?;
 /// assert!(automaton.accepts_from(automaton.start(), b"((42))")?);
 /// assert!(!automaton.accepts_from(automaton.start(), b"((42)")?);
-/// # Ok::<(), formalm_automata::Error>(())
+/// # Ok::<(), formalm_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Grammar {

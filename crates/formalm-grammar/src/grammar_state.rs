@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-use formalm_automata::{Error, Precision};
+use formalm_core::Error;
+use formalm_machines::Precision;
 use rustc_hash::FxHashMap;
 
 use crate::completion::CompletionBounds;

@@ -1,7 +1,6 @@
 //! Resource limits of a grammar automaton, and the step meter that enforces them.
 
-use formalm_automata::deadline::DeadlineTicks;
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource, deadline::DeadlineTicks};
 
 /// The resources that an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Grammar, GrammarNote, Lexing, RuleBody};

@@ -4,10 +4,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use formalm_automata::{
-    AcceptingMaskAutomaton, AcceptingVisitor, ByteSet, CharRepetition, ClassVisitor, Error,
-    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexicalMachine, Machine, MaskAutomaton,
-    MaskClassId, MaskClasses, ParserStateId, StackPrefixId, StateId, self_loop_repetition,
+use formalm_core::{ByteSet, Error, MaskClassId, Renewal, StateId};
+use formalm_machines::{
+    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
+    ClassRenewal, ClassVisitor, LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables,
+    MaskShortcuts, ParserStateId, ParserTables, StackPrefixId, StateClasses, StringClasses,
+    ValueClasses, self_loop_repetition,
 };
 use rustc_hash::FxHashMap;
 
@@ -35,7 +37,7 @@ impl GrammarMaskClasses {
     }
 }
 
-impl MaskClasses for GrammarMaskClasses {
+impl StateClasses for GrammarMaskClasses {
     type Machine = GrammarAutomaton;
 
     fn machine(&self) -> &Arc<GrammarAutomaton> {
@@ -51,10 +53,6 @@ impl MaskClasses for GrammarMaskClasses {
         Some(MaskClassId::from_number(state.number()))
     }
 
-    fn over_scratch(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarMaskClasses> {
-        Some(GrammarMaskClasses::new(Arc::clone(scratch)))
-    }
-
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         purpose.visit(&self.scratch())
     }
@@ -67,12 +65,20 @@ impl MaskClasses for GrammarMaskClasses {
         Ok(purpose.visit(&self.scratch(), MaskClassId::from_number(state.number())))
     }
 
-    fn fresh_copy(&self) -> Result<Option<GrammarMaskClasses>, Error> {
-        Ok(self.automaton.fresh_copy()?.map(|one| GrammarMaskClasses::new(Arc::new(one))))
-    }
-
     fn memory_bytes(&self) -> usize {
         0
+    }
+}
+
+impl ApproximateClasses for GrammarMaskClasses {}
+
+impl ClassRenewal for GrammarMaskClasses {
+    fn over_scratch(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarMaskClasses> {
+        Some(GrammarMaskClasses::new(Arc::clone(scratch)))
+    }
+
+    fn fresh_copy(&self) -> Result<Option<GrammarMaskClasses>, Error> {
+        Ok(self.automaton.fresh_copy()?.map(|one| GrammarMaskClasses::new(Arc::new(one))))
     }
 }
 
@@ -104,7 +110,7 @@ impl AcceptingMaskAutomaton for ScratchClasses<'_> {
     }
 }
 
-impl MaskAutomaton for ScratchClasses<'_> {
+impl ClassAutomaton for ScratchClasses<'_> {
     type LexicalMachine = Self;
 
     fn lexical_machine(&self) -> Option<&Self> {
@@ -142,7 +148,45 @@ impl MaskAutomaton for ScratchClasses<'_> {
     }
 }
 
-impl LexicalMachine for ScratchClasses<'_> {
+impl MaskShortcuts for ScratchClasses<'_> {}
+
+impl StringClasses for ScratchClasses<'_> {}
+
+impl ValueClasses for ScratchClasses<'_> {}
+
+impl LexerTables for ScratchClasses<'_> {
+    fn lexer_start(&self, context: LexerContextId, left: u32) -> Option<LexerStateId> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        (context.0 != NOTHING).then(|| LexerStateId(core.lexer_states.intern(context.0, left)))
+    }
+
+    fn threads_fit(&self, context: LexerContextId, left: u32) -> Result<bool, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        Ok(!core.needs_viability_checks || core.fits_separator(context.0, left)?)
+    }
+
+    #[inline]
+    fn read_byte(&self, scan: LexerStateId, byte: u8) -> Result<LexemeStep, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        let outcome = core.step_lexer_state(scan.0, byte)?;
+        let on = (outcome.continued != NOTHING).then_some(LexerStateId(outcome.continued));
+        Ok(LexemeStep { next: on, ends: outcome.endings, context_dependent: outcome.unproven })
+    }
+
+    fn lexeme_ends(&self, endings: u32) -> Arc<[LexemeEnd]> {
+        self.session.borrow().shared.core.lexer_states.endings(endings)
+    }
+
+    fn step_threads(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        core.step_negative_threads(left, byte)
+    }
+}
+
+impl ParserTables for ScratchClasses<'_> {
     fn configurations(
         &self,
         key: MaskClassId,
@@ -176,36 +220,6 @@ impl LexicalMachine for ScratchClasses<'_> {
 
     fn lexer_context(&self, place: ParserStateId) -> Result<LexerContextId, Error> {
         self.session.borrow_mut().shared.core.context(place.0).map(LexerContextId)
-    }
-
-    fn lexer_start(&self, context: LexerContextId, left: u32) -> Option<LexerStateId> {
-        let core = &mut self.session.borrow_mut().shared.core;
-        (context.0 != NOTHING).then(|| LexerStateId(core.lexer_states.intern(context.0, left)))
-    }
-
-    fn threads_fit(&self, context: LexerContextId, left: u32) -> Result<bool, Error> {
-        let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        Ok(!core.needs_viability_checks || core.fits_separator(context.0, left)?)
-    }
-
-    #[inline]
-    fn read_byte(&self, scan: LexerStateId, byte: u8) -> Result<LexemeStep, Error> {
-        let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        let outcome = core.step_lexer_state(scan.0, byte)?;
-        let on = (outcome.continued != NOTHING).then_some(LexerStateId(outcome.continued));
-        Ok(LexemeStep { next: on, ends: outcome.endings, context_dependent: outcome.unproven })
-    }
-
-    fn lexeme_ends(&self, endings: u32) -> Arc<[LexemeEnd]> {
-        self.session.borrow().shared.core.lexer_states.endings(endings)
-    }
-
-    fn step_threads(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let core = &mut self.session.borrow_mut().shared.core;
-        core.gss.meter.reset();
-        core.step_negative_threads(left, byte)
     }
 
     fn is_completable(&self, place: ParserStateId) -> Result<bool, Error> {

@@ -1,6 +1,6 @@
 //! Grammar texts: what each notation accepts, what it means, and what is refused where.
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa, ReadingHints};
 use formalm_grammar::{GrammarAutomaton, GrammarLimits, Lexing, Syntax, parse};
 
 fn machine(text: &str, syntax: Syntax) -> GrammarAutomaton {

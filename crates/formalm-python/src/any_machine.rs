@@ -5,14 +5,20 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    AcceptingVisitor, Automaton, ByteSet, ClassVisitor, CompletionLength, Error, IdentityClasses,
-    Intersection, Machine, MaskClassId, MaskClasses, PositionAutomaton, Precision, Prefix,
-    PrefixedMachine, PrefixedMaskClasses, ProductCache, RecheckPredicate, RegularMaskClasses,
-    ScratchPosition, StateId, into_dyn_machine,
-};
+use formalm_automata::Automaton;
 use formalm_constraint::PositionMaskClasses;
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, MaskClassId,
+    ReadingHints, RecheckPredicate, Renewal, ScratchCopies, ScratchPosition, StateId,
+    into_dyn_machine,
+};
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
+use formalm_machines::RegularMaskClasses;
+use formalm_machines::{
+    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, CompletionLength,
+    IdentityClasses, Intersection, IntersectionBounds, PositionAutomaton, Precision, Prefix,
+    PrefixedMachine, PrefixedMaskClasses, ProductCache, StateClasses,
+};
 use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -82,7 +88,22 @@ impl AnyMachine {
     }
 }
 
-impl Machine for AnyMachine {
+impl IntersectionBounds for AnyMachine {
+    fn intersection_completion(
+        &self,
+        state: StateId,
+        beside: &mut ProductCache,
+        at: StateId,
+        look: Precision,
+    ) -> Result<CompletionLength, Error> {
+        match self {
+            AnyMachine::Grammar(one) => one.intersection_completion(state, beside, at, look),
+            _ => Ok(CompletionLength::Unknown),
+        }
+    }
+}
+
+impl LazyDfa for AnyMachine {
     fn start(&self) -> StateId {
         on_any!(self, one => one.start())
     }
@@ -94,13 +115,28 @@ impl Machine for AnyMachine {
 
     #[inline]
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        on_any!(self, one => Machine::is_accepting(&**one, state))
+        on_any!(self, one => LazyDfa::is_accepting(&**one, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         on_any!(self, one => one.live_bytes(state))
     }
 
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.shortest_completion(state))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        on_any!(self, one => one.memory_bytes())
+    }
+
+    #[inline]
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        on_any!(self, one => one.walk(state, text))
+    }
+}
+
+impl ReadingHints for AnyMachine {
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         on_any!(self, one => one.byte_classes(state))
     }
@@ -117,6 +153,57 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.is_char_boundary(state))
     }
 
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        on_any!(self, one => one.accepts_from(state, text))
+    }
+
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        on_any!(self, one => one.membership(text))
+    }
+}
+
+impl CompletionHints for AnyMachine {
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.quick_shortest_completion(state))
+    }
+
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.any_completion(state))
+    }
+
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.min_bytes(state))
+    }
+
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.min_bytes_hint(state))
+    }
+}
+
+impl CompletionClasses for AnyMachine {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.completion_class(state))
+    }
+
+    fn input_needs_recheck(&self, token: &[u8]) -> bool {
+        on_any!(self, one => one.input_needs_recheck(token))
+    }
+
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.abstract_state(state))
+    }
+
+    fn needs_recheck(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        on_any!(self, one => one.needs_recheck(state, forgetful, text))
+    }
+}
+
+impl ScratchCopies for AnyMachine {
     fn scratch_copy_at(&self, state: StateId) -> Result<Option<ScratchPosition>, Error> {
         on_any!(self, one => one.scratch_copy_at(state))
     }
@@ -139,70 +226,9 @@ impl Machine for AnyMachine {
     fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         on_any!(self, one => one.import_state(state))
     }
+}
 
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.shortest_completion(state))
-    }
-
-    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.quick_shortest_completion(state))
-    }
-
-    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.any_completion(state))
-    }
-
-    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
-        on_any!(self, one => one.min_bytes(state))
-    }
-
-    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
-        on_any!(self, one => one.min_bytes_hint(state))
-    }
-
-    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.completion_class(state))
-    }
-
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
-        on_any!(self, one => one.token_needs_recheck(token))
-    }
-
-    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.abstract_state(state))
-    }
-
-    fn needs_recheck(
-        &self,
-        state: Option<StateId>,
-        forgetful: StateId,
-        text: &[u8],
-    ) -> Result<Option<RecheckPredicate>, Error> {
-        on_any!(self, one => one.needs_recheck(state, forgetful, text))
-    }
-
-    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        on_any!(self, one => one.accepts_from(state, text))
-    }
-
-    fn intersection_completion(
-        &self,
-        state: StateId,
-        beside: &mut ProductCache,
-        at: StateId,
-        look: Precision,
-    ) -> Result<CompletionLength, Error> {
-        on_any!(self, one => one.intersection_completion(state, beside, at, look))
-    }
-
-    fn memory_bytes(&self) -> usize {
-        on_any!(self, one => one.memory_bytes())
-    }
-
-    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
-        on_any!(self, one => one.membership(text))
-    }
-
+impl Renewal for AnyMachine {
     fn is_abandoned(&self) -> bool {
         on_any!(self, one => one.is_abandoned())
     }
@@ -235,11 +261,6 @@ impl Machine for AnyMachine {
 
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         into_dyn_machine(self.fresh_copy())
-    }
-
-    #[inline]
-    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        on_any!(self, one => one.walk(state, text))
     }
 }
 
@@ -438,7 +459,7 @@ impl AnyMaskClasses {
 /// Implements mask classes by dispatch to one of several kinds.
 macro_rules! delegate_mask_classes {
     ($classes:ty, $on:ident $(, $fresh_copy:item)?) => {
-        impl MaskClasses for $classes {
+        impl StateClasses for $classes {
             type Machine = AnyMachine;
 
             fn machine(&self) -> &Arc<AnyMachine> {
@@ -457,23 +478,6 @@ macro_rules! delegate_mask_classes {
             #[inline]
             fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
                 $on!(&self.kind, one => one.known_mask_class(state))
-            }
-
-            #[inline]
-            fn is_approximate(&self, state: StateId) -> bool {
-                $on!(&self.kind, one => one.is_approximate(state))
-            }
-
-            fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
-                $on!(&self.kind, one => one.may_refuse(state, token))
-            }
-
-            fn drops_seen_items(&self) -> bool {
-                $on!(&self.kind, one => one.drops_seen_items())
-            }
-
-            fn over_scratch(&self, scratch: &Arc<AnyMachine>) -> Option<Self> {
-                self.over_any(scratch)
             }
 
             #[inline]
@@ -498,12 +502,33 @@ macro_rules! delegate_mask_classes {
                 $on!(&self.kind, one => one.visit_accepting(state, visitor))
             }
 
-            fn is_abandoned(&self) -> bool {
-                $on!(&self.kind, one => one.is_abandoned())
-            }
-
             fn memory_bytes(&self) -> usize {
                 $on!(&self.kind, one => one.memory_bytes())
+            }
+        }
+
+        impl ApproximateClasses for $classes {
+            #[inline]
+            fn is_approximate(&self, state: StateId) -> bool {
+                $on!(&self.kind, one => one.is_approximate(state))
+            }
+
+            fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+                $on!(&self.kind, one => one.may_refuse(state, token))
+            }
+
+            fn drops_seen_items(&self) -> bool {
+                $on!(&self.kind, one => one.drops_seen_items())
+            }
+        }
+
+        impl ClassRenewal for $classes {
+            fn over_scratch(&self, scratch: &Arc<AnyMachine>) -> Option<Self> {
+                self.over_any(scratch)
+            }
+
+            fn is_abandoned(&self) -> bool {
+                $on!(&self.kind, one => one.is_abandoned())
             }
 
             fn mask_bytes(&self) -> usize {

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use formalm_automata::materialized::{
-    InterruptCheck, LanguageRelation, LengthUnit, difference, is_utf8,
-};
 use formalm_automata::{
-    Automaton as Lazy, AutomatonLimits, Error, Intersection, Machine, Position, PositionAutomaton,
-    Prefix, Resource, SourceSpan, StateId, StepBudget, random_member, require_exact, split_among,
-    steps_taken,
+    Automaton as Lazy, AutomatonLimits,
+    materialized::{LanguageRelation, LengthUnit, difference, is_utf8},
+    split_among,
+};
+use formalm_core::{
+    Error, InterruptCheck, LazyDfa, Machine, ReadingHints, Resource, SourceSpan, StateId,
+    StepBudget, random_member, require_exact, steps_taken,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarLimits};
+use formalm_machines::{Intersection, Position, PositionAutomaton, Prefix};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

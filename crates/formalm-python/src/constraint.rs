@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::Machine;
 use formalm_constraint::{MemorySizes, NoContinuation};
+use formalm_core::ReadingHints;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_vocabulary::Error;
-use formalm_vocabulary::bpe::{Boundary, BpeEncoder};
+use formalm_vocabulary::{
+    Error,
+    bpe::{Boundary, BpeEncoder},
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

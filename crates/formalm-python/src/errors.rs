@@ -1,7 +1,7 @@
 //! Conversion of errors of the core to the typed exceptions of `formalm.errors`.
 
-use formalm_automata::{Error, Resource};
 use formalm_constraint::AdvanceError;
+use formalm_core::{Error, Resource};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};

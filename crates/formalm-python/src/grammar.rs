@@ -1,6 +1,6 @@
 //! `GrammarText` and `Grammar`: grammar notations and parsed grammars.
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_grammar::{
     ColumnRules, GrammarLimits, GrammarNote, IndentationNames, Lexing, ParseOptions, Sublanguage,
     Syntax, inline_languages, parse_with, unusable_alternatives,

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use formalm_automata::materialized::{self, DfaSizeLimits, LengthRange, LoadError, difference};
-use formalm_automata::{Error, ForkSafeMutex, require_exact};
+use formalm_core::{Error, ForkSafeMutex, require_exact};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;

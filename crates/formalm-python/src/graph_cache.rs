@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use formalm_automata::materialized::{
-    InterruptCheck, LengthCounts, LengthRange, MaterializedDfa, RankTable, UnitTransitions,
+    LengthCounts, LengthRange, MaterializedDfa, RankTable, UnitTransitions,
 };
-use formalm_automata::{Error, ForkSafeMutex, SetOnce};
+use formalm_core::{Error, ForkSafeMutex, InterruptCheck, SetOnce};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 

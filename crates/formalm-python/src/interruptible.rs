@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use formalm_automata::deadline::{self, Deadline as Limit, DeadlineGuard};
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{Error, interrupt};
+use formalm_core::{
+    Error, InterruptCheck,
+    deadline::{self, Deadline as Limit, DeadlineGuard},
+    interrupt,
+};
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;

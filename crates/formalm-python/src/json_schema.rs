@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use formalm_schema::{
     Document, EscapePolicy, FORMATS, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder,
     SchemaAutomaton, SchemaDescription, SchemaNote, Whitespace, WhitespaceLayout,

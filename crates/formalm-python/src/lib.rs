@@ -23,7 +23,7 @@ mod shared_bitmasks;
 mod shared_machine;
 mod vocabulary;
 
-use formalm_automata::pool;
+use formalm_core::pool;
 use pyo3::prelude::*;
 
 #[global_allocator]
@@ -88,7 +88,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        formalm_automata::fork::watch();
+        formalm_core::fork::watch();
         checked_threads(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use formalm_automata::deadline::Deadline;
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{Error, pool};
 use formalm_constraint::StepInput;
+use formalm_core::{Error, InterruptCheck, deadline::Deadline, pool};
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::any_machine::AnyMaskClasses;
-use crate::errors::{self, RejectedInput};
+use crate::errors;
+use crate::errors::RejectedInput;
 use crate::gil_cell::{GilCell, GilGuard};
 use crate::interruptible::{Timeout, under, without_gil, without_gil_or};
 use crate::numpy_bitmasks::{BitmaskRow, bitmask, bitmask_of};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{AutomatonLimits, CharSet, EditOperations, EditRules};
+use formalm_automata::{AutomatonLimits, EditOperations, EditRules};
+use formalm_core::CharSet;
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
@@ -22,7 +23,7 @@ type Pairs = Vec<(Option<char>, Option<char>)>;
 
 fn made(
     py: Python<'_>,
-    result: Result<formalm_automata::Expression, formalm_automata::Error>,
+    result: Result<formalm_automata::Expression, formalm_core::Error>,
 ) -> PyResult<Expression> {
     match result {
         Ok(language) => Ok(Expression { language }),

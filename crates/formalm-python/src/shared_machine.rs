@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use formalm_automata::{Machine, ScratchCache};
+use formalm_core::{LazyDfa, Renewal};
+use formalm_machines::ScratchCache;
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;

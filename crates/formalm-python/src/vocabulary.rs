@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::special_token_bytes;
+use formalm_machines::special_token_bytes;
 use formalm_vocabulary::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

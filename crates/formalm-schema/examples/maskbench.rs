@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Instant;
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_schema::{
     Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
 };

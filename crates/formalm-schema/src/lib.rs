@@ -17,7 +17,7 @@ mod solver;
 mod unique_items_exactness;
 mod unreachable_subschemas;
 
-pub use formalm_automata::json_escapes::EscapePolicy;
+pub use formalm_json::escapes::EscapePolicy;
 pub use formats::NAMES as FORMATS;
 pub use json::document::Document;
 pub use machine::{SchemaAutomaton, SchemaMaskClasses};

@@ -1,7 +1,7 @@
 //! Options of a schema automaton: how the schema is interpreted and how instances are spelled, and
 //! resource limits.
 
-use formalm_automata::json_escapes::EscapePolicy;
+use formalm_json::escapes::EscapePolicy;
 
 use crate::formats::NAMES;
 
@@ -120,7 +120,7 @@ impl Default for JsonSchemaOptions {
 }
 
 /// Resource limits of an automaton. Exceeding one is
-/// [`Error::Limit`](formalm_automata::Error::Limit).
+/// [`Error::Limit`](formalm_core::Error::Limit).
 #[derive(Clone, Copy, Debug)]
 pub struct JsonSchemaLimits {
     /// Maximum number of states.

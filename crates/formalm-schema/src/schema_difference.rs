@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::json::document::Document;
 use crate::machine::{SchemaAutomaton, SchemaSource};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_nodes::{KeywordRule, ResolvedSchema, SchemaNode, SchemaNote};
-use crate::schema_reader::{self, read_additional};
+use crate::schema_reader;
+use crate::schema_reader::read_additional;
 
 /// A schema document, the documents that it may refer to (by URI), and the options to read it with.
 pub type SchemaDescription<'a> = (&'a Document, &'a [(String, Document)], JsonSchemaOptions);

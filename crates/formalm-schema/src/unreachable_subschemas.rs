@@ -1,7 +1,7 @@
 //! Notes on unreachable subschemas: alternatives that contradict their siblings, and properties
 //! that no instance has.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::FormulaId;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNode, SchemaNote};

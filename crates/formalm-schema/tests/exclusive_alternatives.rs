@@ -2,7 +2,7 @@
 //! `jsonschema`, viability against all instances of a small domain, and random walks that must not
 //! reach a dead end.
 
-use formalm_automata::Machine;
+use formalm_core::LazyDfa;
 use formalm_schema::{
     FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
 };
@@ -150,7 +150,7 @@ fn objects() -> Vec<String> {
     texts
 }
 
-fn machine(schema: &Json) -> Result<SchemaAutomaton, formalm_automata::Error> {
+fn machine(schema: &Json) -> Result<SchemaAutomaton, formalm_core::Error> {
     let (order, formats) = (PropertyOrder::Any, FormatSet::NONE);
     let options = JsonSchemaOptions {
         property_order: order,

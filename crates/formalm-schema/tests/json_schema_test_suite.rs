@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use formalm_automata::Machine;
+use formalm_core::LazyDfa;
 use formalm_schema::{
     Document, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
 };
@@ -48,7 +48,7 @@ fn remotes(suite: &Path) -> Vec<(String, Document)> {
 }
 
 /// Returns `true` if the instance is accepted, which requires that each of its bytes is viable.
-fn accepts(machine: &SchemaAutomaton, instance: &Json) -> Result<bool, formalm_automata::Error> {
+fn accepts(machine: &SchemaAutomaton, instance: &Json) -> Result<bool, formalm_core::Error> {
     let text = instance.to_string();
     let read = machine.walk(machine.start(), text.as_bytes())?;
     Ok(read.is_ok_and(|state| machine.is_accepting(state)))

@@ -1,7 +1,7 @@
 //! Schemas of the maximum nesting depth, in a stack of the main thread's size, in builds of every
 //! profile.
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton};
 
 /// Returns the shortest instance of a schema, computed in a stack of 8 MiB.

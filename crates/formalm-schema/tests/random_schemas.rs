@@ -3,7 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use formalm_automata::{Machine, StateId};
+use formalm_core::{LazyDfa, StateId};
 use formalm_schema::{
     Document, EscapePolicy, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder,
     SchemaAutomaton,
@@ -150,7 +150,7 @@ proptest! {
                     let accepted = read.is_ok_and(|state| machine.is_accepting(state));
                     prop_assert_eq!(accepted, expected, "{} of {}", text, schema);
                 }
-                Err(formalm_automata::Error::Language { .. }) => {
+                Err(formalm_core::Error::Language { .. }) => {
                     prop_assert!(!expected, "{} has the instance {}", schema, value);
                 }
                 Err(_) => {}

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use formalm_automata::ClassCover;
+use formalm_core::ClassCover;
 use formalm_vocabulary::{ProfileFilter, Vocabulary};
 
 /// Returns the shortest time of several runs, that is the cost without disturbance.

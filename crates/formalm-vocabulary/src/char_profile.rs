@@ -8,10 +8,10 @@
 //! An *atom* is a block of a fixed partition of Unicode. Common character classes are unions of
 //! atoms, so one 64-bit test decides whether all tokens with the same atoms lie within a class. The
 //! exact ASCII set decides most of the rest. Beyond ASCII there are only the four parts of
-//! [`formalm_automata::wide_parts`], so a class that splits one of them leaves tokens undecided;
+//! [`formalm_core::wide_parts`], so a class that splits one of them leaves tokens undecided;
 //! the caller checks these character by character.
 
-use formalm_automata::{ClassCover, SetOnce, WIDE_PARTS, wide_parts};
+use formalm_core::{ClassCover, SetOnce, WIDE_PARTS, wide_parts};
 
 /// Index of the first atom beyond ASCII. The wide atoms follow in the order of `wide_parts`.
 const FIRST_WIDE_ATOM: usize = 60;
@@ -164,7 +164,7 @@ pub struct ProfileFilter {
 
 impl ProfileFilter {
     /// Prepares the class with the ASCII characters `ascii` and the cover `wide` of each part
-    /// beyond ASCII ([`formalm_automata::wide_parts`]).
+    /// beyond ASCII ([`formalm_core::wide_parts`]).
     pub fn new(ascii: u128, wide: [ClassCover; WIDE_PARTS]) -> ProfileFilter {
         let (mut full, mut touched) = (0, 0);
         let ascii_covers = ATOM_BYTES.iter().map(|&members| match ascii & members {

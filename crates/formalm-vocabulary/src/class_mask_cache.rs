@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_automata::{CharSet, ClassCover, ForkSafeMutex, WIDE_PARTS};
+use formalm_core::{CharSet, ClassCover, ForkSafeMutex, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
 use crate::char_profile::ProfileFilter;

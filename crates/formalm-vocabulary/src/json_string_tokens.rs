@@ -14,15 +14,15 @@
 
 use std::sync::Arc;
 
-use formalm_automata::json_escapes::{
+use formalm_core::{ForkSafeMutex, SetOnce};
+use formalm_json::escapes::{
     EscapePolicy, EscapeState, EscapeStep, read_string_byte, some_completion,
 };
-use formalm_automata::{ForkSafeMutex, SetOnce};
 use rustc_hash::FxHashMap;
 
-use crate::MaskWords;
-use crate::flat_trie::{self, FlatTrie, TrieNode};
+use crate::flat_trie::{FlatTrie, TrieNode};
 use crate::token_bytes::TokenBytes;
+use crate::{MaskWords, flat_trie};
 
 /// Maximum number of cached masks of "continues or closes with one of these suffixes". Beyond it
 /// the caller computes the mask itself. Chosen, not measured.

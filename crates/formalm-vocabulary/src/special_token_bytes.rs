@@ -1,6 +1,6 @@
 //! Special tokens inside a language: they get bytes that no other token has.
 
-use formalm_automata::{SPECIAL_BYTE, special_token_bytes};
+use formalm_machines::{SPECIAL_BYTE, special_token_bytes};
 
 use crate::token_bytes::TokenBytes;
 use crate::{Error, Vocabulary};

@@ -1,19 +1,18 @@
 //! The vocabulary: token id to bytes, end tokens, and the tables that masks are made from.
 
 use std::any::Any;
-use std::fmt::{self, Debug, Write as _};
+use std::fmt;
+use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
 
-use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::pool;
-use formalm_automata::{CharSet, ClassCover, NameTokens, SetOnce, WIDE_PARTS};
+use formalm_core::{CharSet, ClassCover, SetOnce, WIDE_PARTS, pool};
+use formalm_json::{NameTokens, escapes::EscapePolicy};
 use sha2::{Digest, Sha256};
 
-use crate::MaskWords;
 use crate::class_mask_cache::ClassMaskCache;
 use crate::json_string_tokens::JsonStringTokens;
 use crate::token_bytes::TokenBytes;
-use crate::{ClassMasks, Error, TokenTrie};
+use crate::{ClassMasks, Error, MaskWords, TokenTrie};
 
 /// The bytes of every token id, the ids that end a text, and the mask tables.
 ///
@@ -210,7 +209,7 @@ impl Vocabulary {
     /// ASCII.
     ///
     /// The class has the ASCII characters `ascii`. Beyond ASCII it has those of `class`, whose
-    /// cover of each of the [`formalm_automata::wide_parts`] is `wide`.
+    /// cover of each of the [`formalm_core::wide_parts`] is `wide`.
     pub fn class_mask(
         &self,
         ascii: u128,

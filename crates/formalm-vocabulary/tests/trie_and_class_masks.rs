@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_automata::{CharSet, ClassCover};
+use formalm_core::{CharSet, ClassCover};
 use formalm_vocabulary::{CharProfile, ClassExits, ProfileFilter, Vocabulary};
 use proptest::collection::vec;
 use proptest::option::weighted;

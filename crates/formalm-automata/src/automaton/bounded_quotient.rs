@@ -18,16 +18,14 @@
 
 use std::sync::{Arc, MutexGuard};
 
+use formalm_core::{
+    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, Renewal, Resource,
+    StateId, WIDE_PARTS, check_limit,
+};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::transition_table::{DEAD, StateIndex, TransitionRows, UNKNOWN};
-use crate::automaton::{Automaton, AutomatonCore, StateId, check};
-use crate::byte_set::ByteSet;
-use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
-use crate::runtime::AppendVec;
-use crate::runtime::ForkSafeMutex;
+use crate::automaton::{Automaton, AutomatonCore};
 use crate::terms::byte_equivalence::ByteSpan;
 use crate::terms::dawg::CharClassCover;
 use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
@@ -56,8 +54,9 @@ pub struct ClassLoop {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-/// use formalm_automata::{Automaton, AutomatonLimits, BoundedQuotient, Expression, Machine};
+/// use formalm_automata::{Automaton, AutomatonLimits, BoundedQuotient, Expression};
+/// use formalm_core::LazyDfa;
+/// use formalm_regex::{PatternDialect, PatternFlags, parse};
 ///
 /// let pattern = parse("a{0,1000}", PatternDialect::Python, PatternFlags::default())?;
 /// let automaton = Automaton::new(&Expression::pattern(pattern), AutomatonLimits::default())?;
@@ -65,7 +64,7 @@ pub struct ClassLoop {
 /// let quotient = BoundedQuotient::new(Arc::new(automaton), 16);
 /// assert_ne!(start, next);
 /// assert_eq!(quotient.class_of(start)?, quotient.class_of(next)?);
-/// # Ok::<(), formalm_automata::Error>(())
+/// # Ok::<(), formalm_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct BoundedQuotient {
@@ -120,9 +119,9 @@ impl BoundedQuotient {
         if !self.automaton.is_pure() {
             return Some(state);
         }
-        match self.classes_of_states.get(state.0 as usize) {
+        match self.classes_of_states.get(state.number() as usize) {
             UNKNOWN => None,
-            class => Some(StateId(class)),
+            class => Some(StateId::from_number(class)),
         }
     }
 
@@ -138,11 +137,11 @@ impl BoundedQuotient {
         }
         let classes = &self.automaton.classes;
         let byte_class = classes.of(byte);
-        let next = match self.rows.get(classes, class.0, byte_class) {
-            UNKNOWN => self.fill(class.0, byte_class)?,
+        let next = match self.rows.get(classes, class.number(), byte_class) {
+            UNKNOWN => self.fill(class.number(), byte_class)?,
             next => next,
         };
-        Ok((next != DEAD).then_some(StateId(next)))
+        Ok((next != DEAD).then_some(StateId::from_number(next)))
     }
 
     /// Returns the bytes that some member continues with.
@@ -169,7 +168,7 @@ impl BoundedQuotient {
             tail => {
                 let tables = &mut self.lock_tables();
                 let core = &mut self.automaton.lock();
-                Some(StateId(self.intern(tables, core, tail)?))
+                Some(StateId::from_number(self.intern(tables, core, tail)?))
             }
         };
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
@@ -227,8 +226,8 @@ impl BoundedQuotient {
         let core = &mut self.automaton.lock();
         let term = self.automaton.term(core, state);
         let class = self.intern(tables, core, term)?;
-        self.classes_of_states.set(state.0 as usize, class);
-        Ok(StateId(class))
+        self.classes_of_states.set(state.number() as usize, class);
+        Ok(StateId::from_number(class))
     }
 
     /// Returns `(cover, class, min, max, tail)` of a class that is one counter over one character
@@ -237,7 +236,7 @@ impl BoundedQuotient {
         if !self.automaton.is_pure() || !self.automaton.is_utf8() {
             return None;
         }
-        let term = self.lock_tables().index.term(class.0);
+        let term = self.lock_tables().index.term(class.number());
         let terms = &self.automaton.lock().deriver.terms;
         let (head, tail) = terms.head_and_tail(term);
         let (body, min, max) = terms.repetition(head)?;
@@ -292,8 +291,8 @@ impl BoundedQuotient {
             return Ok(class);
         }
         let limits = self.automaton.limits;
-        check(Resource::States, tables.index.len() as u64 + 1, limits.states)?;
-        check(Resource::Bytes, core.deriver.memory_bytes() as u64, limits.bytes)?;
+        check_limit(Resource::States, tables.index.len() as u64 + 1, limits.states)?;
+        check_limit(Resource::Bytes, core.deriver.memory_bytes() as u64, limits.bytes)?;
         Ok(tables.index.add(normal))
     }
 }

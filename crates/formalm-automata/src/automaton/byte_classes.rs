@@ -1,7 +1,7 @@
 //! The byte classes of a language: bytes that none of its leaves distinguishes.
 
-use crate::byte_set::ByteSet;
-use crate::error::Error;
+use formalm_core::{ByteSet, Error};
+
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// The classes of bytes that no leaf of a language distinguishes.

@@ -7,10 +7,10 @@
 //! long as that number is large, no short string can exhaust it, so the counter can be dropped. Counted
 //! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
 
+use formalm_core::{Error, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, StateId};
-use crate::error::Error;
+use crate::automaton::Automaton;
 use crate::terms::custom_language::{RepresentativeState, SharedRepresentative};
 use crate::terms::dawg::{DawgId, Dawgs};
 use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
@@ -236,9 +236,10 @@ fn longest_word(dags: &Dawgs, dag: DawgId, known: &mut FxHashMap<DawgId, u64>) -
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::Machine;
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
-    use crate::{Automaton, AutomatonLimits, Expression, StateId};
+    use formalm_core::{LazyDfa, StateId};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
+    use crate::{Automaton, AutomatonLimits, Expression};
 
     fn length_bounded_automaton(pattern: &str, most: u32) -> Option<Automaton> {
         let read = |text: &str| {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use formalm_core::Renewal;
+
 use crate::automaton::Automaton;
-use crate::machine::Machine;
 
 /// An automaton that is rebuilt in a child of a fork if it was being changed there.
 #[derive(Debug)]

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::automaton::StateId;
-use crate::byte_set::ByteSet;
-use crate::charset::CharSet;
-use crate::error::Error;
+use formalm_core::{
+    ByteSet, CharSet, CompletionClasses, CompletionHints, Error, LazyDfa, ReadingHints, Renewal,
+    ScratchCopies, StateId,
+};
+
 use crate::language_expression::Expression;
-use crate::machine::Machine;
 use crate::terms::dawg::{DawgId, Dawgs, END};
 
 /// Maximum total length of listed strings, in bytes. Longer lists get an automaton with limits.
@@ -67,18 +67,18 @@ impl LiteralAutomaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.dags.is_accepting(DawgId(state.0))
+        self.dags.is_accepting(DawgId(state.number()))
     }
 }
 
-impl Machine for LiteralAutomaton {
+impl LazyDfa for LiteralAutomaton {
     fn start(&self) -> StateId {
-        StateId(self.start.0)
+        StateId::from_number(self.start.0)
     }
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        Ok(self.dags.step(DawgId(state.0), byte).map(|next| StateId(next.0)))
+        Ok(self.dags.step(DawgId(state.number()), byte).map(|next| StateId::from_number(next.0)))
     }
 
     #[inline]
@@ -88,7 +88,7 @@ impl Machine for LiteralAutomaton {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         let mut bytes = ByteSet::default();
-        for &(low, high, _) in self.dags.edges(DawgId(state.0)) {
+        for &(low, high, _) in self.dags.edges(DawgId(state.number())) {
             (low..=high).for_each(|byte| bytes.insert(byte));
         }
         Ok(bytes)
@@ -96,7 +96,7 @@ impl Machine for LiteralAutomaton {
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
-        self.dags.write_shortest_word(DawgId(state.0), &mut text);
+        self.dags.write_shortest_word(DawgId(state.number()), &mut text);
         Ok(text)
     }
 
@@ -105,10 +105,21 @@ impl Machine for LiteralAutomaton {
     }
 }
 
+impl ReadingHints for LiteralAutomaton {}
+
+impl CompletionHints for LiteralAutomaton {}
+
+impl CompletionClasses for LiteralAutomaton {}
+
+impl ScratchCopies for LiteralAutomaton {}
+
+impl Renewal for LiteralAutomaton {}
+
 #[cfg(test)]
 mod tests {
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
     use super::*;
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
     use crate::{Automaton, AutomatonLimits};
 
     fn pattern(text: &str, ignore_case: bool) -> Expression {

@@ -9,12 +9,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use formalm_core::{Error, Resource, StateId, check_limit, interrupt};
 use rustc_hash::FxHashSet;
 
 use crate::automaton::transition_table::DEAD;
-use crate::automaton::{Automaton, AutomatonCore, StateId, check};
-use crate::error::{Error, Resource};
-use crate::runtime::interrupt;
+use crate::automaton::{Automaton, AutomatonCore};
 use crate::terms::emptiness_shortcuts::EmptinessShortcuts;
 use crate::terms::{TermArena, TermId, TermNode};
 
@@ -164,7 +163,7 @@ impl LivenessSearch<'_> {
                 list.push(Reverse((rank(automaton, core, state, count), state, 0)));
             }
             SearchFrontier::BestFirst(list) => {
-                check(Resource::States, count as u64, MAX_SEARCH_STATES)?;
+                check_limit(Resource::States, count as u64, MAX_SEARCH_STATES)?;
                 match liveness_from_term(automaton, core, state) {
                     Some(true) => {
                         self.mark_live(state);
@@ -200,14 +199,14 @@ impl LivenessSearch<'_> {
 
 /// Ranks a state by its estimated missing bytes; among equals the latest comes first.
 fn rank(automaton: &Automaton, core: &AutomatonCore, state: u32, count: usize) -> SearchRank {
-    let term = automaton.term(core, StateId(state));
+    let term = automaton.term(core, StateId::from_number(state));
     let mut estimate = MissingBytes { terms: &core.deriver.terms, left: ESTIMATE_TERMS };
     (estimate.of(term, ESTIMATE_DEPTH), -(count as i64))
 }
 
 /// Decides and marks a state's liveness where its term shows it.
 fn liveness_from_term(automaton: &Automaton, core: &AutomatonCore, state: u32) -> Option<bool> {
-    let term = automaton.term(core, StateId(state));
+    let term = automaton.term(core, StateId::from_number(state));
     let live = EmptinessShortcuts::is_nonempty(&core.deriver.terms, term)?;
     automaton.flags.decide(state, live);
     Some(live)

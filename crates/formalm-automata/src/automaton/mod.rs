@@ -16,54 +16,31 @@ mod counter_abstraction;
 pub(crate) mod fork_safe_automaton;
 mod literal_automaton;
 mod liveness;
-pub(crate) mod mask_classes;
 mod narrow_alternatives;
 mod shortest_completion;
 pub(crate) mod transition_table;
 
 use std::sync::{Arc, MutexGuard};
 
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex, LazyDfa, Machine,
+    ReadingHints, Renewal, Resource, ScratchCopies, StateId, StepMeter, check_limit, interrupt,
+    into_dyn_machine,
+};
+
 use crate::automaton::byte_classes::ByteClasses;
 use crate::automaton::liveness::LivenessSearch;
 use crate::automaton::shortest_completion::{CompletionSearch, ShortestWord};
 use crate::automaton::transition_table::{DEAD, StateFlags, StateIndex, TransitionRows, UNKNOWN};
-use crate::byte_set::ByteSet;
-use crate::error::{Error, Resource};
 use crate::language_expression::Expression;
-use crate::machine::{Machine, into_dyn_machine};
-use crate::runtime::interrupt;
-use crate::runtime::{ForkCheck, ForkSafeMutex};
 use crate::terms::byte_equivalence::ByteSpan;
 use crate::terms::derivative::Deriver;
 use crate::terms::expression_lowering::ExpressionLowering;
-use crate::terms::step_meter::StepMeter;
 use crate::terms::{EMPTY, TermId};
 
 pub use bounded_quotient::{BoundedQuotient, ClassLoop};
 pub use counter_abstraction::Saturated;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
-pub use mask_classes::{CharRepetition, MaskClassId, RegularMaskClasses};
-
-/// Identifies a state of one [`Automaton`], or of another machine; meaningless in any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StateId(pub(crate) u32);
-
-impl StateId {
-    /// Returns the state with a number, for machines that number their states themselves.
-    pub fn new(number: u32) -> StateId {
-        StateId(number)
-    }
-
-    /// Returns the number of the state: small, dense, never reused.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the state with a number that a machine outside this crate chose.
-    pub fn from_number(number: u32) -> StateId {
-        StateId(number)
-    }
-}
 
 /// The resources an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +97,7 @@ pub struct Automaton {
     many_states: bool,
     limits: AutomatonLimits,
     /// Number of times that recognizers had lost their states when it was built, see
-    /// [`Machine::is_abandoned`].
+    /// [`Renewal::is_abandoned`].
     losses: u32,
     fork_check: ForkCheck,
 }
@@ -169,7 +146,7 @@ impl Automaton {
             classes,
             rows: TransitionRows::default(),
             flags: StateFlags::default(),
-            start: StateId(DEAD),
+            start: StateId::from_number(DEAD),
             pure,
             utf8: expression.is_utf8(),
             many_states: endless,
@@ -178,7 +155,7 @@ impl Automaton {
             fork_check: ForkCheck::new(),
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
-        automaton.start = StateId(first);
+        automaton.start = StateId::from_number(first);
         let is_live = first != DEAD && automaton.is_live(first)?;
         Ok(is_live.then_some(automaton))
     }
@@ -243,7 +220,7 @@ impl Automaton {
             return None;
         }
         let core = self.lock();
-        ShortestWord::of(&core.deriver.terms, core.index.term(state.0))
+        ShortestWord::of(&core.deriver.terms, core.index.term(state.number()))
     }
 
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
@@ -259,7 +236,7 @@ impl Automaton {
 
     /// Returns the term of a state.
     fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
-        core.index.term(state.0)
+        core.index.term(state.number())
     }
 
     fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
@@ -303,9 +280,9 @@ impl Automaton {
         if let Some(state) = core.index.find(term) {
             return Ok(state);
         }
-        check(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
+        check_limit(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
         let bytes = core.deriver.memory_bytes() + self.rows.memory_bytes();
-        check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
+        check_limit(Resource::Bytes, bytes as u64, self.limits.bytes)?;
         let state = core.index.add(term);
         let terms = &core.deriver.terms;
         let nullable = terms.nullable(term, &[]);
@@ -318,15 +295,15 @@ impl Automaton {
     #[cold]
     fn compute_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        let next = self.fill_row(state.0, class)?;
+        let next = self.fill_row(state.number(), class)?;
         let live = next != DEAD && self.is_live(next)?;
-        if self.rows.get(&self.classes, state.0, class) == next {
+        if self.rows.get(&self.classes, state.number(), class) == next {
             let known = if live { next | KNOWN_LIVE } else { DEAD };
             let core = &self.lock();
-            let span = ByteSpan::around(&core.deriver.terms, core.index.term(state.0), byte);
-            self.rows.set(&self.classes, state.0, span, known);
+            let span = ByteSpan::around(&core.deriver.terms, core.index.term(state.number()), byte);
+            self.rows.set(&self.classes, state.number(), span, known);
         }
-        Ok(live.then_some(StateId(next)))
+        Ok(live.then_some(StateId::from_number(next)))
     }
 
     fn is_live(&self, state: u32) -> Result<bool, Error> {
@@ -339,11 +316,11 @@ impl Automaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.flags.is_accepting(state.0)
+        self.flags.is_accepting(state.number())
     }
 }
 
-impl Machine for Automaton {
+impl LazyDfa for Automaton {
     fn start(&self) -> StateId {
         self.start
     }
@@ -351,9 +328,9 @@ impl Machine for Automaton {
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        match self.rows.get(&self.classes, state.0, class) {
+        match self.rows.get(&self.classes, state.number(), class) {
             DEAD => Ok(None),
-            next if next & KNOWN_LIVE != 0 => Ok(Some(StateId(next & !KNOWN_LIVE))),
+            next if next & KNOWN_LIVE != 0 => Ok(Some(StateId::from_number(next & !KNOWN_LIVE))),
             _ => self.compute_step(state, byte),
         }
     }
@@ -379,7 +356,17 @@ impl Machine for Automaton {
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
     }
+}
 
+impl ReadingHints for Automaton {}
+
+impl CompletionHints for Automaton {}
+
+impl CompletionClasses for Automaton {}
+
+impl ScratchCopies for Automaton {}
+
+impl Renewal for Automaton {
     fn is_abandoned(&self) -> bool {
         self.fork_check.is_abandoned(|| {
             self.core.is_abandoned()
@@ -403,8 +390,4 @@ impl AutomatonCore {
         let derived = interrupt::without_interrupts(|| self.deriver.derive_state(term, byte));
         derived.map_err(|error| self.deriver.work.limit_error(error))
     }
-}
-
-pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
-    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
 }

@@ -4,9 +4,9 @@
 //! strings of the union are those of its parts. The narrow part allows few first bytes, and so few
 //! of the strings that a caller tries.
 
-use crate::automaton::{Automaton, StateId};
-use crate::error::Error;
-use crate::machine::Machine;
+use formalm_core::{Error, LazyDfa, StateId};
+
+use crate::automaton::Automaton;
 use crate::terms::TermNode;
 
 /// Maximum number of alternatives that are examined. Larger unions are not split. Chosen, not

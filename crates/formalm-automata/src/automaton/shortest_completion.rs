@@ -7,11 +7,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use formalm_core::{Error, LazyDfa, Resource, StateId, check_limit};
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{Automaton, StateId, check};
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
+use crate::automaton::Automaton;
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// Maximum length, in bytes, of strings that are read off a term. Longer ones are searched, so that
@@ -168,7 +167,7 @@ impl CompletionSearch<'_> {
     }
 
     fn check_steps(&self) -> Result<(), Error> {
-        check(Resource::Steps, self.automaton.work() - self.begun_at, self.allowed)
+        check_limit(Resource::Steps, self.automaton.work() - self.begun_at, self.allowed)
     }
 
     /// Returns a lower bound on the bytes of every completion.
@@ -202,11 +201,12 @@ fn search_min_bytes(terms: &TermArena, id: TermId) -> u32 {
 mod tests {
     use std::collections::{HashSet, VecDeque};
 
+    use formalm_core::{Error, LazyDfa, StateId};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
     use super::CompletionSearch;
-    use crate::automaton::{Automaton, AutomatonLimits, StateId};
-    use crate::machine::Machine;
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
-    use crate::{Error, Expression};
+    use crate::Expression;
+    use crate::automaton::{Automaton, AutomatonLimits};
 
     fn expression(pattern: &str) -> Result<Expression, Error> {
         Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))

@@ -3,11 +3,10 @@
 
 use std::sync::MutexGuard;
 
+use formalm_core::{AppendVec, ForkSafeMutex};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::byte_classes::ByteClasses;
-use crate::runtime::AppendVec;
-use crate::runtime::ForkSafeMutex;
 use crate::terms::TermId;
 
 /// The value of a slot that is not computed yet.

@@ -1,11 +1,8 @@
 //! Splitting a string into consecutive members of a sequence of languages, leftmost-longest.
 
+use formalm_core::{Error, Machine, StepMeter};
+use formalm_regex::capture_matcher::{check_memory, out_of_steps};
 use rustc_hash::FxHashSet;
-
-use crate::error::Error;
-use crate::machine::Machine;
-use crate::syntax::capture_matcher::{check_memory, out_of_steps};
-use crate::terms::derivative::StepMeter;
 
 /// Overhead of a list of ends, in words.
 const LIST_OVERHEAD_WORDS: usize = 3;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each part of an expression sees only its own piece of the string. So the string is first split
-//! among the parts with their automata ([`string_split`]), and every pattern is then matched against its
+//! among the parts with their automata ([`leftmost_longest_split`]), and every pattern is then matched against its
 //! whole piece.
 
 mod leftmost_longest_split;
@@ -13,15 +13,13 @@ mod leftmost_longest_split;
 use std::ops::Range;
 use std::sync::Arc;
 
+use formalm_core::{Error, LazyDfa, Machine, StepMeter};
+use formalm_regex::capture_matcher::{MatchProgram, group_spans, out_of_steps};
+
 use crate::automaton::fork_safe_automaton::ForkSafeAutomaton;
 use crate::automaton::{Automaton, AutomatonLimits};
-use crate::error::Error;
 use crate::language_expression::{Expression, ExpressionNode};
-use crate::machine::Machine;
-use crate::syntax::capture_matcher::{MatchProgram, group_spans, out_of_steps};
 use crate::terms::UNBOUNDED;
-use crate::terms::derivative::StepMeter;
-
 use leftmost_longest_split::{SplitRequest, split_string};
 
 pub use leftmost_longest_split::split_among;

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use formalm_core::{Error, Resource};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
+
 use super::{CaptureFinder, MemberCaptures};
-use crate::syntax::{PatternDialect, PatternFlags, parse};
-use crate::{Automaton, AutomatonLimits, Error, Expression, Resource};
+use crate::{Automaton, AutomatonLimits, Expression};
 
 const STEPS: u64 = 1 << 22;
 

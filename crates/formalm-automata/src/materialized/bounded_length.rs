@@ -1,11 +1,9 @@
 //! The finite automaton of the members up to a byte length, for machines with infinitely many
 //! states.
 
+use formalm_core::{Error, Machine, StateId, StepBudget, steps_taken};
+
 use super::{DfaSizeLimits, InterruptCheck, MaterializedDfa};
-use crate::automaton::StateId;
-use crate::error::Error;
-use crate::machine::Machine;
-use crate::runtime::{StepBudget, steps_taken};
 
 impl MaterializedDfa {
     /// Returns the minimal DFA of the members of at most `most` bytes. Before minimization its

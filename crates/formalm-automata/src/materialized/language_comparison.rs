@@ -3,14 +3,13 @@
 //! Both machines are read in parallel, lazily, breadth first. The search stops at the first
 //! difference; neither machine is materialized.
 
+use formalm_core::{
+    Error, LazyDfa, Machine, Resource, StateId, StepBudget, check_limit, steps_taken,
+};
 use rustc_hash::FxHashSet;
 
 use super::utf8_check::continuation_bytes;
 use super::{InterruptCheck, LengthUnit};
-use crate::automaton::{StateId, check};
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
-use crate::runtime::{StepBudget, steps_taken};
 
 /// A relation between two languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub fn difference<A: Machine, B: Machine>(
     limit: u64,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
-    let pair = (left.map(Machine::start), right.map(Machine::start));
+    let pair = (left.map(LazyDfa::start), right.map(LazyDfa::start));
     let visits = vec![ComparedVisit { pair, from: 0, byte: 0, left: 0 }];
     let seen = FxHashSet::from_iter([pair]);
     let mut search = ComparisonSearch { left, right, relation, unit, visits, seen, limit };
@@ -140,7 +139,7 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
         if (left.is_none() && right.is_none()) || !self.seen.insert((left, right)) {
             return Ok(None);
         }
-        check(Resource::States, self.seen.len() as u64, self.limit)?;
+        check_limit(Resource::States, self.seen.len() as u64, self.limit)?;
         let rest = match self.unit {
             LengthUnit::Characters => continuation_bytes(here.left, byte),
             LengthUnit::Labels => 0,

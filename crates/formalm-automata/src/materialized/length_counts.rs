@@ -1,10 +1,9 @@
 //! Member counts by length, in big integers, by forward dynamic programming over the DFA.
 
+use formalm_core::{Error, Resource, check_limit};
 use num_bigint::BigUint;
 
 use super::{InterruptCheck, MaterializedDfa, UnitTransitions};
-use crate::automaton::check;
-use crate::error::{Error, Resource};
 
 /// Returns the memory of a number, in bytes.
 pub(crate) fn number_bytes(number: &BigUint) -> u64 {
@@ -61,7 +60,7 @@ impl LengthCounts {
         let members = self.layer.iter().filter(|(state, _)| graph.is_accepting(*state));
         let count: BigUint = members.map(|(_, count)| count).sum();
         let bytes = self.bytes + number_bytes(&count);
-        check(Resource::Bytes, bytes, limit)?;
+        check_limit(Resource::Bytes, bytes, limit)?;
         let next = next_layer(&self.layer, measured, limit, poll)?;
         self.counts.push(count);
         self.bytes = bytes;
@@ -82,7 +81,7 @@ fn next_layer(
         for &(target, ways) in measured.unit_successors(*state) {
             poll.tick(2 * number_steps(count))?;
             bytes += number_bytes(count) + 8;
-            check(Resource::Bytes, bytes, limit)?;
+            check_limit(Resource::Bytes, bytes, limit)?;
             next.push((target, count * ways));
         }
     }
@@ -119,7 +118,7 @@ pub fn completion_counts(
             total += below * edge.width();
         }
         bytes += number_bytes(&total);
-        check(Resource::Bytes, bytes, limit)?;
+        check_limit(Resource::Bytes, bytes, limit)?;
         totals[state as usize] = total;
     }
     Ok(Some(totals))

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use formalm_core::Error;
+
 use super::{DfaEdge, InterruptCheck, MaterializedDfa, is_utf8};
-use crate::error::Error;
 
 /// A unit of length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Enumeration of members by length, then in lexicographic order.
 
+use formalm_core::{Error, Resource, check_limit};
+
 use super::{InterruptCheck, MaterializedDfa, UnitTransitions};
-use crate::automaton::check;
-use crate::error::{Error, Resource};
 
 /// A lazy enumeration: the next member is found when it is requested.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl MemberEnumerator {
     ) -> Result<bool, Error> {
         let words = graph.state_count().div_ceil(64);
         let bytes = (self.completes.len() as u64 + 1) * (8 * words as u64 + 24);
-        check(Resource::Bytes, bytes, self.limit)?;
+        check_limit(Resource::Bytes, bytes, self.limit)?;
         poll.tick(graph.state_count() + graph.range_count())?;
         let mut bits = vec![0u64; words];
         let shorter = self.completes.last();

@@ -4,10 +4,10 @@
 //! (2008). Blocks of states and bundles of transitions refine each other, each time by the smaller
 //! half. Missing transitions need no sink state.
 
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use super::{DfaEdge, InterruptCheck, MaterializedDfa};
-use crate::error::Error;
 
 const NONE: u32 = u32::MAX;
 

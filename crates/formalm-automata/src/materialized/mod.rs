@@ -11,7 +11,6 @@
 
 mod binary_format;
 mod bounded_length;
-mod interrupt_check;
 mod language_comparison;
 mod length_counts;
 mod length_unit;
@@ -24,10 +23,12 @@ mod utf8_check;
 
 use std::hash::Hash;
 
+use formalm_core::{
+    CompletionClasses, CompletionHints, LazyDfa, ReadingHints, Renewal, ScratchCopies,
+};
 use rustc_hash::FxHashMap;
 
 pub use binary_format::LoadError;
-pub use interrupt_check::InterruptCheck;
 pub use language_comparison::{LanguageRelation, difference};
 pub use length_counts::{LengthCounts, completion_counts};
 pub use length_unit::{LengthUnit, UnitTransitions};
@@ -35,11 +36,10 @@ pub use member_enumeration::MemberEnumerator;
 pub use ranking::{LengthRange, RankTable};
 pub use utf8_check::is_utf8;
 
-use crate::automaton::{StateId, check};
-use crate::byte_set::ByteSet;
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
-use crate::runtime::{StepBudget, steps_taken};
+use formalm_core::{
+    ByteSet, Error, InterruptCheck, Machine, Resource, StateId, StepBudget, check_limit,
+    steps_taken,
+};
 
 /// An edge: the labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,7 +97,7 @@ impl MaterializedDfa {
     /// let mut proceed = || true;
     /// let dfa = MaterializedDfa::of(&automaton, 1000, &mut InterruptCheck::new(&mut proceed))?;
     /// assert_eq!(dfa.state_count(), 5);
-    /// # Ok::<(), formalm_automata::Error>(())
+    /// # Ok::<(), formalm_core::Error>(())
     /// ```
     ///
     /// # Errors
@@ -144,13 +144,13 @@ impl MaterializedDfa {
         let mut states = vec![start];
         let mut row = Vec::new();
         let mut labels = 0;
-        check(Resource::States, 1, size.states)?;
+        check_limit(Resource::States, 1, size.states)?;
         while let Some(&state) = states.get(graph.accepting.len()) {
             row.clear();
             successors(state, &mut row)?;
             row.sort_unstable_by_key(|&(label, _)| label);
             labels += row.len() as u64;
-            check(Resource::Edges, labels, size.edges)?;
+            check_limit(Resource::Edges, labels, size.edges)?;
             for &(label, next) in &row {
                 let target = *numbers.entry(next).or_insert_with(|| {
                     states.push(next);
@@ -158,7 +158,7 @@ impl MaterializedDfa {
                 });
                 graph.push(DfaEdge { low: label, high: label, target });
             }
-            check(Resource::States, states.len() as u64, size.states)?;
+            check_limit(Resource::States, states.len() as u64, size.states)?;
             graph.close(is_accepting(state)?);
             poll.tick(row.len() + 64)?;
         }
@@ -260,29 +260,30 @@ impl MaterializedDfa {
 
 /// A minimal DFA over bytes is a machine, unless its language is empty: then its only state is
 /// dead.
-impl Machine for MaterializedDfa {
+impl LazyDfa for MaterializedDfa {
     fn start(&self) -> StateId {
-        StateId(0)
+        StateId::from_number(0)
     }
 
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        Ok(self.step_label(state.0, u32::from(byte)).map(StateId))
+        Ok(self.step_label(state.number(), u32::from(byte)).map(StateId::from_number))
     }
 
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        Ok(self.accepting[state.0 as usize])
+        Ok(self.accepting[state.number() as usize])
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         let mut live = ByteSet::default();
-        for edge in self.edges(state.0) {
+        for edge in self.edges(state.number()) {
             (edge.low..=edge.high).for_each(|label| live.insert(label as u8));
         }
         Ok(live)
     }
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let labels = UnitTransitions::labels(self).shortest(self, state.0).unwrap_or_default();
+        let labels =
+            UnitTransitions::labels(self).shortest(self, state.number()).unwrap_or_default();
         Ok(labels.into_iter().map(|label| label as u8).collect())
     }
 
@@ -290,3 +291,13 @@ impl Machine for MaterializedDfa {
         self.edges.len() * size_of::<DfaEdge>() + self.accepting.len() * (1 + size_of::<usize>())
     }
 }
+
+impl ReadingHints for MaterializedDfa {}
+
+impl CompletionHints for MaterializedDfa {}
+
+impl CompletionClasses for MaterializedDfa {}
+
+impl ScratchCopies for MaterializedDfa {}
+
+impl Renewal for MaterializedDfa {}

@@ -4,12 +4,11 @@
 //! The table holds, for each state and remaining length, the number of completions. At each state a
 //! member's number determines the edge to follow, and the edge determines its share of the number.
 
+use formalm_core::{Error, Resource, check_limit};
 use num_bigint::BigUint;
 
 use super::length_counts::{completion_counts, number_bytes, number_steps};
 use super::{DfaEdge, InterruptCheck, MaterializedDfa, UnitTransitions};
-use crate::automaton::check;
-use crate::error::{Error, Resource};
 
 /// The lengths of the members that a table ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +97,7 @@ impl RankTable {
                 }
             }
             bytes += number_bytes(&value) + size_of::<u32>() as u64;
-            check(Resource::Bytes, bytes, limit)?;
+            check_limit(Resource::Bytes, bytes, limit)?;
             layer.values.push(value);
         }
         poll.tick(1)?;
@@ -296,7 +295,7 @@ fn reachable_layers(
     let mut bytes = 0;
     while !states.is_empty() && layers.len() <= length {
         bytes += states.len() as u64 * (size_of::<u32>() + size_of::<BigUint>()) as u64;
-        check(Resource::Bytes, bytes, limit)?;
+        check_limit(Resource::Bytes, bytes, limit)?;
         let mut next: Vec<u32> = Vec::new();
         for &state in &states {
             next.extend(measured.unit_successors(state).iter().map(|&(target, _)| target));

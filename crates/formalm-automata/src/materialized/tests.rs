@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use num_bigint::BigUint;
 use proptest::prelude::*;
 
 use super::*;
-use crate::syntax::{PatternDialect, PatternFlags, parse};
 use crate::{Automaton, AutomatonLimits, Expression};
 
 const LIMIT: u64 = 1 << 20;

@@ -1,11 +1,9 @@
 //! A check that all members of a language are UTF-8, by a product with a UTF-8 decoder.
 
+use formalm_core::{Error, Machine, Resource, StateId, check_limit};
 use rustc_hash::FxHashSet;
 
 use super::InterruptCheck;
-use crate::automaton::{StateId, check};
-use crate::error::{Error, Resource};
-use crate::machine::Machine;
 
 /// A state of the UTF-8 decoder: between characters, or the bytes that must follow in the current
 /// one.
@@ -68,7 +66,7 @@ pub fn is_utf8(
             let Some(next) = machine.step(state, byte)? else { continue };
             let Some(place) = place.after(byte) else { return Ok(false) };
             if seen.insert((next, place)) {
-                check(Resource::States, seen.len() as u64, limit)?;
+                check_limit(Resource::States, seen.len() as u64, limit)?;
                 stack.push((next, place));
             }
         }

@@ -3,9 +3,9 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use formalm_core::{CharSet, ClassCover, WIDE_PARTS};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
 use crate::terms::custom_language::RecognizerTable;
 use crate::terms::dawg::{DawgId, Dawgs, END};
 use crate::terms::image_plans::ImagePlans;

@@ -10,8 +10,9 @@
 
 use std::rc::Rc;
 
+use formalm_core::BudgetExhausted;
+
 use crate::terms::derivative::Deriver;
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::term_properties::LookBehindContext;
 use crate::terms::{EMPTY, FULL, MARK, TermId, TermNode};
 

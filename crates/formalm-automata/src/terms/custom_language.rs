@@ -8,8 +8,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::automaton::StateId;
-use crate::terms::step_meter::BudgetExhausted;
+use formalm_core::{BudgetExhausted, StateId};
 
 /// A representative state that reads all but some strings as another state does.
 ///
@@ -43,7 +42,8 @@ pub type SharedRepresentative = (Arc<dyn CharRecognizer>, RepresentativeState<St
 /// ```
 /// use std::sync::Arc;
 ///
-/// use formalm_automata::{Automaton, AutomatonLimits, CharRecognizer, Expression, Machine};
+/// use formalm_automata::{Automaton, AutomatonLimits, CharRecognizer, Expression};
+/// use formalm_core::LazyDfa;
 ///
 /// /// Balanced brackets; a state is the number of open ones.
 /// #[derive(Debug)]
@@ -75,7 +75,7 @@ pub type SharedRepresentative = (Arc<dyn CharRecognizer>, RepresentativeState<St
 /// let automaton = Automaton::new(&language, AutomatonLimits::default())?;
 /// let state = automaton.walk(automaton.start(), b"(()")?.expect("a viable prefix");
 /// assert_eq!(automaton.shortest_completion(state)?, b")");
-/// # Ok::<(), formalm_automata::Error>(())
+/// # Ok::<(), formalm_core::Error>(())
 /// ```
 pub trait CharRecognizer: Debug + Send + Sync {
     /// Returns the state before the first character.
@@ -196,7 +196,7 @@ pub trait GrowingStates {
     }
 
     /// Returns how often its states were lost, which invalidates their numbers: a thread was
-    /// changing them while the process forked, see [`crate::ForkSafeMutex::losses`].
+    /// changing them while the process forked, see [`formalm_core::ForkSafeMutex::losses`].
     fn losses(&self) -> u32 {
         0
     }

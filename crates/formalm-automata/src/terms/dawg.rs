@@ -6,10 +6,10 @@
 
 use std::convert::Infallible;
 
+use formalm_core::{CharSet, ClassCover, WIDE_PARTS};
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
 use crate::terms::INITIAL_CAPACITY;
 
 /// Identifies a node of one [`Dawgs`].

@@ -8,14 +8,13 @@
 
 use std::sync::Arc;
 
+use formalm_core::{BudgetExhausted, StepMeter};
 use rustc_hash::FxHashMap;
 
 use crate::terms::atomic_groups::SplitThreads;
 use crate::terms::term_properties::LookBehindContext;
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
 use crate::transduce::ImageCache;
-
-pub(crate) use crate::terms::step_meter::{BudgetExhausted, StepMeter};
 
 /// A cache of the derivatives inside a large one. Terms are graphs, so a shared subterm is derived
 /// once. It is used only after [`DerivativeCache::FEW_STEPS`].

@@ -107,8 +107,10 @@ impl RecognizerPosition {
 mod tests {
     use std::collections::HashSet;
 
-    use crate::syntax::{PatternDialect, PatternFlags, parse};
-    use crate::{Automaton, AutomatonLimits, Error, Expression, Machine, StateId};
+    use formalm_core::{Error, LazyDfa, StateId};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
+    use crate::{Automaton, AutomatonLimits, Expression};
 
     fn expression(pattern: &str) -> Result<Expression, Error> {
         Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))

@@ -1,13 +1,12 @@
 //! Lowering of language expressions to terms.
 
+use formalm_core::{BudgetExhausted, StepMeter, deadline::check_deadline};
 use rustc_hash::FxHashMap;
 
 use crate::language_expression::{Expression, ExpressionNode};
-use crate::runtime::deadline::check_deadline;
 use crate::terms::derivative::Deriver;
 use crate::terms::image_plans::{EditPlan, EditsId, RewritePlan, RewriteRule, RulesId};
 use crate::terms::pattern_lowering::PatternLowering;
-use crate::terms::step_meter::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, EPSILON, TermId, TermNode};
 use crate::transduce::EditRules;
 

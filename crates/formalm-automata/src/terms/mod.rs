@@ -38,7 +38,6 @@ pub(crate) mod expression_lowering;
 pub(crate) mod image_plans;
 mod image_union;
 pub(crate) mod pattern_lowering;
-pub(crate) mod step_meter;
 pub(crate) mod term_properties;
 mod union_normal_form;
 

@@ -1,11 +1,11 @@
 //! Lowering of pattern syntax trees to terms.
 
-use crate::charset::CharSet;
+use formalm_core::{BudgetExhausted, CharSet};
+use formalm_regex::{Pattern, PatternNode};
+
 use crate::language_expression::LEXEME_END;
-use crate::syntax::{Pattern, PatternNode};
 use crate::terms::derivative::Deriver;
 use crate::terms::image_plans::EditsId;
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermId, UNBOUNDED};
 
 /// The lowering of one pattern; its lookbehinds are numbered as they are met.

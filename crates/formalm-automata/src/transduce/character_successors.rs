@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use formalm_core::BudgetExhausted;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::terms::byte_equivalence::ByteSpan;
 use crate::terms::derivative::Deriver;
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::{EMPTY, TermId, TermNode};
 
 /// The successors of a term by a character: each distinct one once, with the smallest character

@@ -11,11 +11,11 @@
 //! So a state is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
 //! edges; here a substitution is one term.)
 
-use crate::charset::CharSet;
+use formalm_core::{BudgetExhausted, CharSet};
+
 use crate::language_expression::Expression;
 use crate::terms::derivative::Deriver;
 use crate::terms::image_plans::{EditOperations, EditPlan, EditsId, ImageKind};
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::{EMPTY, FULL, TermId, TermNode};
 use crate::transduce::UnfoldedImage;
 

@@ -2,14 +2,11 @@
 
 use std::collections::VecDeque;
 
+use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, check_limit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::automaton::check;
-use crate::error::{Error, Resource};
-use crate::materialized::InterruptCheck;
 use crate::terms::derivative::Deriver;
 use crate::terms::image_plans::{EditsId, ImageKind};
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::{EMPTY, EPSILON, TermId, TermNode};
 
 /// The fewest edits that turn a member into a string.
@@ -65,7 +62,7 @@ pub(crate) fn script(
         poll.tick(64)?;
         let bytes = nodes.len() * (size_of::<ScriptNode>() + 8) + closed.len() * 32;
         let all = bytes + search.deriver.memory_bytes();
-        check(Resource::Bytes, all as u64, limit_bytes)?;
+        check_limit(Resource::Bytes, all as u64, limit_bytes)?;
         if at == text.len() && search.ends(term) {
             return Ok(Some(traced(&nodes, index)));
         }

@@ -1,10 +1,9 @@
 //! Edits, rewrites, reversal and edit scripts as operations on expressions, with their checks.
 
-use crate::automaton::{AutomatonLimits, check};
-use crate::error::{Error, Resource};
+use formalm_core::{Error, InterruptCheck, Resource, check_limit};
+
+use crate::automaton::AutomatonLimits;
 use crate::language_expression::{Expression, ExpressionNode};
-use crate::materialized::InterruptCheck;
-use crate::syntax;
 use crate::terms::expression_lowering::ExpressionLowering;
 use crate::transduce::{EditRules, EditScript, reversed_pattern, reversed_text, script};
 
@@ -19,7 +18,7 @@ impl Expression {
     /// [`Error::Language`] if members may not be valid UTF-8, since edits count characters, or if
     /// a group cannot be a region; [`Error::Limit`] for more than 100 edits.
     pub fn edits(self, edits: EditRules) -> Result<Expression, Error> {
-        check(Resource::Edits, u64::from(edits.budget), MAX_EDITS)?;
+        check_limit(Resource::Edits, u64::from(edits.budget), MAX_EDITS)?;
         let regions = [&edits.after, &edits.before];
         if !self.is_utf8() || regions.into_iter().flatten().any(|region| !region.is_utf8()) {
             return Err(refused(
@@ -34,7 +33,7 @@ impl Expression {
                     "edit the pattern before combining it",
                 ));
             };
-            syntax::check_region(pattern, name)?;
+            formalm_regex::check_region(pattern, name)?;
         }
         Expression::combine(ExpressionNode::Edits(self, edits))
     }

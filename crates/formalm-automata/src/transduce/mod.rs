@@ -18,11 +18,11 @@ mod rewrite_rules;
 
 use std::sync::Arc;
 
+use formalm_core::BudgetExhausted;
 use rustc_hash::FxHashMap;
 
 use crate::terms::derivative::Deriver;
 use crate::terms::image_plans::{EditsId, ImageKind, RulesId};
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::{EMPTY, TermId, TermNode};
 use crate::transduce::edit_distance::Edits;
 use crate::transduce::rewrite_rules::RewriteImage;

@@ -1,7 +1,7 @@
 //! Reversal of patterns and strings.
 
-use crate::error::Error;
-use crate::syntax::{Pattern, PatternNode};
+use formalm_core::Error;
+use formalm_regex::{Pattern, PatternNode};
 
 /// Returns the pattern of the reversed members, by characters.
 ///

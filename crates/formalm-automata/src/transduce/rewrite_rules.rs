@@ -8,9 +8,10 @@
 
 use std::sync::Arc;
 
+use formalm_core::BudgetExhausted;
+
 use crate::terms::derivative::Deriver;
 use crate::terms::image_plans::{ImageKind, RewritePlan, RulesId};
-use crate::terms::step_meter::BudgetExhausted;
 use crate::terms::{EMPTY, FULL, TermId, TermNode};
 use crate::transduce::UnfoldedImage;
 

@@ -1,11 +1,10 @@
 //! Tests of images against their definitions, by brute force over short strings.
 
+use formalm_core::{CharSet, Error, InterruptCheck, LazyDfa};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use proptest::prelude::*;
 
-use crate::charset::CharSet;
-use crate::materialized::InterruptCheck;
-use crate::syntax::{PatternDialect, PatternFlags, parse};
-use crate::{Automaton, AutomatonLimits, EditOperations, EditRules, Error, Expression, Machine};
+use crate::{Automaton, AutomatonLimits, EditOperations, EditRules, Expression};
 
 const LETTERS: [char; 3] = ['a', 'b', 'é'];
 const ALL: EditOperations = EditOperations { insert: true, delete: true, substitute: true };
@@ -74,7 +73,7 @@ fn characters(text: &str) -> Vec<char> {
 }
 
 fn count(automaton: &Automaton) -> usize {
-    fn below(automaton: &Automaton, state: crate::StateId) -> usize {
+    fn below(automaton: &Automaton, state: formalm_core::StateId) -> usize {
         let here = usize::from(automaton.is_accepting(state));
         let live = automaton.live_bytes(state).unwrap();
         here + live

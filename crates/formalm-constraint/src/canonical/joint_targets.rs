@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Machine, MaskClasses, StateId};
+use formalm_core::{Error, LazyDfa, StateId, deadline::check_deadline};
+use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{
     Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,
     TransitionTargets,

@@ -9,9 +9,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    ClassVisitor, Error, Machine, MaskAutomaton, MaskClassId, MaskClasses, StateId, StatesAsClasses,
-};
+use formalm_core::{Error, LazyDfa, MaskClassId, ReadingHints, StateId};
+use formalm_machines::{ClassVisitor, MaskAutomaton, MaskClasses, StatesAsClasses};
 use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 

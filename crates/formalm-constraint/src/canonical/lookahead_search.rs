@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, MaskClasses, StateId};
+use formalm_core::{Error, LazyDfa, ScratchCopies, StateId};
+use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
 use super::liveness::Liveness;

@@ -31,9 +31,9 @@ mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{AppendVec, Error, ForkSafeMutex, Machine, MaskClasses, StateId};
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_core::{AppendVec, Error, ForkSafeMutex, LazyDfa, StateId};
+use formalm_machines::MaskClasses;
+use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
 use crate::epoch::NoContinuation;
 use crate::mask::{Mask, MaskWords, patch};
@@ -172,7 +172,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
 
     /// Returns the state before any input.
     pub(crate) fn start(&self) -> StateId {
-        StateId::new(0)
+        StateId::from_number(0)
     }
 
     /// Returns the state before any input if the text continues the given tokens, none of them
@@ -233,7 +233,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let mut subsets = self.subsets.lock();
         let set = subsets.intern(elements, masked);
         self.accepting.set(set as usize, u32::from(accepting));
-        Ok(StateId::new(set))
+        Ok(StateId::from_number(set))
     }
 
     /// Returns `true` if the text may end with the tokens read.
@@ -438,7 +438,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     }
 
     /// Returns `true` if a thread was modifying the state while the process was forked, see
-    /// [`MaskClasses::is_abandoned`].
+    /// [`ClassRenewal::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
         self.grown.is_abandoned() || self.subsets.is_abandoned()
     }

@@ -1,6 +1,6 @@
 //! The splitter states after the tokens of a prompt.
 
-use formalm_automata::MaskClasses;
+use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
 use super::joint_targets::fits_kind;

@@ -3,7 +3,8 @@
 //! States that only a lookahead visits are numbered elsewhere ([`super::lookahead_search`]) and
 //! dropped.
 
-use formalm_automata::{Error, Machine, MaskClasses, StateId};
+use formalm_core::{Error, ReadingHints, StateId};
+use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::SplitterState;
 use rustc_hash::FxHashMap;
 

@@ -1,6 +1,7 @@
 //! Special tokens between canonical texts: the transitions of the product over a special token.
 
-use formalm_automata::{Error, Machine, MaskClasses};
+use formalm_core::{Error, LazyDfa};
+use formalm_machines::MaskClasses;
 
 use super::ProductContext;
 use super::product::{Product, ProductState};

@@ -2,15 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use std::sync::Arc;
 
-use formalm_automata::{
-    Automaton, AutomatonLimits, Expression, Machine, MaskClasses, RegularMaskClasses,
+use formalm_automata::{Automaton, AutomatonLimits, Expression};
+use formalm_core::LazyDfa;
+use formalm_machines::{RegularMaskClasses, StateClasses};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
+use formalm_vocabulary::{
+    Vocabulary,
+    bpe::{BOUNDARIES, BpeEncoder, PretokenState},
 };
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::{BOUNDARIES, BpeEncoder, PretokenState};
 use proptest::prelude::*;
 
 use super::ProductContext;

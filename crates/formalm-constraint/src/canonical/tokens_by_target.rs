@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, MaskAutomaton, MaskClassId, MaskClasses, reads_all_non_ascii};
+use formalm_core::{Error, MaskClassId, reads_all_non_ascii};
+use formalm_machines::{MaskAutomaton, MaskClasses};
 use formalm_vocabulary::bpe::{CoarseCharClass, ExitTargets, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 

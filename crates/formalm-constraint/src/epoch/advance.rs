@@ -1,7 +1,7 @@
 //! State transitions of a constraint over tokens and bytes.
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{Machine, MaskClasses, len_outside_special};
+use formalm_core::{InterruptCheck, LazyDfa, ReadingHints};
+use formalm_machines::{MaskClasses, len_outside_special};
 
 use super::{ConstraintState, StateEpoch};
 use crate::canonical::NONE;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Error, ForkSafeMutex, Machine, MaskClasses, ScratchMachine, StateId, require_exact,
-};
+use formalm_core::{Error, ForkSafeMutex, Machine, StateId, require_exact};
+use formalm_machines::{MaskClasses, ScratchMachine};
 
 use super::{ConstraintState, StateEpoch};
 use crate::finish::FinishSearch;

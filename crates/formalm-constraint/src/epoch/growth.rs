@@ -5,7 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use formalm_automata::{ForkCheck, MaskClasses};
+use formalm_core::ForkCheck;
+use formalm_machines::MaskClasses;
 
 use super::StateEpoch;
 use crate::canonical::CanonicalMasks;

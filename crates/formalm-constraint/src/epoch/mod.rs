@@ -18,13 +18,12 @@ mod growth;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use formalm_automata::{
-    Error, Machine, MaskClassId, MaskClasses, RegularMaskClasses, ScratchCache, ScratchMachine,
-    StateId, require_exact,
-};
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_core::{Error, LazyDfa, MaskClassId, StateId, require_exact};
+use formalm_machines::{MaskClasses, RegularMaskClasses, ScratchCache, ScratchMachine};
+use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
+use self::finish_budget::FinishState;
+use self::growth::EpochGrowth;
 use crate::canonical::{CanonicalMasks, NONE};
 use crate::json_string::length::QuoteContinuations;
 use crate::lexical::LexicalMasks;
@@ -32,9 +31,6 @@ use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_builder;
 use crate::mask_cache::MaskCache;
 use crate::matcher::AdvanceError;
-
-use self::finish_budget::FinishState;
-use self::growth::EpochGrowth;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
 ///

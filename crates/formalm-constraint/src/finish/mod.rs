@@ -8,8 +8,7 @@ mod tokens_by_completion;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, ForkSafeMutex, Machine, SetOnce, StateId};
+use formalm_core::{Error, ForkSafeMutex, Machine, SetOnce, StateId, deadline::check_deadline};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -372,7 +371,7 @@ impl FinishSearch {
         self.recheck_tokens.get_or_init(|| {
             let all = 0..vocabulary.len() as u32;
             let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
-            all.filter(|&token| machine.token_needs_recheck(bytes(token))).collect()
+            all.filter(|&token| machine.input_needs_recheck(bytes(token))).collect()
         })
     }
 }

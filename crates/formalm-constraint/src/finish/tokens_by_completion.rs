@@ -9,7 +9,7 @@
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, Resource, StateId};
+use formalm_core::{Error, Machine, Resource, StateId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{CharRepetition, Error, ForkSafeMutex, MaskAutomaton, MaskClassId};
+use formalm_core::{Error, ForkSafeMutex, MaskClassId};
+use formalm_machines::{CharRepetition, MaskAutomaton};
 use formalm_vocabulary::{ClosingToken, EndingToken, JsonStringTokens};
 use rustc_hash::FxHashMap;
 
 use crate::json_value::{TokenTable, ValueMasks};
 use crate::mask::Mask;
-use crate::trie_word_reading::{self, read};
+use crate::trie_word_reading;
+use crate::trie_word_reading::read;
 
 /// Maximum number of mask classes with cached viable suffixes. Chosen, not measured.
 const MAX_CACHED_CLASSES: usize = 4096;

@@ -4,7 +4,8 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use formalm_automata::{Error, LexerContextId, LexerStateId, LexicalMachine};
+use formalm_core::Error;
+use formalm_machines::{LexerContextId, LexerStateId, LexicalMachine};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 

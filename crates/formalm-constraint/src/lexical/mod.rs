@@ -24,10 +24,8 @@ mod summary;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{
-    Error, ForkSafeMutex, LexicalMachine, MaskClassId, Resource, StackPrefixId,
-};
+use formalm_core::{Error, ForkSafeMutex, MaskClassId, Resource, deadline::check_deadline};
+use formalm_machines::{LexicalMachine, StackPrefixId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 

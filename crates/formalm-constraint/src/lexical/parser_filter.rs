@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, LexicalMachine, NEEDS_DEEPER_STACK, ParserStateId};
+use formalm_core::Error;
+use formalm_machines::{LexicalMachine, NEEDS_DEEPER_STACK, ParserStateId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::FxHashSet;
 

@@ -1,6 +1,7 @@
 //! Bytes over which the lexer loops, as inside a string or a name.
 
-use formalm_automata::{Error, LexerStateId, LexicalMachine, reads_all_non_ascii};
+use formalm_core::{Error, reads_all_non_ascii};
+use formalm_machines::{LexerStateId, LexicalMachine};
 use formalm_vocabulary::TokenTrie;
 
 use super::LexicalTables;

@@ -2,8 +2,8 @@
 
 use std::hash::BuildHasher;
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, LexerStateId, LexicalMachine};
+use formalm_core::{Error, deadline::check_deadline};
+use formalm_machines::{LexerStateId, LexicalMachine};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxBuildHasher;
 

@@ -6,7 +6,7 @@
 //!
 //! Reference: F. DeRemer, T. Pennello, "Efficient computation of LALR(1) look-ahead sets" (1982).
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use super::check_state_count;

@@ -8,7 +8,7 @@
 mod example_prefixes;
 mod lalr_lookaheads;
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::BuildHasher;
 
-use formalm_automata::{Error, StateId};
+use formalm_core::{Error, StateId};
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 

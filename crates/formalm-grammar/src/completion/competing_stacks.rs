@@ -5,7 +5,8 @@
 //! time. A stack popped below that depth is dropped. Dropping competitors keeps the result an
 //! over-approximation of what can be spelled.
 
-use formalm_automata::{Error, Precision};
+use formalm_core::Error;
+use formalm_machines::Precision;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CompletionBounds;
@@ -13,7 +14,8 @@ use super::lr1_items::Lr1States;
 use crate::grammar_state::GrammarState;
 use crate::limits::StepMeter;
 use crate::list_interner::{ListInterner, NOTHING};
-use crate::lr0::{self, Lr0Automaton};
+use crate::lr0;
+use crate::lr0::Lr0Automaton;
 
 /// LR(1) states kept per stack. Chosen, not measured.
 const MAX_DEPTH: usize = 6;

@@ -5,7 +5,7 @@
 //! is spelled by a shortest lexeme with a separator before it; lines are indented to the column of
 //! their level. The result is then parsed: either it is a member, or the method finds nothing.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::completion::stack_shortest_path::NEVER;
 use crate::grammar_state::{Configuration, GrammarState};

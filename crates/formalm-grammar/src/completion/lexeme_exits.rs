@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Machine, StateId};
+use formalm_automata::Automaton;
+use formalm_core::{Error, LazyDfa, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::NEVER;

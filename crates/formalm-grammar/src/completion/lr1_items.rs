@@ -6,7 +6,7 @@
 //!
 //! Reference: D. E. Knuth, "On the translation of languages from left to right" (1965).
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use crate::limits::StepMeter;

@@ -6,11 +6,12 @@
 //! line, which must be indented to the enclosing column. The bound counts that whitespace;
 //! otherwise any line inside nested blocks would look one step from the end.
 
-use formalm_automata::{CompletionLength, Error, Precision};
+use formalm_core::Error;
+use formalm_machines::{CompletionLength, Precision};
 use rustc_hash::FxHashMap;
 
-use crate::completion::CompletionBounds;
-use crate::completion::stack_shortest_path::{self, NEVER, NodeGroup, PathEdge, ShortestPathGraph};
+use crate::completion::stack_shortest_path::{NEVER, NodeGroup, PathEdge, ShortestPathGraph};
+use crate::completion::{CompletionBounds, stack_shortest_path};
 use crate::grammar_state::{Configuration, GrammarState};
 use crate::indentation::parser_state::{
     IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,

@@ -43,7 +43,10 @@ mod terminal_reachability;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, CompletionLength, Error, Precision, Resource, StateId};
+use formalm_automata::Automaton;
+use formalm_core::{Error, Resource, StateId};
+use formalm_machines::{CompletionLength, Precision};
+use lr1_items::{Lr1States, end_of_input_set};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::{NEVER, shortest_path};
@@ -53,7 +56,6 @@ use crate::list_interner::NOTHING;
 use cfl_reachability::{CflReachability, ControlState};
 use competing_stacks::CompetingStacks;
 use lexeme_exits::{BetweenLexemes, LexemeExit, LinePosition};
-use lr1_items::{Lr1States, end_of_input_set};
 use stack_suffix::{StackSuffixGraph, SuffixNode};
 use terminal_reachability::{SpellableTerminals, SpellingStart, TerminalReachability};
 

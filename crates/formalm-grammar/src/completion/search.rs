@@ -7,7 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use formalm_automata::{CompletionLength, Error, Precision, Resource};
+use formalm_core::{Error, Resource};
+use formalm_machines::{CompletionLength, Precision};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::NEVER;

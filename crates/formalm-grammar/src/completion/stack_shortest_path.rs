@@ -7,7 +7,7 @@
 
 use std::hash::Hash;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 /// The distance of a node that nothing completes.

@@ -1,6 +1,6 @@
 //! Completion of stack suffixes under a control: the rests of their items, one after the other.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use super::CompletionBounds;
 use super::cfl_reachability::{ControlState, ReachabilityGoal, end_of_input};

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Machine, Precision, StateId};
+use formalm_automata::Automaton;
+use formalm_core::{Error, LazyDfa, StateId};
+use formalm_machines::Precision;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexeme_exits::{BetweenLexemes, LexemeExit, LexemeExits, LexemePosition, LinePosition};

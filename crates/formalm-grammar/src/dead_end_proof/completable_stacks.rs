@@ -5,7 +5,7 @@
 //! completable set. Stacks of completable states satisfy this, except after unproven terminals,
 //! which are examined here by lookahead.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::grammar_state::GrammarState;
 use crate::list_interner::NOTHING;

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error};
+use formalm_core::{ByteSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar_state::GrammarState;

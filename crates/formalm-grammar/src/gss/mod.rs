@@ -23,12 +23,13 @@ mod stack_min_bytes;
 mod stack_prefix;
 mod unit_reductions;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use crate::limits::StepMeter;
 use crate::list_interner::NOTHING;
-use crate::lr0::{self, END_OF_INPUT, Lr0Automaton};
+use crate::lr0;
+use crate::lr0::{END_OF_INPUT, Lr0Automaton};
 use node_sets::{NodeSets, SetElements};
 use rollback::{GssCheckpoint, RollbackLog};
 use unit_reductions::UnitReductionChains;

@@ -1,6 +1,6 @@
 //! Shifting a terminal: reductions that enable it, the shift, and the forced reductions after it.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use rustc_hash::FxHashSet;
 
 use super::Gss;

@@ -1,6 +1,6 @@
 //! Minimum completion bytes of a stack if every split into lexemes counts.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use super::{Gss, GssEdge, UNKNOWN};
 use crate::completion::stack_shortest_path::{

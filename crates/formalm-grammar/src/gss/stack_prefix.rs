@@ -3,7 +3,8 @@
 //! A prefix of a parser state adds its visible indentation. Many parser states share one prefix, and
 //! with it the terminals that may follow, so masks are computed per prefix.
 
-use formalm_automata::{Error, NEEDS_DEEPER_STACK};
+use formalm_core::Error;
+use formalm_machines::NEEDS_DEEPER_STACK;
 
 use super::{BOTTOM, Gss, NodeFlags};
 use crate::grammar_state::GrammarState;

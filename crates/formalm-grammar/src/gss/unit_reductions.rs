@@ -4,13 +4,14 @@
 //! one symbol. The chain depends only on the top state and the state below it, so it is computed
 //! once per pair. GSS edges are created only for those states in the chain that shift something.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Gss, UNKNOWN};
 use crate::limits::StepMeter;
 use crate::list_interner::NOTHING;
-use crate::lr0::{self, Lr0Automaton};
+use crate::lr0;
+use crate::lr0::Lr0Automaton;
 
 /// In place of the state below, for a state without reductions.
 const NO_STATE_BELOW: u32 = u32::MAX;

@@ -11,7 +11,7 @@
 //!
 //! If a condition fails, completions are found by search instead.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar_state::GrammarState;

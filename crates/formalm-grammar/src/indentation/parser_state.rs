@@ -4,7 +4,8 @@
 //! own. At its end, the open levels determine which indent and dedent terminals follow. They are
 //! shifted at once, so the stacks see an ordinary sequence of terminals.
 
-use formalm_automata::{Error, NEEDS_DEEPER_STACK};
+use formalm_core::Error;
+use formalm_machines::NEEDS_DEEPER_STACK;
 use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;

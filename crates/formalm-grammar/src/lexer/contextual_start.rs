@@ -1,7 +1,7 @@
 //! The contextual lexer: start states restricted to the terminals that the parser allows, and the
 //! shift of the lexeme that results.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
 use crate::grammar::Lexing;

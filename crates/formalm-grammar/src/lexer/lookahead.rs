@@ -1,6 +1,7 @@
 //! Terminal lookahead: threads that check the input after a lexeme.
 
-use formalm_automata::{Error, LEXEME_END, Machine, StateId};
+use formalm_automata::LEXEME_END;
+use formalm_core::{Error, LazyDfa, StateId};
 
 use super::{Lexer, LexerThread, StepResults, ThreadKind, VIOLATED};
 use crate::indentation::NO_COLUMN;

@@ -21,7 +21,8 @@ pub(crate) mod terminal_automata;
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, LEXEME_END, Machine, StateId};
+use formalm_automata::LEXEME_END;
+use formalm_core::{ByteSet, Error, LazyDfa, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, LEXEME_END, Machine, Resource, StateId};
+use formalm_automata::LEXEME_END;
+use formalm_core::{Error, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use super::{Lexer, LexerThread, ThreadKind};

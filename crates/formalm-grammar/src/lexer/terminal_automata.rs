@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, AutomatonLimits as TerminalLimits, ByteSet, Error, LEXEME_END, LiteralAutomaton,
-    Machine, StateId, literal_automata,
+    Automaton, AutomatonLimits as TerminalLimits, LEXEME_END, LiteralAutomaton, literal_automata,
+};
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, ReadingHints, Renewal,
+    ScratchCopies, StateId,
 };
 
 use crate::grammar::{Grammar, Lexing};
@@ -55,7 +58,7 @@ impl TerminalAutomaton {
     }
 }
 
-impl Machine for TerminalAutomaton {
+impl LazyDfa for TerminalAutomaton {
     fn start(&self) -> StateId {
         match self {
             TerminalAutomaton::Word(one) => one.start(),
@@ -97,6 +100,16 @@ impl Machine for TerminalAutomaton {
         }
     }
 }
+
+impl ReadingHints for TerminalAutomaton {}
+
+impl CompletionHints for TerminalAutomaton {}
+
+impl CompletionClasses for TerminalAutomaton {}
+
+impl ScratchCopies for TerminalAutomaton {}
+
+impl Renewal for TerminalAutomaton {}
 
 /// Terminal automata by terminal; `None` for terminals without one.
 pub(crate) type TerminalAutomata = Vec<Option<Arc<TerminalAutomaton>>>;

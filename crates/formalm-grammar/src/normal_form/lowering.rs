@@ -1,6 +1,6 @@
 //! Lowering of right-hand sides with operators to plain productions.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::{Grammar, RuleBody};

@@ -1,7 +1,8 @@
 //! Atoms: strings, patterns and character classes, each read as one symbol.
 
-use formalm_automata::syntax::{self, Pattern, PatternDialect, PatternFlags};
-use formalm_automata::{CharSet, Error, Expression, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{CharSet, Error, SourceSpan};
+use formalm_regex::{self as syntax, Pattern, PatternDialect, PatternFlags};
 
 use crate::notation::lark::terminal_length::{escaped_len, unescape_pattern};
 use crate::notation::scanner::Scanner;

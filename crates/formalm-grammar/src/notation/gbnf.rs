@@ -1,7 +1,7 @@
 //! GBNF, the grammar notation of llama.cpp.
 
-use formalm_automata::syntax::PatternFlags;
-use formalm_automata::{CharSet, Error};
+use formalm_core::{CharSet, Error};
+use formalm_regex::PatternFlags;
 
 use crate::notation::atoms::Atom;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;

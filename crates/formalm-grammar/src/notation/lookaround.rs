@@ -4,7 +4,7 @@
 //! lexeme is not stored, so a lookbehind that could see past the lexeme's start is refused;
 //! ignoring it would silently change its meaning.
 
-use formalm_automata::syntax::PatternNode;
+use formalm_regex::PatternNode;
 
 /// The lookaround of a pattern beyond its lexeme.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,7 +19,8 @@ mod syntax_tree;
 mod terminal_order;
 mod wrong_syntax_hint;
 
-use formalm_automata::{Error, Expression, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{Error, SourceSpan};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::trees::tree_shape::{RuleTreeShape, ShapedGrammar};
@@ -42,7 +43,7 @@ pub use parse_options::{ParseOptions, Syntax};
 ///
 /// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
 /// assert_eq!(grammar.rules.len(), 1);
-/// # Ok::<(), formalm_automata::Error>(())
+/// # Ok::<(), formalm_core::Error>(())
 /// ```
 pub fn parse(
     text: &str,

@@ -1,6 +1,7 @@
 //! Parse options: notation, lexing, start rule, and the languages that a grammar text refers to.
 
-use formalm_automata::{Error, Expression};
+use formalm_automata::Expression;
+use formalm_core::Error;
 
 use crate::grammar::{Lexing, Sublanguage};
 use crate::notation::GrammarSource;

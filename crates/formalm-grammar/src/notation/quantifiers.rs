@@ -1,6 +1,6 @@
 //! Quantifiers after a part: `*`, `+`, `?` and counts in braces.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 
 use crate::limits::check;
 use crate::notation::SyntaxTree;

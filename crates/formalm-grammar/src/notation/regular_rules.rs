@@ -4,7 +4,7 @@
 //! language. One automaton for it is faster than a set of parser stacks. The language of the
 //! grammar does not change.
 
-use formalm_automata::syntax;
+use formalm_regex::{self as syntax};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::{Grammar, Lexing, Rule, RuleBody, Terminal};

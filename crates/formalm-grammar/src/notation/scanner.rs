@@ -1,6 +1,6 @@
 //! A character scanner with line numbers for errors, shared by all notations.
 
-use formalm_automata::{Error, Resource, SourceSpan};
+use formalm_core::{Error, Resource, SourceSpan};
 
 use crate::limits::check;
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::grammar::{Grammar, Lexing, RuleBody, Terminal};
 use crate::notation::lark::keywords::find_replacements;

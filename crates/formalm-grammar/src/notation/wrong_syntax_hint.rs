@@ -1,7 +1,7 @@
 //! Hints for texts in another notation: if a text is refused, the error names the notation it seems
 //! to be written in.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::notation::parse_options::Syntax;
 use crate::notation::scanner::Scanner;

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;

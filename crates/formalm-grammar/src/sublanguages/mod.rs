@@ -6,14 +6,14 @@
 //! they concern the input and not its parse.
 //!
 //! Lookahead visits many more states than the input will reach. It reads on scratch copies of the
-//! machines (`Machine::scratch_copy`), and everything known about their states is dropped with
+//! machines (`ScratchCopies::scratch_copy`), and everything known about their states is dropped with
 //! them.
 
 pub(crate) mod external_parsers;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::Grammar;

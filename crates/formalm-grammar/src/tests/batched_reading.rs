@@ -1,6 +1,6 @@
 //! Batched reading leads to the states that byte-by-byte reading leads to.
 
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
 
 use super::{PATTERNS, SeededRng, cases, grammar, texts};
 use crate::{GrammarAutomaton, GrammarLimits, Lexing};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Automaton, AutomatonLimits as RegularLimits, CompletionLength, Error, Expression, Intersection,
-    Machine, Precision, ProductCache,
+use formalm_automata::{Automaton, AutomatonLimits as RegularLimits, Expression};
+use formalm_core::{Error, LazyDfa, ReadingHints};
+use formalm_machines::{
+    CompletionLength, Intersection, IntersectionBounds, Precision, ProductCache,
 };
 
 use super::sublanguages::embed_sublanguages;

@@ -1,6 +1,8 @@
 //! Verdicts of the dead-end proof equal those of the search without it.
 
-use formalm_automata::{Error, Expression, Machine, Precision};
+use formalm_automata::Expression;
+use formalm_core::{Error, LazyDfa};
+use formalm_machines::Precision;
 
 use super::sublanguages::embed_sublanguages;
 use super::{SeededRng, cases, grammar, grammar_with_separators, letter_grammar, terminal, texts};

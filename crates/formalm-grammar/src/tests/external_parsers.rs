@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, ReadingHints, Renewal,
+    Resource, ScratchCopies, StateId,
+};
 
 use super::sublanguages::embed_sublanguages;
 use super::{PATTERNS, SeededRng, cases, grammar, texts, verdict};
@@ -14,7 +17,7 @@ use crate::{Grammar, GrammarAutomaton, GrammarLimits, Lexing, SeparatedState};
 #[derive(Debug)]
 struct OpaqueMachine(Arc<dyn Machine>);
 
-impl Machine for OpaqueMachine {
+impl LazyDfa for OpaqueMachine {
     fn start(&self) -> StateId {
         self.0.start()
     }
@@ -33,10 +36,6 @@ impl Machine for OpaqueMachine {
         Ok(all)
     }
 
-    fn is_exact(&self) -> bool {
-        false
-    }
-
     fn shortest_completion(&self, _: StateId) -> Result<Vec<u8>, Error> {
         panic!("nobody may ask for a member")
     }
@@ -45,6 +44,20 @@ impl Machine for OpaqueMachine {
         0
     }
 }
+
+impl ReadingHints for OpaqueMachine {
+    fn is_exact(&self) -> bool {
+        false
+    }
+}
+
+impl CompletionHints for OpaqueMachine {}
+
+impl CompletionClasses for OpaqueMachine {}
+
+impl ScratchCopies for OpaqueMachine {}
+
+impl Renewal for OpaqueMachine {}
 
 /// Returns the separated state after `text`, querying the parsers step by step.
 fn walk_with_parsers(

@@ -1,5 +1,6 @@
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{Error, Expression, Machine, Resource, steps_taken};
+use formalm_automata::Expression;
+use formalm_core::{CompletionHints, Error, LazyDfa, ReadingHints, Resource, steps_taken};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 
 mod batched_reading;
 mod completion_bounds;

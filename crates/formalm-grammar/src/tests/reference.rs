@@ -6,7 +6,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, AutomatonLimits, Machine};
+use formalm_automata::{Automaton, AutomatonLimits};
+use formalm_core::Machine;
 use rustc_hash::FxHashMap;
 
 use crate::grammar::{Grammar, Lexing, RuleBody, Terminal};

@@ -17,7 +17,7 @@ pub(super) fn embed_sublanguages(random: &mut SeededRng, grammar: &mut Grammar) 
             continue;
         }
         let terminal = &mut grammar.terminals[at];
-        let machine: Arc<dyn formalm_automata::Machine> = match random.below(4) {
+        let machine: Arc<dyn formalm_core::Machine> = match random.below(4) {
             0 => {
                 let nested = letter_grammar(&[("S", "a S b | c |")]);
                 Arc::new(GrammarAutomaton::new(&nested, GrammarLimits::default()).unwrap())

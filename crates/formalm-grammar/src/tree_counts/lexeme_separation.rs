@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
+use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::grammar::{Grammar, Lexing};

@@ -9,12 +9,11 @@
 mod lexeme_separation;
 mod tree_equations;
 
-use formalm_automata::materialized::{
-    InterruptCheck, LengthCounts, LengthUnit, MaterializedDfa, UnitTransitions,
-};
 use formalm_automata::{
-    Automaton, AutomatonLimits as TerminalLimits, Error, Expression, require_exact,
+    Automaton, AutomatonLimits as TerminalLimits, Expression,
+    materialized::{LengthCounts, LengthUnit, MaterializedDfa, UnitTransitions},
 };
+use formalm_core::{Error, InterruptCheck, require_exact};
 use num_bigint::BigUint;
 use num_traits::Zero;
 

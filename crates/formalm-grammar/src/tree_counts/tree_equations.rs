@@ -6,7 +6,7 @@
 //! factor has the full length and the others are empty. A component of these sums that depends on
 //! itself has no trees or infinitely many.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 

@@ -10,7 +10,7 @@
 
 use std::collections::hash_map::Entry;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use super::earley_productions::{END, EarleyProductions, StepBudget};

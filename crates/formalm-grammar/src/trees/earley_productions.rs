@@ -1,7 +1,6 @@
 //! Productions in the form the Earley chart reads, with their FIRST and FOLLOW sets.
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{ByteSet, Error, Resource};
+use formalm_core::{ByteSet, Error, InterruptCheck, Resource};
 
 use crate::limits::check;
 use crate::normal_form::lowering::LoweredRules;

@@ -1,7 +1,7 @@
 //! The lexeme graph of an input with several splits: ordered lexemes around members of
 //! sublanguages, which may end anywhere.
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::earley_productions::StepBudget;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, LEXEME_END, Machine, StateId};
+use formalm_automata::LEXEME_END;
+use formalm_core::{ByteSet, Error, LazyDfa, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::earley_productions::StepBudget;

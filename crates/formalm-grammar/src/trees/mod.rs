@@ -17,10 +17,10 @@ mod parse_forest;
 mod tree_builder;
 pub(crate) mod tree_shape;
 
-use formalm_automata::materialized::InterruptCheck;
-use formalm_automata::{Error, Machine};
-use num_bigint::BigUint;
 use std::sync::Arc;
+
+use formalm_core::{Error, InterruptCheck, Machine};
+use num_bigint::BigUint;
 
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, Lexing, Terminal};

@@ -5,7 +5,7 @@
 //! vertex gets a *rank* that is greater for a node than for its children, and following decreasing
 //! ranks leads out of the cycle.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 

@@ -1,6 +1,6 @@
 //! Extraction of one tree from a parse forest, iteratively and in postorder.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use num_bigint::BigUint;
 
 use super::TreeParser;

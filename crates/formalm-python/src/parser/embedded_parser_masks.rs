@@ -6,8 +6,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
+use formalm_core::{Error, Machine, MaskClassId, StateId};
 use formalm_grammar::{ExternalParserState, GrammarAutomaton, SeparatedState};
+use formalm_machines::{ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -31,7 +32,7 @@ impl GrammarParserMasks {
     }
 }
 
-impl MaskClasses for GrammarParserMasks {
+impl StateClasses for GrammarParserMasks {
     type Machine = GrammarAutomaton;
 
     fn machine(&self) -> &Arc<GrammarAutomaton> {
@@ -58,6 +59,10 @@ impl MaskClasses for GrammarParserMasks {
         0
     }
 }
+
+impl ApproximateClasses for GrammarParserMasks {}
+
+impl ClassRenewal for GrammarParserMasks {}
 
 /// The configurations after a byte.
 type NextConfigurations = Option<Rc<SeparatedState>>;

@@ -15,7 +15,7 @@ mod python_calls;
 mod token_groups;
 mod trie_walk;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use pyo3::prelude::*;
 
 pub(crate) use embedded_parser_masks::GrammarParserMasks;

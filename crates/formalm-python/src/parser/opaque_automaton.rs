@@ -1,7 +1,8 @@
 //! Mask automata of machines that are read state by state and bring a mask function of their own.
 
-use formalm_automata::{
-    ByteSet, CharRepetition, Error, Machine, MaskAutomaton, MaskClassId, NoLexicalMachine, StateId,
+use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
+use formalm_machines::{
+    CharRepetition, ClassAutomaton, MaskShortcuts, NoLexicalMachine, StringClasses, ValueClasses,
 };
 
 /// The states of a machine as mask classes, and the function that computes a mask.
@@ -10,7 +11,7 @@ pub(super) struct OpaqueAutomaton<'a, M, F> {
     pub(super) mask: F,
 }
 
-impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> MaskAutomaton
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> ClassAutomaton
     for OpaqueAutomaton<'_, M, F>
 {
     type LexicalMachine = NoLexicalMachine;
@@ -28,11 +29,25 @@ impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> MaskAutomaton
         self.machine.live_bytes(StateId::from_number(key.number()))
     }
 
-    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
-        (self.mask)(StateId::from_number(key.number())).map(Some)
-    }
-
     fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(None)
     }
+}
+
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> MaskShortcuts
+    for OpaqueAutomaton<'_, M, F>
+{
+    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+        (self.mask)(StateId::from_number(key.number())).map(Some)
+    }
+}
+
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> StringClasses
+    for OpaqueAutomaton<'_, M, F>
+{
+}
+
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> ValueClasses
+    for OpaqueAutomaton<'_, M, F>
+{
 }

@@ -6,8 +6,9 @@
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
-    ByteSet, Error, ForkSafeMutex, Machine, ScratchPosition, StateId, into_dyn_machine,
+use formalm_core::{
+    ByteSet, CompletionClasses, CompletionHints, Error, ForkSafeMutex, LazyDfa, Machine,
+    ReadingHints, Renewal, ScratchCopies, ScratchPosition, StateId, into_dyn_machine,
     require_exact,
 };
 use pyo3::prelude::*;
@@ -311,7 +312,7 @@ fn too_many(py: Python<'_>, full: &TooManyStates) -> Error {
     limit(py, "states", full.0, full.1, hint)
 }
 
-impl Machine for ParserMachine {
+impl LazyDfa for ParserMachine {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -338,6 +339,22 @@ impl Machine for ParserMachine {
         Ok(live)
     }
 
+    fn shortest_completion(&self, _: StateId) -> Result<Vec<u8>, Error> {
+        let hint = "is_viable(text) reports whether the parser rejects an input";
+        require_exact(self, "a shortest member", hint).map(|()| Vec::new())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.states().memory_bytes(PARSER_BYTES)
+    }
+
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let read = self.read(state.number(), text, false)?;
+        Ok(read.map(StateId::from_number))
+    }
+}
+
+impl ReadingHints for ParserMachine {
     fn is_finite(&self) -> bool {
         false
     }
@@ -349,7 +366,13 @@ impl Machine for ParserMachine {
     fn is_char_boundary(&self, state: StateId) -> bool {
         !self.states().ends_inside_character(state.number())
     }
+}
 
+impl CompletionHints for ParserMachine {}
+
+impl CompletionClasses for ParserMachine {}
+
+impl ScratchCopies for ParserMachine {
     fn scratch_copy_at(&self, state: StateId) -> Result<Option<ScratchPosition>, Error> {
         Python::attach(|py| {
             let (base, tail) = self.tail(state.number());
@@ -367,16 +390,9 @@ impl Machine for ParserMachine {
             Ok(Some((Arc::new(aside) as Arc<dyn Machine>, StateId::from_number(state))))
         })
     }
+}
 
-    fn shortest_completion(&self, _: StateId) -> Result<Vec<u8>, Error> {
-        let hint = "is_viable(text) reports whether the parser rejects an input";
-        require_exact(self, "a shortest member", hint).map(|()| Vec::new())
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.states().memory_bytes(PARSER_BYTES)
-    }
-
+impl Renewal for ParserMachine {
     fn is_abandoned(&self) -> bool {
         self.states.is_abandoned()
     }
@@ -391,10 +407,5 @@ impl Machine for ParserMachine {
 
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         into_dyn_machine(self.fresh_copy())
-    }
-
-    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        let read = self.read(state.number(), text, false)?;
-        Ok(read.map(StateId::from_number))
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
+use formalm_core::{Error, LazyDfa, MaskClassId, Renewal, StateId};
+use formalm_machines::{ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -120,15 +121,11 @@ impl ParserMasks {
     }
 }
 
-impl MaskClasses for ParserMasks {
+impl StateClasses for ParserMasks {
     type Machine = ParserMachine;
 
     fn machine(&self) -> &Arc<ParserMachine> {
         &self.machine
-    }
-
-    fn is_abandoned(&self) -> bool {
-        self.groups.is_abandoned() || self.machine.is_abandoned()
     }
 
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
@@ -168,5 +165,13 @@ impl MaskClasses for ParserMasks {
 
     fn memory_bytes(&self) -> usize {
         self.groups.memory_bytes()
+    }
+}
+
+impl ApproximateClasses for ParserMasks {}
+
+impl ClassRenewal for ParserMasks {
+    fn is_abandoned(&self) -> bool {
+        self.groups.is_abandoned() || self.machine.is_abandoned()
     }
 }

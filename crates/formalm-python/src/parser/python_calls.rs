@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{CallbackError, Error};
+use formalm_core::{CallbackError, Error, deadline::check_deadline};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;

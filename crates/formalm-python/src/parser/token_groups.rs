@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Error, ForkSafeMutex};
+use formalm_core::{Error, ForkSafeMutex};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
@@ -109,7 +109,7 @@ impl TokenGroups {
         }
     }
 
-    /// See [`formalm_automata::MaskClasses::is_abandoned`].
+    /// See [`formalm_machines::ClassRenewal::is_abandoned`].
     pub(super) fn is_abandoned(&self) -> bool {
         self.found.is_abandoned()
     }

@@ -4,7 +4,7 @@
 //! if equal, so that each character is appended to each of them once. Others are copied at each
 //! fork of the trie, and chains without a fork are appended at once.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use formalm_vocabulary::TokenTrie;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

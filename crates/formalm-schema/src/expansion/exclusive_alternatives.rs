@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};

@@ -9,7 +9,7 @@ mod unevaluated;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 
 use crate::formula::{FALSE, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::interned_values::{JsonValue, ValueId};

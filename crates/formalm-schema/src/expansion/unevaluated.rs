@@ -4,7 +4,7 @@
 //! each evaluated set comes with a condition. A property or item none of whose conditions holds
 //! must satisfy the subschema of the `unevaluated…` keyword.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FormulaAtom, FormulaId, NameSelector, TRUE};

@@ -320,8 +320,9 @@ impl GrowingStates for BoundedTimestamps {
 
 #[cfg(test)]
 mod tests {
-    use super::{BoundedTimestamps, MAX_OFFSET_MINUTES, TimestampBound};
     use formalm_automata::CharRecognizer;
+
+    use super::{BoundedTimestamps, MAX_OFFSET_MINUTES, TimestampBound};
 
     fn read(timestamps: &BoundedTimestamps, text: &str) -> Option<u32> {
         text.chars().try_fold(timestamps.start(), |state, c| timestamps.step(state, c))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::deadline::without_deadline;
-use formalm_automata::{CharRecognizer, Error, GrowingStates, Machine, MemberLengths, StateId};
+use formalm_automata::{CharRecognizer, GrowingStates, MemberLengths};
+use formalm_core::{CompletionHints, Error, LazyDfa, Renewal, StateId, deadline::without_deadline};
 
 use crate::machine::SchemaAutomaton;
 
@@ -59,7 +59,7 @@ impl EmbeddedDocument {
 
 impl CharRecognizer for EmbeddedDocument {
     fn start(&self) -> u32 {
-        Machine::start(&*self.machine).number()
+        LazyDfa::start(&*self.machine).number()
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {

@@ -20,10 +20,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::deadline::without_deadline;
 use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, ForkSafeMutex, GrowingStates,
-    Machine, MemberLengths, RecognizerAlphabet, RepresentativeState, StateId, StateRepresentatives,
+    Automaton, AutomatonLimits, CharRecognizer, Expression, GrowingStates, MemberLengths,
+    RecognizerAlphabet, RepresentativeState, StateRepresentatives,
+};
+use formalm_core::{
+    CompletionHints, Error, ForkSafeMutex, LazyDfa, Renewal, StateId, deadline::without_deadline,
 };
 use rustc_hash::FxHashMap;
 
@@ -198,7 +200,7 @@ impl Urls {
 
 impl CharRecognizer for Urls {
     fn start(&self) -> u32 {
-        self.states.intern((Machine::start(&*self.pattern), UrlPart::Scheme(String::new())))
+        self.states.intern((LazyDfa::start(&*self.pattern), UrlPart::Scheme(String::new())))
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
@@ -347,7 +349,7 @@ impl GrowingStates for Urls {
 
 #[cfg(test)]
 mod tests {
-    use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
 
     use super::*;
 

@@ -138,8 +138,9 @@ impl MemberLengths for LeapSeconds {
 
 #[cfg(test)]
 mod tests {
-    use super::LeapSeconds;
     use formalm_automata::{CharRecognizer, MemberLengths, RecognizerAlphabet};
+
+    use super::LeapSeconds;
 
     /// Compares all times and offsets with arithmetic on whole days.
     #[test]

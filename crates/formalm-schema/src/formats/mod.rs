@@ -18,8 +18,9 @@ mod leap_seconds;
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, RegexSourceRecognizer, parse};
-use formalm_automata::{Error, Expression, SetOnce};
+use formalm_automata::{Expression, RegexSourceRecognizer};
+use formalm_core::{Error, SetOnce};
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 
 pub(crate) use self::bounded_timestamps::{BoundedTimestamps, TimestampBound};
 pub(crate) use self::byte_length::ByteCount;
@@ -244,8 +245,10 @@ fn uri_template() -> String {
 
 #[cfg(test)]
 mod tests {
+    use formalm_automata::{Automaton, AutomatonLimits};
+    use formalm_core::LazyDfa;
+
     use super::format;
-    use formalm_automata::{Automaton, AutomatonLimits, Machine};
 
     #[test]
     fn formats_accept_the_strings_of_their_standards() {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Resource, SetOnce, SourceSpan};
+use formalm_core::{Error, Resource, SetOnce, SourceSpan};
 use serde_json::Value as Json;
 
-use crate::json::deep_parser::{self, max_nesting};
+use crate::json::deep_parser;
+use crate::json::deep_parser::max_nesting;
 use crate::json::flat_tape::JsonTape;
 
 /// Maximum nesting of a document, in arrays and objects. Chosen, not measured.

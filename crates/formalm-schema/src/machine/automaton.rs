@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, RecheckPredicate, SetOnce,
-    StateId, into_dyn_machine,
+use formalm_core::{
+    AppendVec, ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex,
+    LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal, ScratchCopies, SetOnce, StateId,
+    into_dyn_machine,
 };
 use rustc_hash::FxHashMap;
 
@@ -18,10 +19,9 @@ use crate::machine::min_bytes::BoundCache;
 use crate::machine::reader::cache::{FrameParts, TransitionCache};
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
-use crate::schema_difference;
 use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
-use crate::schema_reader;
 use crate::solver::context::SolverContext;
+use crate::{schema_difference, schema_reader};
 
 /// The input that an automaton is built from.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl SchemaSource {
 /// The lazy deterministic automaton of a schema. Threads share it freely.
 ///
 /// ```
-/// use formalm_automata::Machine;
+/// use formalm_core::Machine;
 /// use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton};
 ///
 /// let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
@@ -56,7 +56,7 @@ impl SchemaSource {
 /// assert!(automaton.is_accepting(state));
 /// assert_eq!(automaton.shortest_completion(automaton.start())?, b"[1]");
 /// assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
-/// # Ok::<(), formalm_automata::Error>(())
+/// # Ok::<(), formalm_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct SchemaAutomaton {
@@ -258,7 +258,7 @@ impl SchemaAutomaton {
     }
 }
 
-impl Machine for SchemaAutomaton {
+impl LazyDfa for SchemaAutomaton {
     fn start(&self) -> StateId {
         self.start
     }
@@ -277,6 +277,21 @@ impl Machine for SchemaAutomaton {
         self.lock().live_bytes(state.number())
     }
 
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.lock().shortest(state.number())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let tables = self.lock();
+        if self.private_tables.is_some() { tables.visited_bytes() } else { tables.bytes() }
+    }
+
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        Ok(self.lock().walk(state.number(), text)?.map(StateId::from_number))
+    }
+}
+
+impl ReadingHints for SchemaAutomaton {
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         Ok(self.lock().byte_classes(state.number())?.to_vec())
     }
@@ -285,6 +300,48 @@ impl Machine for SchemaAutomaton {
         false
     }
 
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        self.lock().is_completed(state.number(), text)
+    }
+}
+
+impl CompletionHints for SchemaAutomaton {
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.lock().shortest_soon(state.number())
+    }
+
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.lock().open_frames(state.number()))
+    }
+}
+
+impl CompletionClasses for SchemaAutomaton {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
+        self.lock().completes_as(state.number()).map(StateId::from_number)
+    }
+
+    /// Returns `true` for tokens that begin a property name after another one; the two may become
+    /// equal.
+    fn input_needs_recheck(&self, token: &[u8]) -> bool {
+        let comma = token.iter().position(|&byte| byte == b',');
+        comma.is_some_and(|at| token[at..].contains(&b'"'))
+    }
+
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
+    }
+
+    fn needs_recheck(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
+    }
+}
+
+impl ScratchCopies for SchemaAutomaton {
     fn scratch_copy(&self) -> Option<SchemaAutomaton> {
         if self.private_tables.is_some() {
             return None;
@@ -316,52 +373,9 @@ impl Machine for SchemaAutomaton {
         let tables = self.tables.lock();
         Ok(own.enter(&tables, state))
     }
+}
 
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest(state.number())
-    }
-
-    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest_soon(state.number())
-    }
-
-    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
-        Ok(self.lock().open_frames(state.number()))
-    }
-
-    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        self.lock().completes_as(state.number()).map(StateId::from_number)
-    }
-
-    /// Returns `true` for tokens that begin a property name after another one; the two may become
-    /// equal.
-    fn token_needs_recheck(&self, token: &[u8]) -> bool {
-        let comma = token.iter().position(|&byte| byte == b',');
-        comma.is_some_and(|at| token[at..].contains(&b'"'))
-    }
-
-    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
-    }
-
-    fn needs_recheck(
-        &self,
-        state: Option<StateId>,
-        forgetful: StateId,
-        text: &[u8],
-    ) -> Result<Option<RecheckPredicate>, Error> {
-        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
-    }
-
-    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        self.lock().is_completed(state.number(), text)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let tables = self.lock();
-        if self.private_tables.is_some() { tables.visited_bytes() } else { tables.bytes() }
-    }
-
+impl Renewal for SchemaAutomaton {
     fn is_abandoned(&self) -> bool {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
@@ -376,9 +390,5 @@ impl Machine for SchemaAutomaton {
 
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         into_dyn_machine(self.fresh_copy())
-    }
-
-    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        Ok(self.lock().walk(state.number(), text)?.map(StateId::from_number))
     }
 }

@@ -1,7 +1,7 @@
 //! The states of the reader: a linked list of frames, one for each open JSON value.
 
-use formalm_automata::StateId;
-use formalm_automata::json_escapes::EscapeState;
+use formalm_core::StateId;
+use formalm_json::escapes::EscapeState;
 use num_bigint::BigInt;
 
 use crate::formula::FormulaId;

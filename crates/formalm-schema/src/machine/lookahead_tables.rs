@@ -8,7 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{ByteSet, ForkSafeMutex, StateId};
+use formalm_core::{ByteSet, ForkSafeMutex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::interner::{CompactMap, Interner};

@@ -1,8 +1,9 @@
 //! The rules of one schema object, keyword by keyword, and the assertion keywords (`type`, `enum`,
 //! bounds, lengths, `pattern`, counts, `format`).
 
-use formalm_automata::syntax::{Pattern, PatternDialect, PatternFlags};
-use formalm_automata::{Error, Expression, Resource};
+use formalm_automata::Expression;
+use formalm_core::{Error, Resource};
+use formalm_regex::{Pattern, PatternDialect, PatternFlags};
 use referencing::Draft;
 
 use super::ignored_keywords::find_wrapped_schema;
@@ -13,7 +14,8 @@ use crate::formats;
 use crate::json::json_view::JsonView;
 use crate::options::FormatSet;
 use crate::schema_nodes::{JsonType, KeywordPart, KeywordRule, NoteEffect, RegexId};
-use crate::schema_reader::pattern_search::{self, MatchMethod};
+use crate::schema_reader::pattern_search;
+use crate::schema_reader::pattern_search::MatchMethod;
 
 /// Groups of keywords that are read together, as bit sets: a group that does not occur costs one
 /// test.

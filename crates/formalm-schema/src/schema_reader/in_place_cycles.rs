@@ -3,7 +3,7 @@
 //! A cycle of in-place applicators (`allOf`, `anyOf`, `not`, `$ref`, …) would make a formula refer
 //! to itself.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 
 use super::schema_error;
 use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};

@@ -7,7 +7,7 @@
 //! demand beyond types (at least one schema in `allOf`, distinct names in `required`) changes no
 //! meaning and is not checked.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use referencing::Draft;
 use rustc_hash::FxHashSet;
 

@@ -1,6 +1,6 @@
 //! The keywords of one schema object, indexed, with typed access to their values.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use num_traits::ToPrimitive;
 
 use super::SchemaReader;

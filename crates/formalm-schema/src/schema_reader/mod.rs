@@ -31,7 +31,7 @@ mod string_parts;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Resource as Limited};
+use formalm_core::{Error, Resource as Limited};
 use referencing::Draft;
 use serde_json::Value as Json;
 

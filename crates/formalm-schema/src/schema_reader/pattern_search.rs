@@ -5,8 +5,9 @@
 //! alternatives are removed instead of compiled, since most patterns have them there. What is left
 //! mostly needs no look-around.
 
-use formalm_automata::syntax::{Pattern, PatternDialect, PatternFlags, PatternNode, parse};
-use formalm_automata::{CharSet, Error, Expression};
+use formalm_automata::Expression;
+use formalm_core::{CharSet, Error};
+use formalm_regex::{Pattern, PatternDialect, PatternFlags, PatternNode, parse};
 
 /// The language of a pattern.
 pub(crate) struct PatternLanguage {

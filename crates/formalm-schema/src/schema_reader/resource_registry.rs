@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use referencing::{Draft, Registry, ResourceRef, SPECIFICATIONS, Uri};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;

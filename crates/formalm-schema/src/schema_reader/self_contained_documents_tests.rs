@@ -10,7 +10,7 @@ use crate::options::JsonSchemaOptions;
 use crate::schema_nodes::{NodeId, ResolvedSchema};
 
 /// Renders everything that was read of a schema, or the error.
-fn rendered(read: Result<ResolvedSchema, formalm_automata::Error>) -> Result<String, String> {
+fn rendered(read: Result<ResolvedSchema, formalm_core::Error>) -> Result<String, String> {
     let schema = read.map_err(|error| error.to_string())?;
     let places: Vec<String> =
         (0..schema.nodes.len() as u32).map(|id| schema.json_pointer(NodeId(id))).collect();

@@ -14,14 +14,16 @@
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{Error, Expression};
+use formalm_automata::Expression;
+use formalm_core::Error;
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use serde_json::Value as Json;
 
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
 use super::{SchemaReader, SubschemaContext};
-use crate::formats::{self, BoundedTimestamps, ByteCount, EmbeddedDocument, TimestampBound, Urls};
+use crate::formats;
+use crate::formats::{BoundedTimestamps, ByteCount, EmbeddedDocument, TimestampBound, Urls};
 use crate::json::document::Document;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::machine::SchemaAutomaton;

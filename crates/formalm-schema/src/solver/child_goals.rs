@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaId, TRUE};
 use crate::json::property_names::NameId;

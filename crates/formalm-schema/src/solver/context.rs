@@ -5,12 +5,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::deadline::DeadlineTicks;
-use formalm_automata::fork::PerProcess;
-use formalm_automata::syntax::{Pattern, PatternDialect};
-use formalm_automata::{
-    Automaton, AutomatonLimits as TextLimits, Error, Expression, Machine, Resource, StateId,
-};
+use formalm_automata::{Automaton, AutomatonLimits as TextLimits, Expression};
+use formalm_core::{Error, LazyDfa, Resource, StateId, deadline::DeadlineTicks, fork::PerProcess};
+use formalm_regex::{Pattern, PatternDialect};
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::interner::CompactMap;
@@ -18,7 +15,8 @@ use crate::json::property_names::NameId;
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, RegexId, ResolvedSchema};
 use crate::schema_reader::pattern_search;
-use crate::shared_automata::{self, LanguageDescription};
+use crate::shared_automata;
+use crate::shared_automata::LanguageDescription;
 use crate::solver::{AnswerCache, Enumeration, LIST_BYTES, PropertyRuleIndex};
 
 /// Steps between two checks of the deadline; about 0.1 ms.

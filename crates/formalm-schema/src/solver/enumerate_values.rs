@@ -1,6 +1,6 @@
 //! Enumerates all objects and arrays that satisfy a formula, if there are few.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;

@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, Formula, FormulaId, ReplacedLeaves, TRUE};

@@ -26,7 +26,7 @@ mod solver_clock;
 mod strings;
 mod verdict_vectors;
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};

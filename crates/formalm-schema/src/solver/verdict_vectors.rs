@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, FormulaId, TRUE};
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId};

@@ -9,7 +9,7 @@ mod same_instance;
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use formalm_automata::CharSet;
+use formalm_core::CharSet;
 use rustc_hash::FxHashMap;
 
 use super::adjacency::NONE;

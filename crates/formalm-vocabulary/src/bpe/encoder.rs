@@ -1,7 +1,7 @@
 //! The BPE encoder: a tokenizer decomposed into the relations that decide which token sequences are
 //! canonical.
 
-use formalm_automata::SetOnce;
+use formalm_core::SetOnce;
 use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;

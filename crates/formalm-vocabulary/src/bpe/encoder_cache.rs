@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use formalm_automata::ForkSafeMutex;
+use formalm_core::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::encoder::{BpeEncoder, TokenOrigin};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use formalm_automata::pool;
+use formalm_core::pool;
 use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;

@@ -4,8 +4,8 @@
 //! It follows Perl-like leftmost-first semantics, which pre-tokenizers use. A thread list says
 //! which match is preferred, so the list alone decides a match one character at a time.
 
-use formalm_automata::CharSet;
-use formalm_automata::syntax::PatternNode;
+use formalm_core::CharSet;
+use formalm_regex::PatternNode;
 
 use crate::Error;
 

@@ -9,7 +9,7 @@
 //! one annotation of every text: the tokenizer's. Split steps are applied one after the other, each
 //! inside the pre-tokens of the one before.
 
-use formalm_automata::{CharPartition, CharSet, Utf8Step};
+use formalm_core::{CharPartition, CharSet, Utf8Step};
 use rustc_hash::FxHashMap;
 
 use super::pretokenizer_dfa::build_dfa;

@@ -3,8 +3,8 @@
 //! A step that changes the text instead of splitting it, or splits it in a way that we cannot
 //! reproduce exactly, is rejected by name.
 
-use formalm_automata::CharSet;
-use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse};
+use formalm_core::CharSet;
+use formalm_regex::{PatternDialect, PatternFlags, PatternNode, parse};
 use serde_json::Value;
 
 use super::pike_vm::PikeProgram;

@@ -3,7 +3,7 @@
 //! Two adjacent tokens are joined whenever their concatenation is a token; the rank of that token
 //! is the rank of the merge.
 
-use formalm_automata::pool;
+use formalm_core::pool;
 use rustc_hash::FxHashMap;
 
 use super::merge_derivations::SMALL;

@@ -10,7 +10,7 @@
 //! vocabulary. A checksum is no proof of good intent, so the payload is checked: no number may
 //! point outside its table, and no token may be part of itself.
 
-use formalm_automata::{ForkSafeMutex, SetOnce};
+use formalm_core::{ForkSafeMutex, SetOnce};
 use rustc_hash::FxHashMap;
 
 use super::adjacency::{Adjacency, NONE};

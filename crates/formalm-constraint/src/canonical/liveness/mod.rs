@@ -8,17 +8,17 @@
 
 mod witnesses;
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Machine, MaskClasses, Resource};
+use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
+use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};
-use super::joint_targets::{self, GroupTokens, JointTarget};
+use super::joint_targets::{GroupTokens, JointTarget};
 use super::language_targets::LanguageTargetCache;
 use super::product::{Product, ProductState};
 use super::subsets::SubsetElement;
-use super::{FEW_TOKENS, MAX_STEPS, ProductContext};
+use super::{FEW_TOKENS, MAX_STEPS, ProductContext, joint_targets};
 use crate::mask::{MaskWords, patch};
 
 /// Maximum number of positions that one search may visit. Bounds time and memory; chosen, not

@@ -1,6 +1,7 @@
 //! The first witnesses of a product state: tokens found from completions of the language.
 
-use formalm_automata::{Error, Machine, MaskClasses};
+use formalm_core::{Error, LazyDfa};
+use formalm_machines::MaskClasses;
 
 use super::super::ProductContext;
 use super::super::product::{Product, ProductState};

@@ -1,7 +1,9 @@
 //! Completions of the language, traced through the splitter.
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Machine, MaskClasses, SPECIAL_BYTE, StateId};
+use formalm_core::{
+    CompletionHints, Error, LazyDfa, ReadingHints, StateId, deadline::check_deadline,
+};
+use formalm_machines::{MaskClasses, SPECIAL_BYTE};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
 use rustc_hash::FxHashSet;
 

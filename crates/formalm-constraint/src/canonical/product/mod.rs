@@ -6,8 +6,8 @@
 
 mod completion_paths;
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Machine, MaskClasses, Resource, StateId};
+use formalm_core::{Error, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline};
+use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,8 +1,11 @@
 //! Walks along prefix trees of escaped strings, read through a machine of their content.
 
-use formalm_automata::deadline::check_deadline;
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
-use formalm_automata::{ByteSet, Error, JsonStringState, Machine, StateId, step_json_string};
+use formalm_core::{ByteSet, Error, LazyDfa, StateId, deadline::check_deadline};
+use formalm_json::{
+    JsonStringState,
+    escapes::{EscapePolicy, EscapeState},
+    step_json_string,
+};
 use formalm_vocabulary::{TrieNode, Vocabulary};
 
 use super::continuing_tokens::ContinuingTokens;

@@ -14,18 +14,19 @@ mod continuing_tokens;
 mod escaped_walk;
 mod strategies;
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::{
-    Automaton, Error, ForkSafeMutex, JsonStringState, LruCache, Machine, MaskAutomaton,
-    MaskClassId, MaskClasses, RegularMaskClasses, StateId,
-};
+use formalm_automata::Automaton;
+use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
+use formalm_json::{JsonStringState, escapes::EscapePolicy};
+use formalm_machines::{ClassRenewal, MaskAutomaton, RegularMaskClasses, StateClasses};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
 use rustc_hash::FxHashMap;
 
-use crate::json_string::custom::{self, CustomStringMasks};
+use crate::json_string::custom;
+use crate::json_string::custom::CustomStringMasks;
 use crate::json_string::length::QuoteContinuations;
 use crate::json_value::ValueLists;
 use crate::lexical::LexicalMasks;

@@ -1,10 +1,8 @@
 //! Strategies for computing the tokens that continue a string if many bytes may follow.
 
-use formalm_automata::json_escapes::EscapeState;
-use formalm_automata::{
-    ClassVisitor, Error, JsonStringState, Machine, MaskAutomaton, MaskClassId, MaskClasses,
-    StateId, step_json_string,
-};
+use formalm_core::{Error, LazyDfa, MaskClassId, StateId};
+use formalm_json::{JsonStringState, escapes::EscapeState, step_json_string};
+use formalm_machines::{ClassAutomaton, ClassVisitor, MaskShortcuts, StateClasses};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
 use super::continuing_tokens::ContinuingTokens;

@@ -7,7 +7,8 @@ mod priority;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, LexemeEnd};
+use formalm_core::Error;
+use formalm_machines::LexemeEnd;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::Lexing;

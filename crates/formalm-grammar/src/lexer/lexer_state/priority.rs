@@ -1,6 +1,6 @@
 //! Lexeme priority: which terminal a lexeme ends as, and which threads may continue.
 
-use formalm_automata::LexemeEnd;
+use formalm_machines::LexemeEnd;
 
 use crate::grammar::Lexing;
 use crate::grammar_state::GrammarState;

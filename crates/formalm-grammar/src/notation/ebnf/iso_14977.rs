@@ -1,6 +1,6 @@
 //! ISO/IEC 14977 EBNF: `name = definition ;` with commas between parts.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use super::{group, is_name, quoted, rule};
 use crate::notation::scanner::Scanner;

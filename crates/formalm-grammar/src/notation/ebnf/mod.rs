@@ -4,8 +4,8 @@
 mod iso_14977;
 mod w3c;
 
-use formalm_automata::Error;
-use formalm_automata::syntax::PatternFlags;
+use formalm_core::Error;
+use formalm_regex::PatternFlags;
 
 use crate::notation::atoms::Atom;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;
@@ -89,7 +89,7 @@ fn group(
 
 fn rule(scanner: &Scanner, name: String, body: SyntaxTree, start: usize) -> RuleSource {
     let end = start + name.chars().count();
-    let span = formalm_automata::SourceSpan { start, end: end.min(scanner.at) };
+    let span = formalm_core::SourceSpan { start, end: end.min(scanner.at) };
     RuleSource {
         name,
         parameters: Vec::new(),

@@ -1,7 +1,7 @@
 //! W3C EBNF, as in the XML specification: `name ::= definition` with parts in sequence.
 
-use formalm_automata::Error;
-use formalm_automata::syntax::PatternFlags;
+use formalm_core::Error;
+use formalm_regex::PatternFlags;
 
 use super::{group, is_name, quoted, rule};
 use crate::notation::atoms::Atom;

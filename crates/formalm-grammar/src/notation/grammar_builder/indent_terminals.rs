@@ -1,6 +1,7 @@
 //! The indentation terminals of a Lark text, by name.
 
-use formalm_automata::{Error, Expression};
+use formalm_automata::Expression;
+use formalm_core::Error;
 
 use crate::grammar::Terminal;
 use crate::indentation::{ColumnRules, Indentation};

@@ -11,7 +11,8 @@ mod terminals;
 
 use std::cell::Cell;
 
-use formalm_automata::{Error, Expression, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{Error, SourceSpan};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Grammar, GrammarNote, Lexing, Rule, Sublanguage};
@@ -19,8 +20,8 @@ use crate::notation::grammar_builder::indent_terminals::IndentationNames;
 use crate::notation::grammar_builder::omission_markers::TreeMarker;
 use crate::notation::parse_options::ParseOptions;
 use crate::notation::scanner::refusal;
-use crate::notation::terminal_order::{self, RankedTerminal};
-use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
+use crate::notation::terminal_order::RankedTerminal;
+use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource, terminal_order};
 use crate::trees::tree_shape::RuleTreeShape;
 pub(super) use rule_bodies::argument_context;
 

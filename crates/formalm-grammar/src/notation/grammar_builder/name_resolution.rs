@@ -4,7 +4,8 @@
 //! right-hand side must be defined, and only templates take arguments. Names that the start rule does
 //! not need are reported, and mistakes in their definitions are still errors.
 
-use formalm_automata::{Error, Expression, Resource, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{Error, Resource, SourceSpan};
 use rustc_hash::FxHashSet;
 
 use super::{GrammarBuilder, MAX_DEPTH};

@@ -1,7 +1,7 @@
 //! Translation of right-hand sides: names become rule and terminal indices, and templates are
 //! expanded.
 
-use formalm_automata::{Error, Resource, SourceSpan};
+use formalm_core::{Error, Resource, SourceSpan};
 
 use super::GrammarBuilder;
 use crate::grammar::RuleBody;

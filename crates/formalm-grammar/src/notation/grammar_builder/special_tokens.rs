@@ -1,6 +1,8 @@
 //! Special tokens in Lark and GBNF texts: `<|name|>`.
 
-use formalm_automata::{Error, Expression, SourceSpan, special_token_bytes};
+use formalm_automata::Expression;
+use formalm_core::{Error, SourceSpan};
+use formalm_machines::special_token_bytes;
 
 use crate::grammar::Terminal;
 use crate::notation::grammar_builder::GrammarBuilder;

@@ -4,7 +4,8 @@
 //! Context-free languages are not closed under difference and intersection, so the parts must be
 //! regular: no rule in them is recursive.
 
-use formalm_automata::{Error, Expression, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{Error, SourceSpan};
 
 use crate::grammar::Terminal;
 use crate::limits::check;
@@ -103,7 +104,7 @@ impl GrammarBuilder<'_> {
             return Err(self.refuse(span, message, hint));
         }
         self.parts.set(self.parts.get() + 1);
-        check(formalm_automata::Resource::Terms, self.parts.get(), MAX_PARTS)?;
+        check(formalm_core::Resource::Terms, self.parts.get(), MAX_PARTS)?;
         let all = |list: &[SyntaxTree]| {
             list.iter().map(|one| self.regular(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
         };

@@ -1,15 +1,17 @@
 //! Translation of terminals: the parts of each become one pattern or one language. Includes the
 //! terminals of `%ignore` and `%whole`.
 
-use formalm_automata::syntax;
-use formalm_automata::{Error, Expression, Resource, SourceSpan};
+use formalm_automata::Expression;
+use formalm_core::{Error, Resource, SourceSpan};
+use formalm_regex::{self as syntax};
 
 use super::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
 use crate::grammar::{GrammarNote, Lexing, Terminal};
 use crate::limits::check;
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::{Atom, lookahead_expression, pattern_expression};
-use crate::notation::lark::terminal_length::{self, PatternLengths};
+use crate::notation::lark::terminal_length;
+use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::lookaround::{is_lazy, lookaround_of, prefers_longest};
 use crate::notation::syntax_tree::{to_source, unwrap_single};
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};

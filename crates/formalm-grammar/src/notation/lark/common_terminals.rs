@@ -3,8 +3,8 @@
 //! The patterns describe the lexemes that result, not the library's source: a quoted string ends at
 //! its first unescaped quote, a comment at the first end of comment.
 
-use formalm_automata::syntax::PatternFlags;
-use formalm_automata::{Error, SourceSpan};
+use formalm_core::{Error, SourceSpan};
+use formalm_regex::PatternFlags;
 
 use crate::notation::atoms::Atom;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, Machine, RecognizerAlphabet,
-    SourceSpan,
+    Automaton, AutomatonLimits, CharRecognizer, Expression, RecognizerAlphabet,
 };
+use formalm_core::{Error, LazyDfa, SourceSpan};
 
 use crate::grammar::{Capture, GrammarNote, Lexing, RuleBody};
 use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};

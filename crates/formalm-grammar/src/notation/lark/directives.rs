@@ -1,6 +1,6 @@
 //! Directives of Lark grammars: lines that begin with `%`.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::notation::lark::{LarkReader, is_name};
 

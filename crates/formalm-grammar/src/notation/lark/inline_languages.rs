@@ -1,9 +1,9 @@
 //! Languages written inside a rule: `%json {...}`.
 
-use formalm_automata::{Error, SourceSpan};
+use formalm_core::{Error, SourceSpan};
 
-use crate::notation::SyntaxTree;
-use crate::notation::lark::{self, LarkReader};
+use crate::notation::lark::LarkReader;
+use crate::notation::{SyntaxTree, lark};
 
 /// A language written inside a rule, in a notation of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Keywords: strings that a pattern matches too, as `if` is matched by a name.
 
-use formalm_automata::{Automaton, AutomatonLimits, Error, LEXEME_END, Machine, Resource};
+use formalm_automata::{Automaton, AutomatonLimits, LEXEME_END};
+use formalm_core::{Error, LazyDfa, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::LexemeReplacement;

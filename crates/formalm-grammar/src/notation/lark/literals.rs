@@ -1,7 +1,7 @@
 //! Literals of Lark grammars: strings, character ranges and patterns.
 
-use formalm_automata::syntax::PatternFlags;
-use formalm_automata::{CharSet, Error};
+use formalm_core::{CharSet, Error};
+use formalm_regex::PatternFlags;
 
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::{Atom, pattern_key};

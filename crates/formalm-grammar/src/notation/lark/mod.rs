@@ -10,7 +10,7 @@ mod literals;
 mod pattern_concat;
 pub(super) mod terminal_length;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::grammar::GrammarNote;
 use crate::notation::quantifiers::{RepeatBounds, braces, repeated};

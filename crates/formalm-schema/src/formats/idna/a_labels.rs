@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::ForkSafeMutex;
+use formalm_core::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::punycode::{PunycodeDecoder, encode};

@@ -20,7 +20,8 @@ mod uts46;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Expression, SetOnce};
+use formalm_automata::Expression;
+use formalm_core::{Error, SetOnce};
 
 use self::host_names::{ACE_PREFIX, HostNames};
 pub(super) use self::state_interner::StateInterner;

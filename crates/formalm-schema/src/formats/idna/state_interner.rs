@@ -3,7 +3,7 @@
 
 use std::hash::Hash;
 
-use formalm_automata::ForkSafeMutex;
+use formalm_core::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 /// Interned states, numbered in order of discovery, under a fork-safe lock.

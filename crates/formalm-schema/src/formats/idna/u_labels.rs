@@ -10,8 +10,8 @@
 //!
 //! Every viable prefix can be completed by one of a few letters.
 
-use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse};
-use formalm_automata::{CharSet, Error};
+use formalm_core::{CharSet, Error};
+use formalm_regex::{PatternDialect, PatternFlags, PatternNode, parse};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unicode_tables::UnicodeTables;

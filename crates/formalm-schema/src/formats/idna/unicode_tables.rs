@@ -1,6 +1,6 @@
 //! Character classes of IDNA, generated from the Unicode data by `tables/host_names.py`.
 
-use formalm_automata::CharSet;
+use formalm_core::CharSet;
 
 /// One line per class: its name, then ranges of hexadecimal code points.
 const TABLES_TEXT: &str = include_str!("tables.txt");

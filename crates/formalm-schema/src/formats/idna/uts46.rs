@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use super::ACE_PREFIX;
 use super::punycode::{PunycodeDecoder, encode};

@@ -6,8 +6,8 @@
 //! or item. All tokens inside a name thus share one completion. [`super::repetition_check`] finds
 //! the few tokens for which *w* would repeat something.
 
-use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte};
-use formalm_automata::{Error, RecheckPredicate};
+use formalm_core::{Error, RecheckPredicate};
+use formalm_json::escapes::{EscapeState, EscapeStep, read_string_byte};
 
 use crate::formula::{Formula, FormulaAtom};
 use crate::machine::completion::repetition_check::{

@@ -4,8 +4,8 @@
 //! lexicographically no smaller, than others. Without pruning, each free string and each unknown
 //! name would branch over all bytes.
 
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
-use formalm_automata::{ByteSet, Error, Machine, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, StateId};
+use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};

@@ -1,6 +1,6 @@
 //! Decides whether a token and a completion repeat a property name or a unique item.
 
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
+use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::FxHashSet;
 
 use crate::json::interned_values::{JsonValue, ValueId, ValueInterner};

@@ -10,10 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
+use formalm_json::escapes::EscapeState;
 use rustc_hash::FxHashMap;
-
-use formalm_automata::json_escapes::EscapeState;
 
 use crate::formula::TRUE;
 use crate::interner::CompactMap;

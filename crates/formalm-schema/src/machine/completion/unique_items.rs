@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
 use crate::machine::frame::{

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::{ByteSet, Error, NameTokens};
+use formalm_core::{ByteSet, Error};
+use formalm_json::{NameTokens, escapes::EscapePolicy};
 
 use crate::formula::TRUE;
 use crate::interner::CompactMap;

@@ -4,7 +4,8 @@
 //! The value becomes an item of an unconstrained array. It has ended when that array is in the
 //! state after an item. Masks of isolated values are thus shared by all their occurrences.
 
-use formalm_automata::{ByteSet, Error, MaskClassId, ValueEnd};
+use formalm_core::{ByteSet, Error, MaskClassId};
+use formalm_machines::ValueEnd;
 
 use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;

@@ -4,8 +4,8 @@
 //! rechecked against the full state. To keep this rare, we recheck only tokens that the class mask
 //! allows and whose new item shares a prefix with an earlier one.
 
-use formalm_automata::Error;
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+use formalm_core::Error;
+use formalm_json::escapes::{EscapePolicy, EscapeState};
 
 use crate::formula::FormulaAtom;
 use crate::json::interned_values::JsonValue;

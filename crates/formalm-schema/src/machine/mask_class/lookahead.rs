@@ -10,10 +10,14 @@
 
 use std::cell::RefCell;
 
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
-use formalm_automata::{
-    AcceptingMaskAutomaton, ByteSet, CharRepetition, Error, JsonStringState, LiteralList, Machine,
-    MaskAutomaton, MaskClassId, NoLexicalMachine, StateId, ValueEnd, self_loop_repetition,
+use formalm_core::{ByteSet, Error, LazyDfa, MaskClassId, StateId};
+use formalm_json::{
+    JsonStringState,
+    escapes::{EscapePolicy, EscapeState},
+};
+use formalm_machines::{
+    AcceptingMaskAutomaton, CharRepetition, ClassAutomaton, LiteralList, MaskShortcuts,
+    NoLexicalMachine, StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
 };
 
 use crate::formula::TRUE;
@@ -270,10 +274,8 @@ impl AcceptingMaskAutomaton for SchemaLookahead<'_> {
     }
 }
 
-impl MaskAutomaton for SchemaLookahead<'_> {
+impl ClassAutomaton for SchemaLookahead<'_> {
     type LexicalMachine = NoLexicalMachine;
-
-    const KNOWS_POSSIBLE_BYTES: bool = true;
 
     fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
@@ -311,6 +313,10 @@ impl MaskAutomaton for SchemaLookahead<'_> {
             RepetitionHint::Unknown(class) => self_loop_repetition(self, class, MIN_LOOP_CHARS),
         }
     }
+}
+
+impl MaskShortcuts for SchemaLookahead<'_> {
+    const KNOWS_POSSIBLE_BYTES: bool = true;
 
     fn possible_bytes(&self, class: MaskClassId) -> Result<Option<ByteSet>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
@@ -350,45 +356,6 @@ impl MaskAutomaton for SchemaLookahead<'_> {
         }
     }
 
-    fn unconstrained_string(&self, class: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
-        self.state.borrow_mut().in_open_string(class)
-    }
-
-    fn json_string_state(&self, class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
-        self.state.borrow_mut().in_text(class)
-    }
-
-    fn with_string_state(&self, class: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {
-        self.state.borrow_mut().in_text_at(class, state)
-    }
-
-    fn closing_literals(
-        &self,
-        class: MaskClassId,
-        reference: Option<MaskClassId>,
-    ) -> Result<Option<LiteralList>, Error> {
-        if class.number() >= FIRST_STRING_CLASS {
-            return Ok(None);
-        }
-        self.state.borrow_mut().known_name_suffixes(class, reference)
-    }
-
-    fn isolated_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
-        self.state.borrow_mut().isolated(class)
-    }
-
-    fn shared_value_id(&self, class: MaskClassId) -> Option<u64> {
-        self.state.borrow_mut().plain_value_id(class)
-    }
-
-    fn value_end(&self, class: MaskClassId) -> Result<ValueEnd, Error> {
-        self.state.borrow_mut().value_end(class)
-    }
-
-    fn after_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
-        self.state.borrow_mut().after_value(class)
-    }
-
     fn cacheable_class(&self, class: MaskClassId) -> Option<MaskClassId> {
         let state = &mut *self.state.borrow_mut();
         let position = state.position(class);
@@ -423,5 +390,48 @@ impl MaskAutomaton for SchemaLookahead<'_> {
             (Some(first), Some(second)) => Some(first.union(second)),
             _ => None,
         })
+    }
+}
+
+impl StringClasses for SchemaLookahead<'_> {
+    fn unconstrained_string(&self, class: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
+        self.state.borrow_mut().in_open_string(class)
+    }
+
+    fn json_string_state(&self, class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
+        self.state.borrow_mut().in_text(class)
+    }
+
+    fn with_string_state(&self, class: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {
+        self.state.borrow_mut().in_text_at(class, state)
+    }
+
+    fn closing_literals(
+        &self,
+        class: MaskClassId,
+        reference: Option<MaskClassId>,
+    ) -> Result<Option<LiteralList>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
+            return Ok(None);
+        }
+        self.state.borrow_mut().known_name_suffixes(class, reference)
+    }
+}
+
+impl ValueClasses for SchemaLookahead<'_> {
+    fn isolated_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        self.state.borrow_mut().isolated(class)
+    }
+
+    fn shared_value_id(&self, class: MaskClassId) -> Option<u64> {
+        self.state.borrow_mut().plain_value_id(class)
+    }
+
+    fn value_end(&self, class: MaskClassId) -> Result<ValueEnd, Error> {
+        self.state.borrow_mut().value_end(class)
+    }
+
+    fn after_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        self.state.borrow_mut().after_value(class)
     }
 }

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
-use formalm_automata::{
-    CharRepetition, CharSet, ClassCover, Error, JsonStringState, LiteralList, MaskClassId, SetOnce,
-    StateId, WIDE_PARTS,
+use formalm_core::{CharSet, ClassCover, Error, MaskClassId, SetOnce, StateId, WIDE_PARTS};
+use formalm_json::{
+    JsonStringState,
+    escapes::{EscapePolicy, EscapeState},
 };
+use formalm_machines::{CharRepetition, LiteralList};
 
-use crate::machine::LazyTables;
-use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
 use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::solver::context::LanguageId;
 
 /// Number of letters that must lead to one class for it to become the reference. Chosen, not

@@ -22,9 +22,10 @@ pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    AcceptingVisitor, AppendVec, ClassVisitor, Error, Machine, MaskClassId, MaskClasses,
-    NameTokens, StateId,
+use formalm_core::{AppendVec, Error, MaskClassId, Renewal, StateId};
+use formalm_json::NameTokens;
+use formalm_machines::{
+    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses,
 };
 
 use crate::formula::TRUE;
@@ -73,7 +74,7 @@ impl SchemaMaskClasses {
     }
 }
 
-impl MaskClasses for SchemaMaskClasses {
+impl StateClasses for SchemaMaskClasses {
     type Machine = SchemaAutomaton;
 
     fn machine(&self) -> &Arc<SchemaAutomaton> {
@@ -116,26 +117,6 @@ impl MaskClasses for SchemaMaskClasses {
         class.checked_sub(1).map(MaskClassId::from_number)
     }
 
-    #[inline]
-    fn is_approximate(&self, state: StateId) -> bool {
-        self.classes.get(state.number() as usize) & UNSURE != 0
-    }
-
-    fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
-        self.automaton.lock().needs_recheck(state.number(), token)
-    }
-
-    fn drops_seen_items(&self) -> bool {
-        self.automaton.has_unique_items
-    }
-
-    fn over_scratch(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaMaskClasses> {
-        let automaton = Arc::clone(ahead);
-        let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
-        let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
-        Some(SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes })
-    }
-
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         purpose.visit(&SchemaLookahead::new(self.automaton.lock()))
     }
@@ -151,6 +132,30 @@ impl MaskClasses for SchemaMaskClasses {
 
     fn memory_bytes(&self) -> usize {
         self.classes.memory_bytes() + self.kept_classes.memory_bytes()
+    }
+}
+
+impl ApproximateClasses for SchemaMaskClasses {
+    #[inline]
+    fn is_approximate(&self, state: StateId) -> bool {
+        self.classes.get(state.number() as usize) & UNSURE != 0
+    }
+
+    fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+        self.automaton.lock().needs_recheck(state.number(), token)
+    }
+
+    fn drops_seen_items(&self) -> bool {
+        self.automaton.has_unique_items
+    }
+}
+
+impl ClassRenewal for SchemaMaskClasses {
+    fn over_scratch(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaMaskClasses> {
+        let automaton = Arc::clone(ahead);
+        let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
+        let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
+        Some(SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes })
     }
 
     fn fresh_copy(&self) -> Result<Option<SchemaMaskClasses>, Error> {

@@ -5,8 +5,8 @@
 //! suffixes and what comes after the colon. If only known names are allowed, the suffixes of those
 //! that are still possible matter.
 
-use formalm_automata::Error;
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+use formalm_core::Error;
+use formalm_json::escapes::{EscapePolicy, EscapeState};
 
 use crate::interner::{CompactMap, Interner};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};

@@ -7,7 +7,7 @@
 //! an item equals it, another value of the cell takes its place. So the value itself can be dropped
 //! from the mask class.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::machine::LazyTables;

@@ -1,10 +1,10 @@
 //! Lower bounds on the bytes that complete a container: its remaining required properties or items,
 //! plus the value being read.
 
-use formalm_automata::{Error, Machine};
-use rustc_hash::FxHashMap;
-
 use std::sync::Arc;
+
+use formalm_core::{Error, LazyDfa};
+use rustc_hash::FxHashMap;
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::NameId;

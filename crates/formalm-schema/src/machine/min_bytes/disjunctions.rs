@@ -4,7 +4,7 @@
 //! Bounding a disjunction by itself would miss what its branches add to the required properties.
 //! Conjunctions of disjunctions are therefore expanded, up to [`MAX_BRANCHES`] branches.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};

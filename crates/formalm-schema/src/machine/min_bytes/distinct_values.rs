@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::json_escapes::EscapePolicy;
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
+use formalm_json::escapes::EscapePolicy;
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::decimal::Decimal;

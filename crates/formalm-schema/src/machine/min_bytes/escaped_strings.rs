@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::json_escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
-use formalm_automata::{Automaton, Error, Machine, StateId};
+use formalm_automata::Automaton;
+use formalm_core::{Error, LazyDfa, StateId};
+use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::machine::LazyTables;

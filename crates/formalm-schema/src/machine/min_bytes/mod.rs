@@ -15,11 +15,10 @@ pub(crate) mod distinct_values;
 pub(crate) mod escaped_strings;
 pub(crate) mod numbers;
 
-use formalm_automata::deadline::DeadlineTicks;
-use formalm_automata::{Error, Resource};
-use rustc_hash::FxHashMap;
-
 use std::sync::Arc;
+
+use formalm_core::{Error, Resource, deadline::DeadlineTicks};
+use rustc_hash::FxHashMap;
 
 use crate::formula::FormulaId;
 use crate::json::interned_values::ValueId;

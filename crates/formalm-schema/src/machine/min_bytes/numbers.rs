@@ -1,6 +1,6 @@
 //! Lower bounds on the bytes that complete a number, also one for which further formulas hold.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use num_bigint::BigInt;
 use num_traits::Zero;
 

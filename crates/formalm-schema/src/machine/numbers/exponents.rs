@@ -3,7 +3,7 @@
 //! Digits before the exponent are not folded, because the exponent may shift any of them. Beyond a
 //! certain magnitude all exponents are equivalent.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use num_bigint::BigInt;
 use num_traits::Zero;
 

@@ -15,7 +15,7 @@ pub(crate) mod modular_sets;
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use num_bigint::BigInt;
 
 use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};

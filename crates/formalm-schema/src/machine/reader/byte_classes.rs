@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, group_by_successor};
+use formalm_core::{ByteSet, Error, group_by_successor};
 
 use crate::machine::{DEAD, LazyTables};
 

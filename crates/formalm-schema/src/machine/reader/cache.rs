@@ -3,16 +3,15 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, StateId};
+use formalm_core::{ByteSet, StateId};
 
 use crate::formula::FormulaId;
 use crate::interner::{CompactMap, Interner};
 use crate::json::property_names::NameId;
 use crate::machine::frame::{
     FrameId, NameOrderId, NextNamesId, NumberPrefix, NumberPrefixId, Obligation, ObligationId,
-    QueriesId, UsedNamesId,
+    QueriesId, ReaderPosition, UsedNamesId, VerdictsId,
 };
-use crate::machine::frame::{ReaderPosition, VerdictsId};
 use crate::machine::numbers::NumberPlan;
 use crate::machine::numbers::interval_sets::NumberResidual;
 use crate::machine::reader::enum_verdicts::{EnumIndex, QueriedStrings, VerdictSource};

@@ -1,6 +1,6 @@
 //! Objects and arrays between their parts: brackets, commas, colons, and the end of a child.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 
 use crate::formula::{Formula, FormulaAtom, TRUE};
 use crate::json::decimal::MAX_DIGITS;

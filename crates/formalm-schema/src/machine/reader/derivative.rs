@@ -10,7 +10,7 @@
 //! becomes its own obligation; about the rest the container asks queries, whose verdicts replace
 //! these statements when the child closes.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};

@@ -6,7 +6,7 @@
 
 use std::ops::Deref;
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 
 use crate::formula::{FormulaAtom, FormulaId};
 use crate::machine::LazyTables;

@@ -3,7 +3,7 @@
 //! Tokens have several bytes of a string, so states between them are rarely asked for. Only the
 //! state after the run is kept, indexed by the packed bytes.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::machine::frame::Frame;
 use crate::machine::{DEAD, LazyTables};

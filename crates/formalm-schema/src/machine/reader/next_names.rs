@@ -3,7 +3,7 @@
 //! Names that the formulas mention, or that were used already, are decided one by one. All other
 //! names fall into classes that the formulas do not distinguish, and one example decides a class.
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};

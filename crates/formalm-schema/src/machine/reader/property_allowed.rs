@@ -1,6 +1,6 @@
 //! Decides whether a property of a given name may come next in an object.
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};

@@ -1,9 +1,9 @@
 //! Reads a property name character by character.
 
-use formalm_automata::json_escapes::{
+use formalm_core::{Error, LazyDfa};
+use formalm_json::escapes::{
     EscapeState, EscapeStep, can_complete_to, read_string_byte, some_completion,
 };
-use formalm_automata::{Error, Machine};
 
 use crate::formula::{FormulaAtom, TRUE};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};

@@ -1,13 +1,12 @@
 //! The first byte of a value, and string values.
 
-use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte, some_completion};
-use formalm_automata::{Error, Machine, StateId};
+use formalm_core::{Error, LazyDfa, StateId};
+use formalm_json::escapes::{EscapeState, EscapeStep, read_string_byte, some_completion};
 
 use crate::formula::{FALSE, FormulaId};
-use crate::machine::frame::NameOrderId;
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, Obligation, ObligationId, QueriesId,
-    ReaderPosition,
+    ContainerState, Frame, FrameId, NameOrderId, NumberPart, NumberPrefix, Obligation,
+    ObligationId, QueriesId, ReaderPosition,
 };
 use crate::machine::reader::cache::{
     ANY_ORDER, NO_QUERIES, NO_USED_NAMES, NO_VERDICTS, OpenedValue,

@@ -9,7 +9,7 @@ pub(in crate::solver) mod unique_matching;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};

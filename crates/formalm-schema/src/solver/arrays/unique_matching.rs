@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::{FALSE, FormulaId, TRUE};
 use crate::json::interned_values::{JsonValue, ValueId};
 use crate::schema_nodes::JsonType;
-use crate::solver::SolverTimer;
 use crate::solver::context::SolverContext;
 use crate::solver::strings::EnumLists;
-use crate::solver::{ENOUGH_VALUES, Enumeration};
+use crate::solver::{ENOUGH_VALUES, Enumeration, SolverTimer};
 
 /// Maximum number of values that are enumerated for one item; more count as enough. Chosen, not
 /// measured.

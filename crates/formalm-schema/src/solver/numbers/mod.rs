@@ -10,7 +10,7 @@ pub(in crate::solver) mod number_cells;
 
 use std::convert::Infallible;
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;

@@ -5,7 +5,7 @@
 //! So the set is one Boolean combination of patterns. It is found by branching on patterns whose
 //! values conflict; patterns without a conflict are never branched on.
 
-use formalm_automata::{Error, Resource};
+use formalm_core::{Error, Resource};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::NameId;

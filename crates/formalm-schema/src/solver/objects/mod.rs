@@ -11,7 +11,7 @@ mod property_split;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use super::{ENOUGH_VALUES, SolverTimer};
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};

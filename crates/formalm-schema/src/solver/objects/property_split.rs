@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_automata::Error;
+use formalm_core::Error;
 
 use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;

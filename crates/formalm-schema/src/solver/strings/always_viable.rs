@@ -1,7 +1,8 @@
 //! States of string automata from which every string is viable, such as those of a search pattern:
 //! no character is rejected before the string ends.
 
-use formalm_automata::{Automaton, Error, Machine, StateId};
+use formalm_automata::Automaton;
+use formalm_core::{Error, LazyDfa, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId};

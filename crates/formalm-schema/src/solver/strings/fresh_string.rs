@@ -1,6 +1,6 @@
 //! Strings of a language that differ from given ones, and languages with many strings.
 
-use formalm_automata::{ByteSet, Error, Machine, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::TRUE;

@@ -9,7 +9,7 @@ mod string_classes;
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Machine};
+use formalm_core::{Error, LazyDfa};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId};

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Machine, Resource, StateId};
+use formalm_automata::Automaton;
+use formalm_core::{Error, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FormulaId, TRUE};

@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod byte_set;
+mod char_partition;
+mod charset;
+mod error;
+mod machine;
+mod non_ascii;
+mod runtime;
+mod state_ids;
+
+pub use byte_set::ByteSet;
+pub use char_partition::{CharPartition, Utf8Step};
+pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
+pub use error::{CallbackError, Error, Resource, SourceSpan, check_limit};
+pub use machine::{
+    CompletionClasses, CompletionHints, LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal,
+    ScratchCopies, ScratchPosition, group_by_successor, into_dyn_machine, random_member,
+    require_exact,
+};
+pub use non_ascii::reads_all_non_ascii;
+pub use runtime::{
+    AppendVec, BudgetExhausted, ForkCheck, ForkSafeMutex, InterruptCheck, LruCache, OnceSlice,
+    SetOnce, StepBudget, StepMeter, deadline, fork, interrupt, pool, record_steps, steps_taken,
+};
+pub use state_ids::{MaskClassId, StateId};

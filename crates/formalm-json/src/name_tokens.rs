@@ -1,0 +1,124 @@
+//! An index of the property names, or parts of them, that a vocabulary's tokens contain.
+
+use formalm_core::ByteSet;
+use rustc_hash::FxHashSet;
+
+/// The parts of JSON property names that tokens of a vocabulary contain.
+#[derive(Clone, Debug, Default)]
+pub struct NameTokens {
+    joins: bool,
+    begins: Option<ByteSet>,
+    /// The parts of tokens before a quote that closes a name, and their first bytes.
+    ends: FxHashSet<Box<[u8]>>,
+    first: ByteSet,
+}
+
+impl NameTokens {
+    /// Indexes the bytes of tokens.
+    pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> NameTokens {
+        let mut names = NameTokens { begins: Some(ByteSet::default()), ..NameTokens::default() };
+        for token in tokens.filter(|token| token.contains(&b'"')) {
+            names.joins |= spans_names(token);
+            for at in (0..token.len()).filter(|&at| token[at] == b',') {
+                if let Some((b'"', name)) = token[at + 1..].trim_ascii_start().split_first() {
+                    names.record_name_start(name);
+                }
+            }
+            let Some(quote) = closing_quote(token) else { continue };
+            if let Some(&first) = token[..quote].first() {
+                names.first.insert(first);
+            }
+            names.ends.insert(token[..quote].into());
+        }
+        names
+    }
+
+    /// Records the part of a name that follows a comma and a quote in a token.
+    fn record_name_start(&mut self, name: &[u8]) {
+        let quotes = (0..name.len()).filter(|&at| name[at] == b'"');
+        let has_colon = |at: usize| name[at + 1..].trim_ascii_start().first() == Some(&b':');
+        if quotes.into_iter().any(has_colon) {
+            self.begins = None;
+        }
+        if let (Some(begins), Some(&first)) = (&mut self.begins, name.first()) {
+            begins.insert(first);
+        }
+    }
+
+    /// Returns `true` if a token may close one name and open the next: `":0,"x`.
+    pub fn some_span_names(&self) -> bool {
+        self.joins
+    }
+
+    /// Returns the first bytes of name parts that follow a comma and a quote in a token: `x` of
+    /// `,"x`. Returns `None` if a token also contains the name's end and a colon.
+    pub fn first_name_bytes(&self) -> Option<ByteSet> {
+        self.begins
+    }
+
+    /// Returns `true` if a token has a string that begins with this byte before a closing quote.
+    #[inline]
+    pub fn may_close_after_byte(&self, byte: u8) -> bool {
+        self.first.contains(byte)
+    }
+
+    /// Returns `true` if a token begins with the raw string `text` and a closing quote.
+    pub fn closes_after(&self, text: &[u8]) -> bool {
+        match text.first() {
+            Some(&first) => self.may_close_after_byte(first) && self.ends.contains(text),
+            None => true,
+        }
+    }
+}
+
+/// Returns the index of the first quote that is not escaped.
+fn closing_quote(token: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    token.iter().position(|&byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })
+}
+
+fn spans_names(token: &[u8]) -> bool {
+    let mut parts = token;
+    for mark in b"\":,\"" {
+        match parts.iter().position(|byte| byte == mark) {
+            Some(at) => parts = &parts[at + 1..],
+            None => return false,
+        }
+    }
+    !parts.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NameTokens;
+
+    fn of(tokens: &[&str]) -> NameTokens {
+        NameTokens::new(tokens.iter().map(|token| token.as_bytes()))
+    }
+
+    #[test]
+    fn tokens_that_open_or_close_names_are_indexed() {
+        let names = of(&["a", "b\"", "c\\\"d\":", ", \"x", "\":1,\""]);
+        assert!(!names.some_span_names());
+        assert!(
+            names.closes_after(b"b") && names.closes_after(b"c\\\"d") && names.closes_after(b"")
+        );
+        assert!(
+            !names.closes_after(b"a") && !names.closes_after(b"c\\") && !names.closes_after(b"bb")
+        );
+        let begins = names.first_name_bytes().expect("no token has a colon behind a name");
+        assert!(begins.contains(b'x') && begins.len() == 1);
+    }
+
+    #[test]
+    fn tokens_that_span_whole_names_are_detected() {
+        assert!(of(&["\":0,\"x"]).some_span_names());
+        assert!(!of(&["\":0,\""]).some_span_names());
+        assert_eq!(of(&[",\"x\": "]).first_name_bytes(), None);
+        assert!(of(&[",\"x\""]).first_name_bytes().is_some());
+    }
+}

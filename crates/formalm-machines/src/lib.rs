@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod combined;
+mod mask_classes;
+mod special_tokens;
+
+pub use combined::{
+    CompletionLength, IdentityClasses, Intersection, IntersectionBounds, OpaqueCache, Position,
+    PositionAutomaton, Precision, Prefix, PrefixedMachine, PrefixedMaskClasses, ProductCache,
+    SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton, StatesAsClasses,
+};
+pub use mask_classes::{
+    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
+    ClassRenewal, ClassVisitor, LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables,
+    LexicalMachine, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, NEEDS_DEEPER_STACK,
+    NoLexicalMachine, ParserStateId, ParserTables, RegularMaskClasses, StackPrefixId, StateClasses,
+    StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
+};
+pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

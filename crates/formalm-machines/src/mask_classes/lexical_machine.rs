@@ -1,0 +1,194 @@
+//! Machines that read lexemes: a finite lexer, and a parser stack that sees terminals only.
+//!
+//! ```text
+//! bytes ──► lexer (LexerStateId) ──terminal──► parser stacks (ParserStateId)
+//! ```
+//!
+//! A token has the same effect on the lexer under every stack, so that effect is cached. A mask
+//! then queries the stacks about terminals, not about bytes.
+
+use std::sync::Arc;
+
+use formalm_core::{Error, MaskClassId, Resource};
+
+/// Identifies a state of the lexer with its negative threads; valid for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexerStateId(pub u32);
+
+/// Identifies a set of parser stacks between lexemes; valid as long as what it is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ParserStateId(pub u32);
+
+/// Identifies the set of terminals that may follow, as the lexer sees it before a lexeme; valid for
+/// good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexerContextId(pub u32);
+
+/// Identifies the top of a parser state down to some depth; valid for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StackPrefixId(pub u32);
+
+/// The error that reports that a query depends on more of the stack than its prefix shows.
+pub const NEEDS_DEEPER_STACK: Error =
+    Error::Limit { resource: Resource::Nesting, needed: u64::MAX, allowed: 0 };
+
+/// A way in which a lexeme ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexemeEnd {
+    /// The terminal of the lexeme.
+    pub terminal: u32,
+    /// The negative lookahead threads that run from here on; zero for none.
+    pub negative_threads: u32,
+}
+
+/// The effect of a byte on a lexeme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LexemeStep {
+    /// The state of the lexer if the lexeme continues.
+    pub next: Option<LexerStateId>,
+    /// The ways in which the lexeme may end here, as an argument of
+    /// [`LexerTables::lexeme_ends`]; zero for none.
+    pub ends: u32,
+    /// `true` if not every continuation is proven live: query byte by byte.
+    pub context_dependent: bool,
+}
+
+/// A finite lexer: its states, the effect of bytes, and the ends of lexemes.
+pub trait LexerTables {
+    /// Returns the lexer state before a lexeme, given the negative threads of the last one, or
+    /// `None` if nothing may follow.
+    fn lexer_start(&self, lexer_context: LexerContextId, threads: u32) -> Option<LexerStateId>;
+
+    /// Returns `true` if negative threads of the last lexeme are no obstacle in a context, wherever
+    /// that context is completable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn threads_fit(&self, lexer_context: LexerContextId, threads: u32) -> Result<bool, Error>;
+
+    /// Reads a byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn read_byte(&self, lexer_state: LexerStateId, byte: u8) -> Result<LexemeStep, Error>;
+
+    /// Returns the list of lexeme ends that a number of [`LexemeStep::ends`] stands for.
+    fn lexeme_ends(&self, ends: u32) -> Arc<[LexemeEnd]>;
+
+    /// Advances negative threads by one byte, or returns `None` if one of them matches.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn step_threads(&self, threads: u32, byte: u8) -> Result<Option<u32>, Error>;
+}
+
+/// Parser stacks as lexemes see them: sets of stacks, and the terminals that may follow.
+pub trait ParserTables {
+    /// Returns the lexer and parser states of a class, or `None` if bytes must be read one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn configurations(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error>;
+
+    /// Returns the set of terminals that may follow a parser state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn lexer_context(&self, parser_state: ParserStateId) -> Result<LexerContextId, Error>;
+
+    /// Returns the parser state after a terminal, or `None` if it cannot be shifted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn after_terminal(
+        &self,
+        parser_state: ParserStateId,
+        terminal: u32,
+    ) -> Result<Option<ParserStateId>, Error>;
+
+    /// Returns `true` if every step that is not context-dependent can be completed in a parser
+    /// state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn is_completable(&self, parser_state: ParserStateId) -> Result<bool, Error>;
+
+    /// Returns the top of a parser state down to `depth`, or `None` if that is too large.
+    fn stack_prefix(&self, parser_state: ParserStateId, depth: u32) -> Option<StackPrefixId>;
+
+    /// Returns a parser state that stands for all states with a prefix: its answers are theirs. An
+    /// answer that depends on more of the stack is the error [`NEEDS_DEEPER_STACK`].
+    fn prefix_representative(&self, prefix: StackPrefixId) -> ParserStateId;
+}
+
+/// The lexer and parser of a machine, as one mask sees them.
+///
+/// Unless a step is context-dependent, everything viable can be completed to a member.
+pub trait LexicalMachine: LexerTables + ParserTables {}
+
+impl<T: LexerTables + ParserTables> LexicalMachine for T {}
+
+/// The lexical machine of machines that have none; uninhabited.
+#[derive(Clone, Copy, Debug)]
+pub enum NoLexicalMachine {}
+
+impl LexerTables for NoLexicalMachine {
+    fn lexer_start(&self, _: LexerContextId, _: u32) -> Option<LexerStateId> {
+        match *self {}
+    }
+
+    fn threads_fit(&self, _: LexerContextId, _: u32) -> Result<bool, Error> {
+        match *self {}
+    }
+
+    fn read_byte(&self, _: LexerStateId, _: u8) -> Result<LexemeStep, Error> {
+        match *self {}
+    }
+
+    fn lexeme_ends(&self, _: u32) -> Arc<[LexemeEnd]> {
+        match *self {}
+    }
+
+    fn step_threads(&self, _: u32, _: u8) -> Result<Option<u32>, Error> {
+        match *self {}
+    }
+}
+
+impl ParserTables for NoLexicalMachine {
+    fn configurations(
+        &self,
+        _: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
+        match *self {}
+    }
+
+    fn lexer_context(&self, _: ParserStateId) -> Result<LexerContextId, Error> {
+        match *self {}
+    }
+
+    fn after_terminal(&self, _: ParserStateId, _: u32) -> Result<Option<ParserStateId>, Error> {
+        match *self {}
+    }
+
+    fn is_completable(&self, _: ParserStateId) -> Result<bool, Error> {
+        match *self {}
+    }
+
+    fn stack_prefix(&self, _: ParserStateId, _: u32) -> Option<StackPrefixId> {
+        match *self {}
+    }
+
+    fn prefix_representative(&self, _: StackPrefixId) -> ParserStateId {
+        match *self {}
+    }
+}

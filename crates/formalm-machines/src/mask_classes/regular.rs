@@ -1,0 +1,101 @@
+//! The mask classes of a regular automaton: its quotient by the viability of strings up to the
+//! length of the longest token.
+//!
+//! A mask asks which strings of at most that many bytes keep a member reachable, so the mask of a
+//! state is that of its class (see [`BoundedQuotient`]), and masks are computed on the quotient.
+
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, BoundedQuotient};
+use formalm_core::{ByteSet, Error, MaskClassId, StateId};
+
+use crate::{
+    ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, MaskShortcuts,
+    NoLexicalMachine, StateClasses, StringClasses, ValueClasses,
+};
+
+/// The mask classes of a regular automaton.
+#[derive(Debug)]
+pub struct RegularMaskClasses(BoundedQuotient);
+
+impl RegularMaskClasses {
+    /// Creates the classes for tokens of at most `max_token_len` bytes.
+    pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> RegularMaskClasses {
+        RegularMaskClasses(BoundedQuotient::new(automaton, max_token_len))
+    }
+}
+
+impl StateClasses for RegularMaskClasses {
+    type Machine = Automaton;
+
+    fn machine(&self) -> &Arc<Automaton> {
+        self.0.automaton()
+    }
+
+    #[inline]
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        self.0.class_of(state).map(class_id)
+    }
+
+    #[inline]
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+        self.0.known_class_of(state).map(class_id)
+    }
+
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
+        purpose.visit(self)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+}
+
+impl ApproximateClasses for RegularMaskClasses {}
+
+impl ClassRenewal for RegularMaskClasses {
+    fn is_abandoned(&self) -> bool {
+        self.0.is_abandoned()
+    }
+
+    fn fresh_copy(&self) -> Result<Option<RegularMaskClasses>, Error> {
+        Ok(self.0.fresh_copy()?.map(RegularMaskClasses))
+    }
+}
+
+impl ClassAutomaton for RegularMaskClasses {
+    type LexicalMachine = NoLexicalMachine;
+
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
+        None
+    }
+
+    #[inline]
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+        Ok(self.0.step(quotient_state(class), byte)?.map(class_id))
+    }
+
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
+        self.0.live_bytes(quotient_state(class))
+    }
+
+    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        Ok(self.0.char_repetition(quotient_state(class))?.map(CharRepetition::from))
+    }
+}
+
+impl MaskShortcuts for RegularMaskClasses {}
+
+impl StringClasses for RegularMaskClasses {}
+
+impl ValueClasses for RegularMaskClasses {}
+
+#[inline]
+fn class_id(state: StateId) -> MaskClassId {
+    MaskClassId::from_number(state.number())
+}
+
+#[inline]
+fn quotient_state(class: MaskClassId) -> StateId {
+    StateId::from_number(class.number())
+}
