@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use formalm_core::{BudgetExhausted, CharSet, Error, Resource, StepMeter, check_limit};
-use formalm_regex::{self as syntax, CaptureGroup, Pattern};
+use formalm_core::{CharSet, Error, Resource, check_limit};
+use formalm_regex::{CaptureGroup, Pattern};
 
+use crate::terms::UNBOUNDED;
 use crate::terms::custom_language::CharRecognizer;
-use crate::terms::{TermArena, TermId, UNBOUNDED, pattern_lowering};
 use crate::transduce::EditRules;
 
 /// Maximum nesting depth of expressions; unions and concatenations of any length are flat. Chosen,
@@ -82,10 +82,10 @@ impl Expression {
         let mut open = vec![&pattern.root];
         while let Some(node) = open.pop() {
             match node {
-                syntax::PatternNode::Empty => {}
-                syntax::PatternNode::Class(set) => sets.push(set),
-                syntax::PatternNode::Concat(list) => open.extend(list.iter().rev()),
-                syntax::PatternNode::Group { node, .. } => open.push(node),
+                formalm_regex::PatternNode::Empty => {}
+                formalm_regex::PatternNode::Class(set) => sets.push(set),
+                formalm_regex::PatternNode::Concat(list) => open.extend(list.iter().rev()),
+                formalm_regex::PatternNode::Group { node, .. } => open.push(node),
                 _ => return None,
             }
         }
@@ -193,7 +193,7 @@ impl Expression {
             characters.next().filter(|_| characters.next().is_none())
         };
         match &*self.node {
-            ExpressionNode::Pattern(pattern) => syntax::class_of(&pattern.root),
+            ExpressionNode::Pattern(pattern) => formalm_regex::class_of(&pattern.root),
             ExpressionNode::Literals(list) => {
                 let characters: Option<Vec<char>> = list.iter().map(only).collect();
                 Some(CharSet::from_ranges(characters?.into_iter().map(|one| (one, one))))
@@ -253,6 +253,12 @@ impl Expression {
         &self.node
     }
 
+    /// Returns the identity of the node, if other expressions may share it and it has parts.
+    pub(crate) fn shared_address(&self) -> Option<usize> {
+        let is_shared = self.depth > 1 && Arc::strong_count(&self.node) > 1;
+        is_shared.then(|| Arc::as_ptr(&self.node).addr())
+    }
+
     pub(crate) fn combine(node: ExpressionNode) -> Result<Expression, Error> {
         let below = match &node {
             ExpressionNode::Pattern(_)
@@ -285,86 +291,6 @@ impl Expression {
         let (text, groups) = (node.is_utf8(), node.groups());
         check_limit(Resource::Terms, groups, MAX_GROUPS)?;
         Ok(Expression { node: Arc::new(node), depth: below + 1, utf8: text, groups })
-    }
-
-    /// Lowers the expression to a term. Shared parts are lowered once: an expression is a graph,
-    /// whose tree may be exponentially larger.
-    pub(crate) fn lower(
-        &self,
-        terms: &mut TermArena,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        if self.depth == 1 || Arc::strong_count(&self.node) == 1 {
-            return self.lower_node(terms, work);
-        }
-        let address = Arc::as_ptr(&self.node).addr();
-        if let Some((_, term)) = terms.lowered_expressions.get(&address) {
-            return Ok(*term);
-        }
-        let term = self.lower_node(terms, work)?;
-        // Keeps the expression alive, so that no other node gets its address.
-        terms.lowered_expressions.insert(address, (self.clone(), term));
-        Ok(term)
-    }
-
-    fn lower_node(
-        &self,
-        terms: &mut TermArena,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        work.step()?;
-        Ok(match &*self.node {
-            ExpressionNode::Pattern(pattern) => pattern_lowering::pattern(terms, pattern),
-            ExpressionNode::Lexeme(pattern) => pattern_lowering::lexeme(terms, pattern),
-            ExpressionNode::Literals(list) => {
-                pattern_lowering::checked_literals(terms, list.clone())?
-            }
-            ExpressionNode::Custom(recognizer) => {
-                // Intersected with a recognizer's language, the language of all strings is no
-                // condition.
-                pattern_lowering::any_string(terms);
-                terms.custom(recognizer)
-            }
-            ExpressionNode::Union(list) => {
-                let list = lower_all(list, terms, work)?;
-                terms.alt(list)
-            }
-            ExpressionNode::Concat(list) => {
-                let list = lower_all(list, terms, work)?;
-                list.into_iter()
-                    .rev()
-                    .fold(crate::terms::EPSILON, |tail, head| terms.cat(head, tail))
-            }
-            ExpressionNode::Repeat(one, min, max) => {
-                let body = one.lower(terms, work)?;
-                pattern_lowering::repeat(terms, body, *min, *max)
-            }
-            ExpressionNode::Intersection(list) => {
-                pattern_lowering::any_string(terms);
-                let list = lower_all(list, terms, work)?;
-                terms.and(list)
-            }
-            ExpressionNode::Difference(left, right) => {
-                let (left, right) = (left.lower(terms, work)?, right.lower(terms, work)?);
-                let outside = terms.not(right);
-                terms.and(vec![left, outside])
-            }
-            ExpressionNode::Complement(one) => {
-                let inside = one.lower(terms, work)?;
-                let (any, outside) = (pattern_lowering::any_string(terms), terms.not(inside));
-                terms.and(vec![any, outside])
-            }
-            ExpressionNode::Edits(one, edits) => {
-                let plan = edits.lower(terms, work)?;
-                let plan = terms.edit_plan(plan);
-                one.lower_edited(edits, plan, terms, work)?
-            }
-            ExpressionNode::Rewrite { original, rules, optional } => {
-                let rules = pattern_lowering::rules(terms, rules, *optional, work)?;
-                let rest = original.lower(terms, work)?;
-                terms.rewritten(rest, rules, work)?
-            }
-        })
     }
 }
 
@@ -410,14 +336,6 @@ impl ExpressionNode {
             }
         }
     }
-}
-
-fn lower_all(
-    list: &[Expression],
-    terms: &mut TermArena,
-    work: &mut StepMeter,
-) -> Result<Vec<TermId>, BudgetExhausted> {
-    list.iter().map(|one| one.lower(terms, work)).collect()
 }
 
 /// Merges adjacent lists of strings into one list, which is read in one step per byte.

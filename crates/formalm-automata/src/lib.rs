@@ -30,13 +30,16 @@ mod terms;
 mod transduce;
 
 pub use automaton::{
-    Automaton, AutomatonLimits, ClassLoop, LiteralAutomaton, RegularMaskClasses, Saturated,
+    Automaton, AutomatonLimits, BoundedQuotient, ClassLoop, LiteralAutomaton, Saturated,
     literal_automata,
 };
 pub use captures::{CaptureFinder, MemberCaptures, split_among};
 pub use language_expression::{Expression, LEXEME_END};
 pub use pattern_recognizer::RegexSourceRecognizer;
-pub use terms::custom_language::{CharRecognizer, RepresentativeState, SharedRepresentative};
+pub use terms::custom_language::{
+    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
+    SharedRepresentative, StateRepresentatives,
+};
 pub use transduce::{EditOperations, EditRules, EditScript};
 
 /// Runs the example of the README as a test.

@@ -13,11 +13,11 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use formalm_automata::{
-    Automaton, RegularMaskClasses,
+    Automaton,
     materialized::{DfaSizeLimits, MaterializedDfa},
 };
 use formalm_core::{Error, ForkSafeMutex, InterruptCheck, fork};
-use formalm_machines::MaskClasses;
+use formalm_machines::{MaskClasses, RegularMaskClasses};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
 use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};

@@ -10,9 +10,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::RegularMaskClasses;
 use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
-use formalm_machines::{MaskClasses, len_outside_special};
+use formalm_machines::{MaskClasses, RegularMaskClasses, len_outside_special};
 
 use crate::constraint::Constraint;
 use crate::epoch::{ConstraintState, NoContinuation, StateEpoch};

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Automaton, AutomatonLimits, EditOperations, EditRules, Expression, RegularMaskClasses,
-};
+use formalm_automata::{Automaton, AutomatonLimits, EditOperations, EditRules, Expression};
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_core::{CharSet, Error, InterruptCheck, LazyDfa};
-use formalm_machines::{Prefix, PrefixedMachine, PrefixedMaskClasses};
+use formalm_machines::{Prefix, PrefixedMachine, PrefixedMaskClasses, RegularMaskClasses};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;

@@ -13,7 +13,7 @@ pub use mask_classes::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
     ClassRenewal, ClassVisitor, LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables,
     LexicalMachine, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, NEEDS_DEEPER_STACK,
-    NoLexicalMachine, ParserStateId, ParserTables, StackPrefixId, StateClasses, StringClasses,
-    ValueClasses, ValueEnd, self_loop_repetition,
+    NoLexicalMachine, ParserStateId, ParserTables, RegularMaskClasses, StackPrefixId, StateClasses,
+    StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

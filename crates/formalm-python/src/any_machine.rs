@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, RegularMaskClasses};
+use formalm_automata::Automaton;
 use formalm_constraint::PositionMaskClasses;
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, MaskClassId,
@@ -13,6 +13,7 @@ use formalm_core::{
     into_dyn_machine,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
+use formalm_machines::RegularMaskClasses;
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, CompletionLength,
     IdentityClasses, Intersection, IntersectionBounds, PositionAutomaton, Precision, Prefix,

@@ -1,17 +1,18 @@
-//! Counter abstraction: states of intersections without counters that a token cannot exhaust.
+//! Counter abstraction: states of intersections without counters that short strings cannot exhaust.
 //!
 //! **Lemma.** A ∧ Σ{0,n} allows the same strings of at most n′ bytes as A if n ≥ n′ + d, where d
 //! bounds the shortest completion from wherever these strings lead.
 //!
 //! "This pattern, and at most 300 characters" has one state for each number of characters left. As
-//! long as that number is large, no token can exhaust it, so the counter can be dropped. Counted
+//! long as that number is large, no short string can exhaust it, so the counter can be dropped. Counted
 //! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
 
-use formalm_core::{ClassCover, Error, StateId, WIDE_PARTS};
+use formalm_core::{Error, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::Automaton;
-use crate::terms::dawg::DawgId;
+use crate::terms::custom_language::{RepresentativeState, SharedRepresentative};
+use crate::terms::dawg::{DawgId, Dawgs};
 use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
 
 /// Minimum number of characters that a repetition's maximum must allow for it to be dropped.
@@ -30,20 +31,16 @@ pub struct Saturated<S> {
 }
 
 impl Automaton {
-    /// Returns a state without the counters that strings of at most `max_token_len` bytes cannot
+    /// Returns a state without the counters that strings of at most `max_bytes` bytes cannot
     /// exhaust; both allow the same such strings.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn saturate_counters(
-        &self,
-        state: StateId,
-        max_token_len: usize,
-    ) -> Result<StateId, Error> {
+    pub fn saturate_counters(&self, state: StateId, max_bytes: usize) -> Result<StateId, Error> {
         let mut near = state;
         while let Some(next) = self.without_counter(near)?
-            && next.exact_chars >= max_token_len as u64
+            && next.exact_chars >= max_bytes as u64
         {
             near = next.state;
         }
@@ -59,19 +56,75 @@ impl Automaton {
         let core = &mut self.lock();
         let term = self.term(core, state);
         let Some(Saturated { state, exact_chars: same, max_chars: most }) =
-            core.terms.without_counter(term)
+            CounterAbstraction::without_counter(&mut core.deriver.terms, term)
         else {
             return Ok(None);
         };
         let state = StateId::from_number(self.intern(core, state)?);
         Ok(Some(Saturated { state, exact_chars: same, max_chars: most }))
     }
+
+    /// Returns the representative of a state in which nothing but a recognizer reads on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn representative(&self, state: StateId) -> Result<Option<SharedRepresentative>, Error> {
+        let core = &mut self.lock();
+        let term = self.term(core, state);
+        let terms = &mut core.deriver.terms;
+        let (term, room) = without_char_limit(terms, term);
+        let TermNode::Custom(at) = *terms.get(term) else { return Ok(None) };
+        let Some((given, found)) = terms.recognizers.representative(at) else { return Ok(None) };
+        let RepresentativeState { state, max_chars, max_completion_chars, .. } = found;
+        let max_chars = match room {
+            None => max_chars,
+            // Some member lies within the characters that are left.
+            Some(room) => match room.checked_sub(max_completion_chars) {
+                Some(room) => max_chars.min(room),
+                None => return Ok(None),
+            },
+        };
+        let term = terms.intern(TermNode::Custom(at.with_state(state)));
+        let state = StateId::from_number(self.intern(core, term)?);
+        let RepresentativeState { name, excluded_first, excluded_anywhere, .. } = found;
+        let found = RepresentativeState {
+            state,
+            name,
+            excluded_first,
+            excluded_anywhere,
+            max_chars,
+            max_completion_chars,
+        };
+        Ok(Some((given, found)))
+    }
 }
 
-impl TermArena {
-    fn without_counter(&mut self, term: TermId) -> Option<Saturated<TermId>> {
-        let TermNode::And(list) = self.get(term) else {
-            let (state, same) = self.unbound_repetitions(term);
+/// Splits "this language, and at most n characters" into the language and n.
+fn without_char_limit(terms: &TermArena, term: TermId) -> (TermId, Option<u32>) {
+    let TermNode::And(list) = terms.get(term) else { return (term, None) };
+    match list[..] {
+        [one, other] => match (terms.max_any_chars(one), terms.max_any_chars(other)) {
+            (Some(most), None) => (other, Some(most)),
+            (None, Some(most)) => (one, Some(most)),
+            _ => (term, None),
+        },
+        _ => (term, None),
+    }
+}
+
+/// The removal of counters from terms.
+struct CounterAbstraction<'a> {
+    terms: &'a mut TermArena,
+    /// Lengths of the longest words of acyclic automata, where known.
+    longest_words: FxHashMap<DawgId, u64>,
+}
+
+impl CounterAbstraction<'_> {
+    fn without_counter(terms: &mut TermArena, term: TermId) -> Option<Saturated<TermId>> {
+        let mut removal = CounterAbstraction { terms, longest_words: FxHashMap::default() };
+        let TermNode::And(list) = removal.terms.get(term) else {
+            let (state, same) = removal.unbound_repetitions(term);
             return (state != term).then_some(Saturated {
                 state,
                 exact_chars: same,
@@ -79,28 +132,29 @@ impl TermArena {
             });
         };
         let list = list.clone();
+        let terms = &*removal.terms;
         let counts: Vec<(TermId, u32)> =
-            list.iter().filter_map(|&id| Some((id, self.max_any_chars(id)?))).collect();
+            list.iter().filter_map(|&id| Some((id, terms.max_any_chars(id)?))).collect();
         let kept: Vec<TermId> =
             list.iter().copied().filter(|id| counts.iter().all(|(one, _)| one != id)).collect();
         // The completion distance is known for a single term only.
         let [other] = kept[..] else { return None };
         let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
-        let far = self.max_completion_bytes(other, &mut FxHashMap::default())?;
+        let far = removal.max_completion_bytes(other)?;
         Some(Saturated { state: other, exact_chars: most.checked_sub(far)?, max_chars: most })
     }
 
     /// Removes the large maxima of the repetitions of a pure term, and returns how many characters
     /// are sure not to reach them.
     fn unbound_repetitions(&mut self, id: TermId) -> (TermId, u64) {
-        if !self.properties(id).pure {
+        if !self.terms.properties(id).pure {
             return (id, u64::MAX);
         }
-        match self.get(id).clone() {
+        match self.terms.get(id).clone() {
             TermNode::Cat(head, tail) => {
                 let ((head, one), (tail, other)) =
                     (self.unbound_repetitions(head), self.unbound_repetitions(tail));
-                (self.cat(head, tail), one.min(other))
+                (self.terms.cat(head, tail), one.min(other))
             }
             TermNode::Alt(list) => {
                 let mut most = u64::MAX;
@@ -110,7 +164,7 @@ impl TermArena {
                     all.push(id);
                     most = most.min(within);
                 }
-                (self.alt(all), most)
+                (self.terms.alt(all), most)
             }
             TermNode::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
                 // The last iteration may be incomplete when the earlier ones have been read.
@@ -118,7 +172,7 @@ impl TermArena {
                 if within < MIN_DROPPED_CHARS {
                     return (id, u64::MAX);
                 }
-                (self.repeat(body, min, UNBOUNDED, lazy), within)
+                (self.terms.repeat(body, min, UNBOUNDED, lazy), within)
             }
             _ => (id, u64::MAX),
         }
@@ -126,73 +180,58 @@ impl TermArena {
 
     /// Returns a lower bound on the characters of a pure term's strings.
     fn min_chars(&self, id: TermId) -> u64 {
-        match self.get(id) {
+        match self.terms.get(id) {
             &TermNode::Cat(head, tail) => self.min_chars(head) + self.min_chars(tail),
             TermNode::Alt(list) => list.iter().map(|&id| self.min_chars(id)).min().unwrap_or(0),
             &TermNode::Repeat { body, min, .. } => u64::from(min) * self.min_chars(body),
-            TermNode::Dawg(dag) if self.dawgs.class_cover(*dag).is_some() => 1,
-            _ => u64::from(self.properties(id).min_len / 4),
+            TermNode::Dawg(dag) if self.terms.dawgs.class_cover(*dag).is_some() => 1,
+            _ => u64::from(self.terms.properties(id).min_len / 4),
         }
     }
 
-    /// Returns `n` of Σ{0,n}, with Σ all characters.
-    pub(crate) fn max_any_chars(&self, id: TermId) -> Option<u32> {
-        self.any_char_counts(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
-    }
-
-    /// Returns `m` and `n` of Σ{m,n}, with Σ all characters.
-    pub(crate) fn any_char_counts(&self, id: TermId) -> Option<(u32, u32)> {
-        let (body, least, most) = self.repetition(id)?;
-        let TermNode::Dawg(dag) = self.get(body) else { return None };
-        let cover = self.dawgs.class_cover(*dag)?;
-        (cover.ascii == !0 && cover.wide == [ClassCover::Full; WIDE_PARTS]).then_some((least, most))
-    }
-
     /// Returns an upper bound on the bytes that complete a string from anywhere inside a term.
-    fn max_completion_bytes(&self, id: TermId, depths: &mut FxHashMap<DawgId, u64>) -> Option<u64> {
+    fn max_completion_bytes(&mut self, id: TermId) -> Option<u64> {
         let mut most = 0;
         let mut rest = id;
         loop {
-            let (head, tail) = self.head_and_tail(rest);
-            let after = u64::from(self.properties(tail).min_len);
-            most = most.max(self.head_completion_bytes(head, depths)? + after);
-            if tail == rest || matches!(self.get(tail), TermNode::Epsilon) {
+            let (head, tail) = self.terms.head_and_tail(rest);
+            let after = u64::from(self.terms.properties(tail).min_len);
+            most = most.max(self.head_completion_bytes(head)? + after);
+            if tail == rest || matches!(self.terms.get(tail), TermNode::Epsilon) {
                 return Some(most);
             }
             rest = tail;
         }
     }
 
-    fn head_completion_bytes(
-        &self,
-        head: TermId,
-        depths: &mut FxHashMap<DawgId, u64>,
-    ) -> Option<u64> {
-        match self.get(head) {
+    fn head_completion_bytes(&mut self, head: TermId) -> Option<u64> {
+        match *self.terms.get(head) {
             TermNode::Epsilon => Some(0),
-            TermNode::Dawg(dag) => Some(self.longest_word(*dag, depths)),
-            TermNode::Alt(list) => list
-                .iter()
-                .try_fold(0, |most, &id| Some(self.max_completion_bytes(id, depths)?.max(most))),
-            &TermNode::Repeat { body, min, .. } => {
-                let others = u64::from(self.properties(body).min_len) * u64::from(min);
-                Some(self.max_completion_bytes(body, depths)? + others)
+            TermNode::Dawg(dag) => {
+                Some(longest_word(&self.terms.dawgs, dag, &mut self.longest_words))
+            }
+            TermNode::Alt(ref list) => {
+                let list = list.clone();
+                list.iter().try_fold(0, |most, &id| Some(self.max_completion_bytes(id)?.max(most)))
+            }
+            TermNode::Repeat { body, min, .. } => {
+                let others = u64::from(self.terms.properties(body).min_len) * u64::from(min);
+                Some(self.max_completion_bytes(body)? + others)
             }
             _ => None,
         }
     }
+}
 
-    /// Returns the bytes of the longest word of an acyclic automaton.
-    fn longest_word(&self, dag: DawgId, depths: &mut FxHashMap<DawgId, u64>) -> u64 {
-        if let Some(&known) = depths.get(&dag) {
-            return known;
-        }
-        let edges = self.dawgs.edges(dag).iter();
-        let depth =
-            edges.map(|&(_, _, next)| 1 + self.longest_word(next, depths)).max().unwrap_or(0);
-        depths.insert(dag, depth);
-        depth
+/// Returns the bytes of the longest word of an acyclic automaton.
+fn longest_word(dags: &Dawgs, dag: DawgId, known: &mut FxHashMap<DawgId, u64>) -> u64 {
+    if let Some(&length) = known.get(&dag) {
+        return length;
     }
+    let edges = dags.edges(dag).iter();
+    let length = edges.map(|&(_, _, next)| 1 + longest_word(dags, next, known)).max().unwrap_or(0);
+    known.insert(dag, length);
+    length
 }
 
 #[cfg(test)]
@@ -223,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn saturated_states_allow_the_same_strings_up_to_the_token_length() {
+    fn saturated_states_allow_the_same_strings_up_to_the_given_length() {
         for pattern in
             ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb", "(a+b){0,30}a+"]
         {

@@ -63,9 +63,7 @@ impl LiteralAutomaton {
     pub fn class_starts(&self) -> &[u8] {
         &self.class_starts
     }
-}
 
-impl LiteralAutomaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
@@ -97,17 +95,8 @@ impl LazyDfa for LiteralAutomaton {
     }
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let mut here = DawgId(state.number());
         let mut text = Vec::new();
-        while self.dags.min_len(here) > 0 {
-            let rest = self.dags.min_len(here) - 1;
-            let mut edges = self.dags.edges(here).iter();
-            let Some(&(low, _, next)) = edges.find(|edge| self.dags.min_len(edge.2) == rest) else {
-                break;
-            };
-            text.push(low);
-            here = next;
-        }
+        self.dags.write_shortest_word(DawgId(state.number()), &mut text);
         Ok(text)
     }
 
@@ -128,9 +117,9 @@ impl Renewal for LiteralAutomaton {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use formalm_regex::{PatternDialect, PatternFlags, parse};
 
+    use super::*;
     use crate::{Automaton, AutomatonLimits};
 
     fn pattern(text: &str, ignore_case: bool) -> Expression {

@@ -13,7 +13,8 @@ use formalm_core::{Error, Resource, StateId, check_limit, interrupt};
 use rustc_hash::FxHashSet;
 
 use crate::automaton::transition_table::DEAD;
-use crate::automaton::{Automaton, AutomatonCore, LIVE, NOT_LIVE};
+use crate::automaton::{Automaton, AutomatonCore};
+use crate::terms::emptiness_shortcuts::EmptinessShortcuts;
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// Maximum number of states one search visits where the automaton has very many. Chosen, not
@@ -81,7 +82,17 @@ impl SearchFrontier {
     }
 }
 
-impl Automaton {
+/// The search for an accepting state from one state.
+pub(super) struct LivenessSearch<'a> {
+    automaton: &'a Automaton,
+    root: u32,
+    open: SearchFrontier,
+    seen: FxHashSet<u32>,
+    /// The (successor, state) edges read.
+    edges: Vec<(u32, u32)>,
+}
+
+impl LivenessSearch<'_> {
     /// Searches for an accepting state from `root` and marks every state it decides.
     ///
     /// Depth first, lowest bytes first: most states have a completion in plain ASCII, which is
@@ -89,108 +100,96 @@ impl Automaton {
     /// best-first: with a large counter, depth-first search would read on until the counter runs
     /// out. Automata with very many states are searched best-first from the start, where
     /// depth-first search need not terminate, and up to a limit.
-    pub(crate) fn search_liveness(&self, root: u32) -> Result<bool, Error> {
-        let mut lock = self.lock();
-        if let Some(live) = self.liveness_from_term(&lock, root) {
+    pub(super) fn run(automaton: &Automaton, root: u32) -> Result<bool, Error> {
+        let mut lock = automaton.lock();
+        if let Some(live) = liveness_from_term(automaton, &lock, root) {
             return Ok(live);
         }
-        let mut open = match self.many_states {
+        let open = match automaton.many_states {
             true => SearchFrontier::BestFirst(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
             false => SearchFrontier::DepthFirst(vec![(root, 0)]),
         };
-        let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
-        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let seen = FxHashSet::from_iter([root]);
+        let mut search = LivenessSearch { automaton, root, open, seen, edges: Vec::new() };
         let mut visited = 0;
-        while let Some((state, at)) = open.next(self.classes.len()) {
+        while let Some((state, at)) = search.open.next(automaton.classes.len()) {
             visited += 1;
             if visited % SUCCESSORS_PER_POLL == 0 && interrupt::is_interruptible() {
                 // States keep their numbers whatever other threads add meanwhile.
                 drop(lock);
                 interrupt::check_interrupt()?;
-                lock = self.lock();
+                lock = automaton.lock();
             }
-            let core = &mut *lock;
-            let next = self.fill_row_locked(core, state, at)?;
-            let flags = self.flags.get(next as usize);
-            if next == DEAD || flags & NOT_LIVE != 0 {
+            let next = automaton.fill_row_locked(&mut lock, state, at)?;
+            if next == DEAD {
                 continue;
             }
-            edges.push((next, state));
-            if flags & LIVE != 0 {
-                self.mark_live(next, &mut edges);
+            match automaton.flags.liveness(next) {
+                Some(false) => continue,
+                Some(true) => {
+                    search.edges.push((next, state));
+                    search.mark_live(next);
+                    return Ok(true);
+                }
+                None => search.edges.push((next, state)),
+            }
+            if search.seen.insert(next) && search.add(&lock, next)? {
                 return Ok(true);
             }
-            if !seen.insert(next) {
-                continue;
-            }
-            match &mut open {
-                SearchFrontier::DepthFirst(list) => {
-                    list.push((next, 0));
-                    if seen.len() == DEPTH_FIRST_STATES && self.rank(core, root, 0).0 > 0 {
-                        let list = std::mem::take(list).into_iter();
-                        let list =
-                            list.map(|(one, at)| Reverse((self.rank(core, one, 0), one, at)));
-                        open = SearchFrontier::BestFirstByState(
-                            (next, self.classes.len()),
-                            list.collect(),
-                        );
-                    }
-                }
-                SearchFrontier::BestFirstByState(_, list) => {
-                    list.push(Reverse((self.rank(core, next, seen.len()), next, 0)));
-                }
-                SearchFrontier::BestFirst(list) => {
-                    check_limit(Resource::States, seen.len() as u64, MAX_SEARCH_STATES)?;
-                    match self.liveness_from_term(core, next) {
-                        Some(true) => {
-                            self.mark_live(next, &mut edges);
-                            return Ok(true);
-                        }
-                        Some(false) => continue,
-                        None => {}
-                    }
-                    let (misses, count) = self.rank(core, next, seen.len());
-                    let rank = (misses, if misses > 0 { -count } else { count });
-                    list.push(Reverse((rank, next, 0)));
-                }
-            }
         }
-        let mut seen: Vec<u32> = seen.into_iter().collect();
+        let mut seen: Vec<u32> = search.seen.into_iter().collect();
         seen.sort_unstable();
-        for &state in &seen {
-            let flags = self.flags.get(state as usize);
-            self.flags.set(state as usize, flags | NOT_LIVE);
+        seen.into_iter().for_each(|state| automaton.flags.decide(state, false));
+        Ok(false)
+    }
+
+    /// Adds a state to the frontier; returns `true` if its term shows that it is live.
+    fn add(&mut self, core: &AutomatonCore, state: u32) -> Result<bool, Error> {
+        let (automaton, count) = (self.automaton, self.seen.len());
+        match &mut self.open {
+            SearchFrontier::DepthFirst(list) => {
+                list.push((state, 0));
+                if count == DEPTH_FIRST_STATES && rank(automaton, core, self.root, 0).0 > 0 {
+                    let list = std::mem::take(list).into_iter();
+                    let list =
+                        list.map(|(one, at)| Reverse((rank(automaton, core, one, 0), one, at)));
+                    self.open = SearchFrontier::BestFirstByState(
+                        (state, automaton.classes.len()),
+                        list.collect(),
+                    );
+                }
+            }
+            SearchFrontier::BestFirstByState(_, list) => {
+                list.push(Reverse((rank(automaton, core, state, count), state, 0)));
+            }
+            SearchFrontier::BestFirst(list) => {
+                check_limit(Resource::States, count as u64, MAX_SEARCH_STATES)?;
+                match liveness_from_term(automaton, core, state) {
+                    Some(true) => {
+                        self.mark_live(state);
+                        return Ok(true);
+                    }
+                    Some(false) => return Ok(false),
+                    None => {}
+                }
+                let (misses, count) = rank(automaton, core, state, count);
+                let rank = (misses, if misses > 0 { -count } else { count });
+                list.push(Reverse((rank, state, 0)));
+            }
         }
         Ok(false)
     }
 
-    /// Ranks a state by its estimated missing bytes; among equals the latest comes first.
-    fn rank(&self, core: &AutomatonCore, state: u32, count: usize) -> SearchRank {
-        let term = self.term(core, StateId::from_number(state));
-        (
-            core.terms.estimated_missing_bytes(term, ESTIMATE_DEPTH, &mut { ESTIMATE_TERMS }),
-            -(count as i64),
-        )
-    }
-
-    /// Decides and marks a state's liveness where its term shows it.
-    fn liveness_from_term(&self, core: &AutomatonCore, state: u32) -> Option<bool> {
-        let live = core.terms.nonempty_shortcut(self.term(core, StateId::from_number(state)))?;
-        let flags = self.flags.get(state as usize);
-        self.flags.set(state as usize, flags | if live { LIVE } else { NOT_LIVE });
-        Some(live)
-    }
-
-    /// Marks all states that reach `state` by the given (successor, state) edges.
-    fn mark_live(&self, state: u32, edges: &mut [(u32, u32)]) {
+    /// Marks all states that reach `state` by the edges read.
+    fn mark_live(&mut self, state: u32) {
+        let (edges, flags) = (&mut self.edges, &self.automaton.flags);
         edges.sort_unstable();
         let mut stack = vec![state];
         while let Some(state) = stack.pop() {
-            let flags = self.flags.get(state as usize);
-            self.flags.set(state as usize, flags | LIVE);
+            flags.decide(state, true);
             let from = edges.partition_point(|edge| edge.0 < state);
             for &(_, before) in edges[from..].iter().take_while(|edge| edge.0 == state) {
-                if self.flags.get(before as usize) & LIVE == 0 {
+                if flags.liveness(before) != Some(true) {
                     stack.push(before);
                 }
             }
@@ -198,17 +197,40 @@ impl Automaton {
     }
 }
 
-impl TermArena {
-    /// Returns an estimate of the bytes missing at least, to guide the search.
-    fn estimated_missing_bytes(&self, id: TermId, depth: usize, left: &mut usize) -> u32 {
-        let least = self.properties(id).min_len;
-        let (Some(depth), Some(fewer)) = (depth.checked_sub(1), left.checked_sub(1)) else {
+/// Ranks a state by its estimated missing bytes; among equals the latest comes first.
+fn rank(automaton: &Automaton, core: &AutomatonCore, state: u32, count: usize) -> SearchRank {
+    let term = automaton.term(core, StateId::from_number(state));
+    let mut estimate = MissingBytes { terms: &core.deriver.terms, left: ESTIMATE_TERMS };
+    (estimate.of(term, ESTIMATE_DEPTH), -(count as i64))
+}
+
+/// Decides and marks a state's liveness where its term shows it.
+fn liveness_from_term(automaton: &Automaton, core: &AutomatonCore, state: u32) -> Option<bool> {
+    let term = automaton.term(core, StateId::from_number(state));
+    let live = EmptinessShortcuts::is_nonempty(&core.deriver.terms, term)?;
+    automaton.flags.decide(state, live);
+    Some(live)
+}
+
+/// An estimate of the bytes missing at least, to guide the search.
+struct MissingBytes<'a> {
+    terms: &'a TermArena,
+    /// Number of terms that may still be examined.
+    left: usize,
+}
+
+impl MissingBytes<'_> {
+    /// Returns the estimate for a term, by its parts down to a depth.
+    fn of(&mut self, id: TermId, depth: usize) -> u32 {
+        let terms = self.terms;
+        let least = terms.properties(id).min_len;
+        let (Some(depth), Some(fewer)) = (depth.checked_sub(1), self.left.checked_sub(1)) else {
             return least;
         };
-        *left = fewer;
-        let mut missing = |one: &TermId| self.estimated_missing_bytes(*one, depth, left);
-        let guess = match self.get(id) {
-            TermNode::Custom(at) => self.recognizers.estimated_missing_bytes(*at),
+        self.left = fewer;
+        let mut missing = |one: &TermId| self.of(*one, depth);
+        let guess = match terms.get(id) {
+            TermNode::Custom(at) => terms.recognizers.estimated_missing_bytes(*at),
             TermNode::Cat(first, rest) => {
                 let first = missing(first);
                 first.saturating_add(missing(rest))

@@ -10,12 +10,12 @@
 //! term cannot be empty, and for other terms a search for an accepting state runs once and marks
 //! every state it decides ([`liveness`]).
 
+mod bounded_quotient;
 mod byte_classes;
 mod counter_abstraction;
 pub(crate) mod fork_safe_automaton;
 mod literal_automaton;
 mod liveness;
-pub(crate) mod mask_classes;
 mod narrow_alternatives;
 mod shortest_completion;
 pub(crate) mod transition_table;
@@ -23,19 +23,24 @@ pub(crate) mod transition_table;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex,
-    LazyDfa, Machine, ReadingHints, Renewal, Resource, ScratchCopies, StateId, StepMeter,
-    check_limit, interrupt, into_dyn_machine,
+    ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex, LazyDfa, Machine,
+    ReadingHints, Renewal, Resource, ScratchCopies, StateId, StepMeter, check_limit, interrupt,
+    into_dyn_machine,
 };
 
-use crate::automaton::byte_classes::byte_classes;
-use crate::automaton::transition_table::{ByteClasses, DEAD, StateIndex, TransitionRows, UNKNOWN};
+use crate::automaton::byte_classes::ByteClasses;
+use crate::automaton::liveness::LivenessSearch;
+use crate::automaton::shortest_completion::{CompletionSearch, ShortestWord};
+use crate::automaton::transition_table::{DEAD, StateFlags, StateIndex, TransitionRows, UNKNOWN};
 use crate::language_expression::Expression;
-use crate::terms::{EMPTY, TermArena, TermId};
+use crate::terms::byte_equivalence::ByteSpan;
+use crate::terms::derivative::Deriver;
+use crate::terms::expression_lowering::ExpressionLowering;
+use crate::terms::{EMPTY, TermId};
 
+pub use bounded_quotient::{BoundedQuotient, ClassLoop};
 pub use counter_abstraction::Saturated;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
-pub use mask_classes::{ClassLoop, RegularMaskClasses};
 
 /// The resources an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
@@ -63,18 +68,14 @@ impl AutomatonLimits {
 /// measured.
 const STEPS_PER_STATE: u64 = 400;
 
-const ACCEPTING: u32 = 1;
 /// Marks a successor that is known to be live.
 const KNOWN_LIVE: u32 = 1 << 31;
-pub(crate) const LIVE: u32 = 2;
-pub(crate) const NOT_LIVE: u32 = 4;
 
 /// The tables that change while the automaton grows. One lock guards them; known slots never take
 /// it.
 #[derive(Debug)]
-pub(crate) struct AutomatonCore {
-    pub(crate) terms: TermArena,
-    pub(crate) work: StepMeter,
+struct AutomatonCore {
+    deriver: Deriver,
     index: StateIndex,
 }
 
@@ -84,16 +85,16 @@ pub struct Automaton {
     /// The expression it was built from, to build it again.
     expression: Expression,
     core: ForkSafeMutex<AutomatonCore>,
-    pub(crate) classes: ByteClasses,
+    classes: ByteClasses,
     rows: TransitionRows,
-    pub(crate) flags: AppendVec,
+    flags: StateFlags,
     start: StateId,
     /// Every state is live, because every term is pure.
     pure: bool,
     /// Every member is valid UTF-8.
     utf8: bool,
     /// The automaton has more states than are worth keeping.
-    pub(crate) many_states: bool,
+    many_states: bool,
     limits: AutomatonLimits,
     /// Number of times that recognizers had lost their states when it was built, see
     /// [`Renewal::is_abandoned`].
@@ -129,22 +130,22 @@ impl Automaton {
         expression: &Expression,
         limits: AutomatonLimits,
     ) -> Result<Option<Automaton>, Error> {
-        let mut terms = TermArena::new();
-        let mut work = limits.work();
-        let start =
-            expression.lower(&mut terms, &mut work).map_err(|error| work.limit_error(error))?;
-        terms.lowered_expressions = Default::default();
-        let classes = byte_classes(&terms, start);
+        let mut lowering = ExpressionLowering::new(limits.work());
+        let start = lowering.lower(expression);
+        let start = start.map_err(|error| lowering.work().limit_error(error))?;
+        let deriver = lowering.into_deriver();
+        let terms = &deriver.terms;
+        let classes = ByteClasses::of_term(terms, start);
         let pure = terms.properties(start).pure;
         let endless = terms.recognizers.has_many_states();
         let losses = terms.recognizers.losses();
-        let core = AutomatonCore { terms, work, index: StateIndex::default() };
+        let core = AutomatonCore { deriver, index: StateIndex::default() };
         let mut automaton = Automaton {
             expression: expression.clone(),
             core: ForkSafeMutex::new(core),
             classes,
             rows: TransitionRows::default(),
-            flags: AppendVec::default(),
+            flags: StateFlags::default(),
             start: StateId::from_number(DEAD),
             pure,
             utf8: expression.is_utf8(),
@@ -163,20 +164,15 @@ impl Automaton {
     /// and grows independently. Returns `None` if its states are few enough to share.
     pub fn independent_copy(&self) -> Option<Automaton> {
         let core = self.lock();
-        let terms = core.terms.independent_copy()?;
-        let flags = AppendVec::default();
-        let numbers = DEAD + 1..;
-        for number in numbers.take(core.index.len()) {
-            flags.set(number as usize, self.flags.get(number as usize));
-        }
-        let (work, index) = (core.work, core.index.clone());
-        let losses = terms.recognizers.losses();
+        let deriver = core.deriver.independent_copy()?;
+        let index = core.index.clone();
+        let losses = deriver.terms.recognizers.losses();
         Some(Automaton {
             expression: self.expression.clone(),
-            core: ForkSafeMutex::new(AutomatonCore { terms, work, index }),
+            flags: self.flags.copy(&index),
+            core: ForkSafeMutex::new(AutomatonCore { deriver, index }),
             classes: self.classes.clone(),
             rows: TransitionRows::sparse(),
-            flags,
             losses,
             fork_check: ForkCheck::new(),
             ..*self
@@ -200,7 +196,7 @@ impl Automaton {
 
     /// Returns the number of derivation steps taken so far.
     pub fn work(&self) -> u64 {
-        self.lock().work.steps
+        self.lock().deriver.work.steps
     }
 
     /// Returns the smallest shortest completion if it is found within `allowed` steps.
@@ -214,7 +210,7 @@ impl Automaton {
         }
         match self.shortest_from_term(state) {
             Some(text) => Ok(text),
-            None => self.search_shortest(state, allowed),
+            None => CompletionSearch::new(self, allowed).run(state),
         }
     }
 
@@ -224,12 +220,12 @@ impl Automaton {
             return None;
         }
         let core = self.lock();
-        core.terms.shortest(core.index.term(state.number()))
+        ShortestWord::of(&core.deriver.terms, core.index.term(state.number()))
     }
 
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
-    /// [`mask_classes`]).
-    pub(crate) fn is_pure(&self) -> bool {
+    /// [`bounded_quotient`]).
+    fn is_pure(&self) -> bool {
         self.pure
     }
 
@@ -238,16 +234,12 @@ impl Automaton {
         self.utf8
     }
 
-    pub(crate) fn limits(&self) -> AutomatonLimits {
-        self.limits
-    }
-
     /// Returns the term of a state.
-    pub(crate) fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
+    fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
         core.index.term(state.number())
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
+    fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
         // A panic while the lock was held leaves at worst a slot unfilled.
         self.core.lock()
     }
@@ -256,7 +248,7 @@ impl Automaton {
         self.fill_row_locked(&mut self.lock(), state, class)
     }
 
-    pub(crate) fn fill_row_locked(
+    fn fill_row_locked(
         &self,
         core: &mut AutomatonCore,
         state: u32,
@@ -270,13 +262,18 @@ impl Automaton {
         let byte = self.classes.representatives()[class];
         let next = core.derive(term, byte)?;
         let next = self.intern(core, next)?;
-        let is_live = next != DEAD && self.flags.get(next as usize) & LIVE != 0;
+        let is_live = next != DEAD && self.flags.liveness(next) == Some(true);
         let known = if is_live { next | KNOWN_LIVE } else { next };
-        self.rows.set(&self.classes, state, core.terms.byte_span(term, byte), known);
+        self.rows.set(
+            &self.classes,
+            state,
+            ByteSpan::around(&core.deriver.terms, term, byte),
+            known,
+        );
         Ok(next)
     }
 
-    pub(crate) fn intern(&self, core: &mut AutomatonCore, term: TermId) -> Result<u32, Error> {
+    fn intern(&self, core: &mut AutomatonCore, term: TermId) -> Result<u32, Error> {
         if term == EMPTY {
             return Ok(DEAD);
         }
@@ -284,13 +281,13 @@ impl Automaton {
             return Ok(state);
         }
         check_limit(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
-        let bytes = core.terms.memory_bytes() + self.rows.memory_bytes();
+        let bytes = core.deriver.memory_bytes() + self.rows.memory_bytes();
         check_limit(Resource::Bytes, bytes as u64, self.limits.bytes)?;
         let state = core.index.add(term);
-        let nullable = core.terms.nullable(term, &[]);
-        let live = self.pure || nullable || core.terms.properties(term).pure;
-        let flags = if nullable { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
-        self.flags.set(state as usize, flags);
+        let terms = &core.deriver.terms;
+        let nullable = terms.nullable(term, &[]);
+        let live = self.pure || nullable || terms.properties(term).pure;
+        self.flags.add(state, nullable, live);
         Ok(state)
     }
 
@@ -303,26 +300,23 @@ impl Automaton {
         if self.rows.get(&self.classes, state.number(), class) == next {
             let known = if live { next | KNOWN_LIVE } else { DEAD };
             let core = &self.lock();
-            let span = core.terms.byte_span(core.index.term(state.number()), byte);
+            let span = ByteSpan::around(&core.deriver.terms, core.index.term(state.number()), byte);
             self.rows.set(&self.classes, state.number(), span, known);
         }
         Ok(live.then_some(StateId::from_number(next)))
     }
 
     fn is_live(&self, state: u32) -> Result<bool, Error> {
-        let flags = self.flags.get(state as usize);
-        if flags & (LIVE | NOT_LIVE) != 0 {
-            return Ok(flags & LIVE != 0);
+        match self.flags.liveness(state) {
+            Some(live) => Ok(live),
+            None => LivenessSearch::run(self, state),
         }
-        self.search_liveness(state)
     }
-}
 
-impl Automaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.flags.get(state.number() as usize) & ACCEPTING != 0
+        self.flags.is_accepting(state.number())
     }
 }
 
@@ -357,7 +351,7 @@ impl LazyDfa for Automaton {
     fn memory_bytes(&self) -> usize {
         let core = self.lock();
         size_of::<Automaton>()
-            + core.terms.memory_bytes()
+            + core.deriver.memory_bytes()
             + core.index.memory_bytes()
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
@@ -375,7 +369,8 @@ impl ScratchCopies for Automaton {}
 impl Renewal for Automaton {
     fn is_abandoned(&self) -> bool {
         self.fork_check.is_abandoned(|| {
-            self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses
+            self.core.is_abandoned()
+                || self.lock().deriver.terms.recognizers.losses() != self.losses
         })
     }
 
@@ -390,11 +385,9 @@ impl Renewal for Automaton {
 
 impl AutomatonCore {
     /// Returns the derivative of a term that depends on nothing around it.
-    pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
-        self.terms.derivation.begin(self.work.steps);
+    fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
         // Recognizers inside may own automata, and this one's lock is held.
-        let work = || self.terms.derive(term, byte, &[], &mut self.work);
-        let derived = interrupt::without_interrupts(work);
-        derived.map_err(|error| self.work.limit_error(error))
+        let derived = interrupt::without_interrupts(|| self.deriver.derive_state(term, byte));
+        derived.map_err(|error| self.deriver.work.limit_error(error))
     }
 }

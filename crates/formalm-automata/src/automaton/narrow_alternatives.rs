@@ -1,8 +1,8 @@
 //! Splitting a union state into its narrow and its broad alternatives.
 //!
-//! A string is viable from a union exactly if it is viable from one of the parts, so the mask of
-//! the union is the union of the parts' masks. The narrow part allows few first bytes, and so few
-//! tokens.
+//! A string is viable from a union exactly if it is viable from one of the parts, so the viable
+//! strings of the union are those of its parts. The narrow part allows few first bytes, and so few
+//! of the strings that a caller tries.
 
 use formalm_core::{Error, LazyDfa, StateId};
 
@@ -27,13 +27,13 @@ impl Automaton {
     ) -> Result<Option<(StateId, StateId)>, Error> {
         let list = {
             let core = &self.lock();
-            match core.terms.get(self.term(core, state)) {
+            match core.deriver.terms.get(self.term(core, state)) {
                 TermNode::Alt(list) if list.len() <= MAX_ALTERNATIVES => list.clone(),
                 _ => return Ok(None),
             }
         };
         // Deciding whether other terms are nonempty may take a search.
-        if !list.iter().all(|&term| self.lock().terms.properties(term).pure) {
+        if !list.iter().all(|&term| self.lock().deriver.terms.properties(term).pure) {
             return Ok(None);
         }
         let (mut narrow, mut broad) = (Vec::new(), Vec::new());
@@ -47,7 +47,7 @@ impl Automaton {
         }
         let core = &mut self.lock();
         let mut state = |terms| {
-            let term = core.terms.alt(terms);
+            let term = core.deriver.terms.alt(terms);
             self.intern(core, term).map(StateId::from_number)
         };
         Ok(Some((state(narrow)?, state(broad)?)))

@@ -11,7 +11,6 @@ use formalm_core::{Error, LazyDfa, Resource, StateId, check_limit};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::Automaton;
-use crate::terms::dawg::DawgId;
 use crate::terms::{TermArena, TermId, TermNode};
 
 /// Maximum length, in bytes, of strings that are read off a term. Longer ones are searched, so that
@@ -20,56 +19,56 @@ const MAX_DIRECT_BYTES: u32 = 1 << 16;
 /// Maximum nesting depth of terms that are read off. Chosen, not measured.
 const MAX_TERM_DEPTH: usize = 200;
 
-/// The shortest strings of terms, where known.
-type KnownWords = FxHashMap<TermId, Option<Rc<[u8]>>>;
+/// The smallest shortest strings of pure terms, read off the terms.
+pub(super) struct ShortestWord<'a> {
+    terms: &'a TermArena,
+    /// The shortest strings of terms, where known.
+    known: FxHashMap<TermId, Option<Rc<[u8]>>>,
+}
 
-impl TermArena {
+impl ShortestWord<'_> {
     /// Returns the smallest shortest string of a pure term, or `None` if the term does not show it.
-    pub(crate) fn shortest(&self, id: TermId) -> Option<Vec<u8>> {
-        let properties = self.properties(id);
+    pub(super) fn of(terms: &TermArena, id: TermId) -> Option<Vec<u8>> {
+        let properties = terms.properties(id);
         if !properties.pure || properties.min_len > MAX_DIRECT_BYTES {
             return None;
         }
         let mut text = Vec::with_capacity(properties.min_len as usize);
-        self.write_shortest(id, &mut text, &mut KnownWords::default(), MAX_TERM_DEPTH)?;
+        let mut words = ShortestWord { terms, known: FxHashMap::default() };
+        words.write(id, &mut text, MAX_TERM_DEPTH)?;
         Some(text)
     }
 
-    fn write_shortest(
-        &self,
-        id: TermId,
-        text: &mut Vec<u8>,
-        known: &mut KnownWords,
-        depth: usize,
-    ) -> Option<()> {
+    fn write(&mut self, id: TermId, text: &mut Vec<u8>, depth: usize) -> Option<()> {
+        let terms = self.terms;
         let depth = depth.checked_sub(1)?;
         let mut id = id;
         loop {
-            match *self.get(id) {
+            match *terms.get(id) {
                 TermNode::Epsilon | TermNode::Full => return Some(()),
                 TermNode::Dawg(node) => {
-                    self.write_shortest_word(node, text);
+                    terms.dawgs.write_shortest_word(node, text);
                     return Some(());
                 }
                 // All shortest strings of the first part are equally long, so its smallest one goes
                 // first.
                 TermNode::Cat(first, rest) => {
-                    self.write_shortest(first, text, known, depth)?;
+                    self.write(first, text, depth)?;
                     id = rest;
                 }
                 TermNode::Alt(ref list) => {
-                    let least = self.properties(id).min_len;
+                    let least = terms.properties(id).min_len;
                     let mut best: Option<Rc<[u8]>> = None;
-                    for &one in list.iter().filter(|&&one| self.properties(one).min_len == least) {
-                        let one = self.known_shortest(one, known, depth)?;
+                    for &one in list.iter().filter(|&&one| terms.properties(one).min_len == least) {
+                        let one = self.known_shortest(one, depth)?;
                         best = Some(best.filter(|best| *best <= one).unwrap_or(one));
                     }
                     text.extend_from_slice(&best?);
                     return Some(());
                 }
                 TermNode::Repeat { body, min, .. } => {
-                    if self.properties(body).min_len > 0 && min > 0 {
-                        let one = self.known_shortest(body, known, depth)?;
+                    if terms.properties(body).min_len > 0 && min > 0 {
+                        let one = self.known_shortest(body, depth)?;
                         (0..min).for_each(|_| text.extend_from_slice(&one));
                     }
                     return Some(());
@@ -79,36 +78,33 @@ impl TermArena {
         }
     }
 
-    fn known_shortest(&self, id: TermId, known: &mut KnownWords, depth: usize) -> Option<Rc<[u8]>> {
-        if let Some(text) = known.get(&id) {
+    fn known_shortest(&mut self, id: TermId, depth: usize) -> Option<Rc<[u8]>> {
+        if let Some(text) = self.known.get(&id) {
             return text.clone();
         }
         let mut text = Vec::new();
-        let text = self.write_shortest(id, &mut text, known, depth).map(|()| text.into());
-        known.insert(id, text.clone());
+        let text = self.write(id, &mut text, depth).map(|()| text.into());
+        self.known.insert(id, text.clone());
         text
-    }
-
-    fn write_shortest_word(&self, node: DawgId, text: &mut Vec<u8>) {
-        let mut node = node;
-        while let Some(left) = self.dawgs.min_len(node).checked_sub(1) {
-            let next = self.dawgs.edges(node).iter().find(|one| self.dawgs.min_len(one.2) == left);
-            let Some(&(byte, _, next)) = next else { return };
-            text.push(byte);
-            node = next;
-        }
     }
 }
 
-impl Automaton {
-    /// Searches for the smallest shortest completion, with at most `allowed` steps on new states.
-    pub(crate) fn search_shortest(&self, start: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
-        let begun = self.work();
-        let checked = || {
-            let needed = self.work() - begun;
-            check_limit(Resource::Steps, needed, allowed)
-        };
-        let length = self.shortest_length(start, &checked)?;
+/// The search for the smallest shortest completion of a state.
+pub(super) struct CompletionSearch<'a> {
+    automaton: &'a Automaton,
+    begun_at: u64,
+    allowed: u64,
+}
+
+impl CompletionSearch<'_> {
+    /// Creates a search of at most `allowed` steps on new states.
+    pub(super) fn new(automaton: &Automaton, allowed: u64) -> CompletionSearch<'_> {
+        CompletionSearch { automaton, begun_at: automaton.work(), allowed }
+    }
+
+    /// Returns the smallest shortest completion.
+    pub(super) fn run(&self, start: StateId) -> Result<Vec<u8>, Error> {
+        let length = self.shortest_length(start)?;
         let mut text = Vec::with_capacity(length);
         // The states on the path, with how many byte classes were tried from each.
         let mut way = vec![(start, 0)];
@@ -116,20 +112,20 @@ impl Automaton {
         let mut few: FxHashMap<StateId, usize> = FxHashMap::default();
         while let Some((here, tried)) = way.last_mut() {
             let here = *here;
-            checked()?;
+            self.check_steps()?;
             let left = length - text.len();
-            if left == 0 && self.is_accepting(here) {
+            if left == 0 && self.automaton.is_accepting(here) {
                 break;
             }
-            let Some(&byte) = self.class_starts().get(*tried).filter(|_| left > 0) else {
+            let Some(&byte) = self.automaton.class_starts().get(*tried).filter(|_| left > 0) else {
                 few.insert(here, left);
                 way.pop();
                 text.pop();
                 continue;
             };
             *tried += 1;
-            if let Some(next) = self.step(here, byte)?
-                && self.search_bound(next) < left
+            if let Some(next) = self.automaton.step(here, byte)?
+                && self.min_bytes(next) < left
                 && few.get(&next).is_none_or(|&few| few + 1 < left)
             {
                 text.push(byte);
@@ -140,33 +136,29 @@ impl Automaton {
     }
 
     /// Returns the length of the shortest completion; 0 for a state without one.
-    fn shortest_length(
-        &self,
-        start: StateId,
-        checked: &impl Fn() -> Result<(), Error>,
-    ) -> Result<usize, Error> {
+    fn shortest_length(&self, start: StateId) -> Result<usize, Error> {
         let mut read = FxHashMap::from_iter([(start, 0)]);
         // States by the total length of a member through them, each with the bytes read.
-        let mut open = BTreeMap::from([(self.search_bound(start), vec![(start, 0)])]);
+        let mut open = BTreeMap::from([(self.min_bytes(start), vec![(start, 0)])]);
         while let Some(mut least) = open.first_entry() {
             let all = *least.key();
             let Some((here, length)) = least.get_mut().pop() else {
                 least.remove();
                 continue;
             };
-            if self.is_accepting(here) {
+            if self.automaton.is_accepting(here) {
                 return Ok(length);
             }
             if read.get(&here).is_some_and(|&other| other < length) {
                 continue;
             }
-            checked()?;
-            for &byte in self.class_starts() {
-                let Some(next) = self.step(here, byte)? else { continue };
+            self.check_steps()?;
+            for &byte in self.automaton.class_starts() {
+                let Some(next) = self.automaton.step(here, byte)? else { continue };
                 let before = read.entry(next).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
-                    let all = all.max(length + 1 + self.search_bound(next));
+                    let all = all.max(length + 1 + self.min_bytes(next));
                     open.entry(all).or_default().push((next, length + 1));
                 }
             }
@@ -174,33 +166,35 @@ impl Automaton {
         Ok(0)
     }
 
+    fn check_steps(&self) -> Result<(), Error> {
+        check_limit(Resource::Steps, self.automaton.work() - self.begun_at, self.allowed)
+    }
+
     /// Returns a lower bound on the bytes of every completion.
-    fn search_bound(&self, state: StateId) -> usize {
-        let core = self.lock();
-        core.terms.search_bound(self.term(&core, state)) as usize
+    fn min_bytes(&self, state: StateId) -> usize {
+        let core = self.automaton.lock();
+        search_min_bytes(&core.deriver.terms, self.automaton.term(&core, state)) as usize
     }
 }
 
-impl TermArena {
-    /// Returns a lower bound on the bytes of a term's strings, with the tighter bounds that
-    /// recognizers compute for searches.
-    fn search_bound(&self, id: TermId) -> u32 {
-        let needs = match self.get(id) {
-            TermNode::Custom(at) => self.recognizers.search_min_bytes(*at),
-            &TermNode::Cat(head, tail) => match self.get(head) {
-                TermNode::Custom(at) => self
-                    .recognizers
-                    .search_min_bytes(*at)
-                    .saturating_add(self.properties(tail).min_len),
-                _ => 0,
-            },
-            TermNode::And(list) => {
-                list.iter().map(|&one| self.search_bound(one)).max().unwrap_or(0)
-            }
+/// Returns a lower bound on the bytes of a term's strings, with the tighter bounds that recognizers
+/// compute for searches.
+fn search_min_bytes(terms: &TermArena, id: TermId) -> u32 {
+    let needs = match terms.get(id) {
+        TermNode::Custom(at) => terms.recognizers.search_min_bytes(*at),
+        &TermNode::Cat(head, tail) => match terms.get(head) {
+            TermNode::Custom(at) => terms
+                .recognizers
+                .search_min_bytes(*at)
+                .saturating_add(terms.properties(tail).min_len),
             _ => 0,
-        };
-        needs.max(self.properties(id).min_len)
-    }
+        },
+        TermNode::And(list) => {
+            list.iter().map(|&one| search_min_bytes(terms, one)).max().unwrap_or(0)
+        }
+        _ => 0,
+    };
+    needs.max(terms.properties(id).min_len)
 }
 
 #[cfg(test)]
@@ -210,6 +204,7 @@ mod tests {
     use formalm_core::{Error, LazyDfa, StateId};
     use formalm_regex::{PatternDialect, PatternFlags, parse};
 
+    use super::CompletionSearch;
     use crate::Expression;
     use crate::automaton::{Automaton, AutomatonLimits};
 
@@ -282,7 +277,7 @@ mod tests {
             let automaton = Automaton::new(&expression(pattern)?, AutomatonLimits::default())?;
             for (state, expected) in completed(&automaton)? {
                 assert_eq!(
-                    Some(automaton.search_shortest(state, u64::MAX)?),
+                    Some(CompletionSearch::new(&automaton, u64::MAX).run(state)?),
                     expected,
                     "{pattern}"
                 );

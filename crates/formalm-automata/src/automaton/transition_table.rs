@@ -1,50 +1,18 @@
-//! The transition table of a lazy DFA: byte classes, rows of successors, and the index of terms.
+//! The transition table of a lazy DFA: rows of successors, flags of states, and the index of
+//! terms.
 
 use std::sync::MutexGuard;
 
 use formalm_core::{AppendVec, ForkSafeMutex};
 use rustc_hash::FxHashMap;
 
+use crate::automaton::byte_classes::ByteClasses;
 use crate::terms::TermId;
 
 /// The value of a slot that is not computed yet.
 pub(crate) const UNKNOWN: u32 = 0;
 /// The state from which nothing is accepted.
 pub(crate) const DEAD: u32 = 1;
-
-/// The classes of bytes that no leaf of a language distinguishes.
-#[derive(Clone, Debug)]
-pub(crate) struct ByteClasses {
-    of: [u8; 256],
-    representatives: Vec<u8>,
-}
-
-impl ByteClasses {
-    /// Creates classes from the bytes at which a new class starts (`starts[0]` is implied).
-    pub(crate) fn new(starts: &[bool; 256]) -> ByteClasses {
-        let mut classes = ByteClasses { of: [0; 256], representatives: Vec::new() };
-        for byte in 0..=255u8 {
-            if byte == 0 || starts[usize::from(byte)] {
-                classes.representatives.push(byte);
-            }
-            classes.of[usize::from(byte)] = (classes.representatives.len() - 1) as u8;
-        }
-        classes
-    }
-
-    #[inline]
-    pub(crate) fn of(&self, byte: u8) -> usize {
-        usize::from(self.of[usize::from(byte)])
-    }
-
-    pub(crate) fn representatives(&self) -> &[u8] {
-        &self.representatives
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.representatives.len()
-    }
-}
 
 /// Rows of successors, read without a lock.
 #[derive(Debug, Default)]
@@ -123,5 +91,54 @@ impl StateIndex {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.terms.capacity() * size_of::<TermId>() + self.ids.capacity() * 8 / 7 * 9
+    }
+}
+
+const ACCEPTING: u32 = 1;
+const LIVE: u32 = 2;
+const NOT_LIVE: u32 = 4;
+
+/// Acceptance and liveness of each state, read without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct StateFlags(AppendVec);
+
+impl StateFlags {
+    /// Sets the flags of a new state; liveness is unknown unless `live`.
+    pub(crate) fn add(&self, state: u32, accepting: bool, live: bool) {
+        let flags = if accepting { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
+        self.0.set(state as usize, flags);
+    }
+
+    #[inline]
+    pub(crate) fn is_accepting(&self, state: u32) -> bool {
+        self.0.get(state as usize) & ACCEPTING != 0
+    }
+
+    /// Returns whether a state is live, if that is known.
+    #[inline]
+    pub(crate) fn liveness(&self, state: u32) -> Option<bool> {
+        match self.0.get(state as usize) & (LIVE | NOT_LIVE) {
+            0 => None,
+            known => Some(known & LIVE != 0),
+        }
+    }
+
+    /// Records that a state is live, or not.
+    pub(crate) fn decide(&self, state: u32, live: bool) {
+        let flags = self.0.get(state as usize);
+        self.0.set(state as usize, flags | if live { LIVE } else { NOT_LIVE });
+    }
+
+    /// Returns a copy of the flags of the states of an index.
+    pub(crate) fn copy(&self, index: &StateIndex) -> StateFlags {
+        let copy = AppendVec::default();
+        for number in (DEAD as usize + 1..).take(index.len()) {
+            copy.set(number, self.0.get(number));
+        }
+        StateFlags(copy)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
     }
 }

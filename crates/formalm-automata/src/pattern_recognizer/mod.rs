@@ -16,7 +16,10 @@ use formalm_regex::unicode::properties::{identifier_part, identifier_start};
 use rustc_hash::FxHashMap;
 
 use self::escapes::{CharRole, EscapeProgress};
-use crate::{CharRecognizer, RepresentativeState};
+use crate::{
+    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
+    StateRepresentatives,
+};
 
 /// A position between or inside the parts of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -358,6 +361,28 @@ impl CharRecognizer for RegexSourceRecognizer {
         self.read(|read| read.list[state as usize].is_complete())
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+
+    fn representatives(&self) -> Option<&dyn StateRepresentatives> {
+        Some(self)
+    }
+
+    fn growing_states(&self) -> Option<&dyn GrowingStates> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for RegexSourceRecognizer {
+    fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
+        self.read(|read| read.list[state as usize].ascii_span(character))
+    }
+
     fn step_range(&self, state: u32, first: char, _: char) -> Option<u32> {
         self.read(|read| {
             let source = &read.list[state as usize];
@@ -367,10 +392,21 @@ impl CharRecognizer for RegexSourceRecognizer {
         })
     }
 
-    fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
-        self.read(|read| read.list[state as usize].ascii_span(character))
+    fn merge_before_non_ascii(&self, state: u32) -> u32 {
+        self.read(|read| {
+            let source = read.list[state as usize].merge_before_non_ascii();
+            read.intern(source)
+        })
     }
+}
 
+impl MemberLengths for RegexSourceRecognizer {
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
+        self.read(|read| read.list[state as usize].estimated_missing_chars())
+    }
+}
+
+impl StateRepresentatives for RegexSourceRecognizer {
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         Some(self.read(|read| {
             let (source, first, anywhere) = read.list[state as usize].representative();
@@ -386,26 +422,17 @@ impl CharRecognizer for RegexSourceRecognizer {
             }
         }))
     }
+}
 
-    fn losses(&self) -> u32 {
-        self.0.losses()
-    }
-
-    fn estimated_missing_chars(&self, state: u32) -> u32 {
-        self.read(|read| read.list[state as usize].estimated_missing_chars())
-    }
-
-    fn merge_before_non_ascii(&self, state: u32) -> u32 {
-        self.read(|read| {
-            let source = read.list[state as usize].merge_before_non_ascii();
-            read.intern(source)
-        })
-    }
-
+impl GrowingStates for RegexSourceRecognizer {
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         let copy = RegexSourceRecognizer::default();
         copy.read(|own| *own = self.read(|read| read.clone()));
         Some(Arc::new(copy))
+    }
+
+    fn losses(&self) -> u32 {
+        self.0.losses()
     }
 }
 

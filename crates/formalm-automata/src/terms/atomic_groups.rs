@@ -10,10 +10,11 @@
 
 use std::rc::Rc;
 
-use formalm_core::{BudgetExhausted, StepMeter};
+use formalm_core::BudgetExhausted;
 
-use crate::terms::derivative::LookBehindContext;
-use crate::terms::{EMPTY, FULL, MARK, TermArena, TermId, TermNode};
+use crate::terms::derivative::Deriver;
+use crate::terms::term_properties::LookBehindContext;
+use crate::terms::{EMPTY, FULL, MARK, TermId, TermNode};
 
 /// A thread at one position: the condition on the remaining input under which it is open, and what
 /// it reads next (`None` if it ends here).
@@ -23,11 +24,11 @@ struct MatchThread {
 }
 
 /// The threads of a run, split into those that end here and those that read on.
-struct SplitThreads {
+pub(super) struct SplitThreads {
     /// Conditions under which the group ends here.
-    ends: Vec<TermId>,
+    pub(super) ends: Vec<TermId>,
     /// Threads that read on, by preference.
-    reading: Vec<TermId>,
+    pub(super) reading: Vec<TermId>,
 }
 
 /// A thread that is not yet split at its choices.
@@ -55,64 +56,34 @@ impl EnteredRepetitions {
     }
 }
 
-impl TermArena {
-    pub(crate) fn derive_run(
-        &mut self,
-        threads: &[TermId],
-        tail: TermId,
-        byte: u8,
-        context: LookBehindContext,
-        work: &mut StepMeter,
-        sum: &mut Vec<TermId>,
-    ) -> Result<(), BudgetExhausted> {
-        let split = self.split_threads(threads, context, work)?;
-        for end in split.ends {
-            let condition = self.derive(end, byte, context, work)?;
-            if condition != EMPTY {
-                let after = self.derive(tail, byte, context, work)?;
-                let both = self.and(vec![condition, after]);
-                sum.push(both);
-            }
-        }
-        let mut next = Vec::with_capacity(split.reading.len());
-        for thread in split.reading {
-            next.push(self.derive(thread, byte, context, work)?);
-        }
-        let run = self.atomic_run(next);
-        let run = self.cat(run, tail);
-        sum.push(run);
-        Ok(())
-    }
+/// The expansion of threads at one position.
+struct ThreadExpansion<'a> {
+    deriver: &'a mut Deriver,
+    context: LookBehindContext<'a>,
+    /// Threads to split; the preferred one is last.
+    pending: Vec<PendingThread>,
+    found: Vec<MatchThread>,
+}
 
-    /// Returns the condition under which the group reads nothing.
-    pub(crate) fn empty_condition_of_run(
-        &mut self,
+impl SplitThreads {
+    /// Splits the threads of a run at one position.
+    pub(super) fn of(
+        deriver: &mut Deriver,
         threads: &[TermId],
         context: LookBehindContext,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        let split = self.split_threads(threads, context, work)?;
-        Ok(self.alt(split.ends))
-    }
-
-    fn split_threads(
-        &mut self,
-        threads: &[TermId],
-        context: LookBehindContext,
-        work: &mut StepMeter,
     ) -> Result<SplitThreads, BudgetExhausted> {
-        let expanded = self.expand_threads(threads, context, work)?;
+        let expanded = ThreadExpansion::of(deriver, threads, context)?;
         let mut split = SplitThreads { ends: Vec::new(), reading: Vec::new() };
         // The condition that no thread so far has ended here.
         let mut open = FULL;
         for thread in expanded {
-            let condition = self.and(vec![thread.condition, open]);
+            let condition = deriver.terms.and(vec![thread.condition, open]);
             if condition == EMPTY {
                 continue;
             }
             match thread.next {
                 Some(next) => {
-                    let next = self.and(vec![condition, next]);
+                    let next = deriver.terms.and(vec![condition, next]);
                     if !split.reading.contains(&next) {
                         split.reading.push(next);
                     }
@@ -120,12 +91,12 @@ impl TermArena {
                 None => {
                     let mut end = vec![condition];
                     for &higher in &split.reading {
-                        let prefixes = self.replace_mark(higher, FULL);
-                        end.push(self.not(prefixes));
+                        let prefixes = deriver.terms.replace_mark(higher, FULL);
+                        end.push(deriver.terms.not(prefixes));
                     }
-                    split.ends.push(self.and(end));
-                    let otherwise = self.not(thread.condition);
-                    open = self.and(vec![open, otherwise]);
+                    split.ends.push(deriver.terms.and(end));
+                    let otherwise = deriver.terms.not(thread.condition);
+                    open = deriver.terms.and(vec![open, otherwise]);
                     if open == EMPTY {
                         break;
                     }
@@ -134,61 +105,55 @@ impl TermArena {
         }
         Ok(split)
     }
+}
 
+impl ThreadExpansion<'_> {
     /// Expands threads at their choices, by preference.
     ///
     /// Depth first on an explicit stack: a pattern may require very many iterations that read
     /// nothing.
-    fn expand_threads(
-        &mut self,
+    fn of(
+        deriver: &mut Deriver,
         threads: &[TermId],
         context: LookBehindContext,
-        work: &mut StepMeter,
     ) -> Result<Vec<MatchThread>, BudgetExhausted> {
-        let mut found = Vec::new();
         let start = |&id: &TermId| PendingThread { id, condition: FULL, entered: None };
-        let mut stack: Vec<PendingThread> = threads.iter().rev().map(start).collect();
-        while let Some(way) = stack.pop() {
-            work.step()?;
+        let pending = threads.iter().rev().map(start).collect();
+        let mut expansion = ThreadExpansion { deriver, context, pending, found: Vec::new() };
+        while let Some(thread) = expansion.pending.pop() {
+            expansion.deriver.work.step()?;
             // Alternatives are pushed in order and then reversed, so that the preferred one is
             // popped first.
-            let from = stack.len();
-            self.expand_thread(way, context, work, &mut stack, &mut found)?;
-            stack[from..].reverse();
+            let from = expansion.pending.len();
+            expansion.expand(thread)?;
+            expansion.pending[from..].reverse();
         }
-        Ok(found)
+        Ok(expansion.found)
     }
 
-    /// Pushes the threads that `way` divides into, or records it as one thread.
-    fn expand_thread(
+    /// Pushes the threads that a thread divides into, or records it as one.
+    fn expand(
         &mut self,
-        way: PendingThread,
-        context: LookBehindContext,
-        work: &mut StepMeter,
-        ways: &mut Vec<PendingThread>,
-        found: &mut Vec<MatchThread>,
+        PendingThread { id, condition, entered }: PendingThread,
     ) -> Result<(), BudgetExhausted> {
-        let PendingThread { id, condition, entered } = way;
-        let (head, tail) = self.head_and_tail(id);
-        let mut go = |id, condition, entered: &Option<Rc<EnteredRepetitions>>| {
-            ways.push(PendingThread { id, condition, entered: entered.clone() });
-        };
-        match self.get(head).clone() {
+        let (head, tail) = self.deriver.terms.head_and_tail(id);
+        match self.deriver.terms.get(head).clone() {
             TermNode::Empty => {}
-            TermNode::Mark => found.push(MatchThread { condition, next: None }),
+            TermNode::Mark => self.found.push(MatchThread { condition, next: None }),
             TermNode::And(list) => {
                 // A guarded thread: conditions, and the one operand that has the mark.
                 let (marked, mut all): (Vec<_>, Vec<_>) =
-                    list.iter().partition(|&&id| self.properties(id).marked);
+                    list.iter().partition(|&&id| self.deriver.terms.properties(id).marked);
                 all.push(condition);
-                let condition = self.and(all);
+                let condition = self.deriver.terms.and(all);
                 for id in marked {
-                    go(id, condition, &entered);
+                    self.push(id, condition, &entered);
                 }
             }
             TermNode::Alt(list) | TermNode::Ordered(list) => {
                 for &id in list.iter() {
-                    go(self.cat(id, tail), condition, &entered);
+                    let next = self.deriver.terms.cat(id, tail);
+                    self.push(next, condition, &entered);
                 }
             }
             TermNode::Repeat { body, min, max, lazy } => {
@@ -196,55 +161,60 @@ impl TermArena {
                 // counts while more iterations are required, and ends the repetition otherwise.
                 let again = EnteredRepetitions::has(entered.as_ref(), (body, tail));
                 if again && min == 0 {
-                    go(tail, condition, &entered);
+                    self.push(tail, condition, &entered);
                     return Ok(());
                 }
                 if lazy && min == 0 {
-                    go(tail, condition, &entered);
+                    self.push(tail, condition, &entered);
                 }
-                let rest = self.decrement_repetition(body, min, max, lazy);
-                let rest = self.cat(rest, tail);
+                let rest = self.deriver.terms.decrement_repetition(body, min, max, lazy);
+                let rest = self.deriver.terms.cat(rest, tail);
                 let inside = if again {
                     entered.clone()
                 } else {
                     let outside = entered.clone();
                     Some(Rc::new(EnteredRepetitions { repetition: (body, tail), outside }))
                 };
-                go(self.cat(body, rest), condition, &inside);
+                let iteration = self.deriver.terms.cat(body, rest);
+                self.push(iteration, condition, &inside);
                 if !lazy && min == 0 {
-                    go(tail, condition, &entered);
+                    self.push(tail, condition, &entered);
                 }
             }
             TermNode::Assert(_) | TermNode::LookBehind { .. } => {
-                let here = self.empty_condition(head, context, work)?;
-                let condition = self.and(vec![condition, here]);
+                let here = self.deriver.empty_condition(head, self.context)?;
+                let condition = self.deriver.terms.and(vec![condition, here]);
                 if condition != EMPTY {
-                    go(tail, condition, &entered);
+                    self.push(tail, condition, &entered);
                 }
             }
             TermNode::Atomic(_) | TermNode::AtomicRun(_) => {
                 // A nested atomic group. Its reading threads and its ends exclude each other, so
                 // their order does not matter.
-                let inner = match self.get(head).clone() {
+                let inner = match self.deriver.terms.get(head).clone() {
                     TermNode::AtomicRun(inner) => inner,
-                    TermNode::Atomic(body) => [self.cat(body, MARK)].into(),
+                    TermNode::Atomic(body) => [self.deriver.terms.cat(body, MARK)].into(),
                     _ => return Ok(()),
                 };
-                let split = self.split_threads(&inner, context, work)?;
-                let run = self.atomic_run(split.reading);
+                let split = SplitThreads::of(self.deriver, &inner, self.context)?;
+                let run = self.deriver.terms.atomic_run(split.reading);
                 if run != EMPTY {
-                    let next = Some(self.cat(run, tail));
-                    found.push(MatchThread { condition, next });
+                    let next = Some(self.deriver.terms.cat(run, tail));
+                    self.found.push(MatchThread { condition, next });
                 }
                 for end in split.ends {
-                    let condition = self.and(vec![condition, end]);
+                    let condition = self.deriver.terms.and(vec![condition, end]);
                     if condition != EMPTY {
-                        go(tail, condition, &entered);
+                        self.push(tail, condition, &entered);
                     }
                 }
             }
-            _ => found.push(MatchThread { condition, next: Some(id) }),
+            _ => self.found.push(MatchThread { condition, next: Some(id) }),
         }
         Ok(())
+    }
+
+    fn push(&mut self, id: TermId, condition: TermId, entered: &Option<Rc<EnteredRepetitions>>) {
+        self.pending.push(PendingThread { id, condition, entered: entered.clone() });
     }
 }

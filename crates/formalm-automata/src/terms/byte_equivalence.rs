@@ -11,42 +11,42 @@ const MAX_PARTS: usize = 8;
 /// measured.
 const MAX_TERMS: usize = 64;
 
-fn join(one: (u8, u8), other: (u8, u8)) -> (u8, u8) {
-    (one.0.max(other.0), one.1.min(other.1))
+/// The search for the bytes around one byte with the same derivative.
+pub(crate) struct ByteSpan<'a> {
+    terms: &'a TermArena,
+    byte: u8,
+    /// Number of terms that may still be examined.
+    left: usize,
 }
 
-impl TermArena {
-    /// Returns the bytes around `byte` with the same derivative, as far as that is cheap to
-    /// determine.
-    pub(crate) fn byte_span(&self, id: TermId, byte: u8) -> (u8, u8) {
-        self.byte_span_limited(id, byte, &mut { MAX_TERMS })
+impl ByteSpan<'_> {
+    /// Returns the bytes around `byte` with the same derivative of a term, as far as that is cheap
+    /// to determine.
+    pub(crate) fn around(terms: &TermArena, id: TermId, byte: u8) -> (u8, u8) {
+        ByteSpan { terms, byte, left: MAX_TERMS }.of(id)
     }
 
-    /// Returns that range while examining at most `left` terms.
-    fn byte_span_limited(&self, id: TermId, byte: u8, left: &mut usize) -> (u8, u8) {
+    fn of(&mut self, id: TermId) -> (u8, u8) {
+        let (terms, byte) = (self.terms, self.byte);
         let mut span = (0, 255);
         let mut rest = id;
         for _ in 0..MAX_PARTS {
-            let Some(fewer) = left.checked_sub(1) else { break };
-            *left = fewer;
-            let (head, tail) = self.head_and_tail(rest);
-            let properties = self.properties(head);
+            let Some(fewer) = self.left.checked_sub(1) else { break };
+            self.left = fewer;
+            let (head, tail) = terms.head_and_tail(rest);
+            let properties = terms.properties(head);
             span = join(
                 span,
-                match self.get(head) {
+                match terms.get(head) {
                     TermNode::Empty | TermNode::Epsilon | TermNode::Full => span,
-                    &TermNode::Dawg(dag) => self.dawgs.byte_span(dag, byte),
-                    &TermNode::Custom(at) => self.custom_byte_span(at, byte),
-                    &TermNode::Repeat { body, .. } if self.properties(body).pure => {
-                        self.byte_span_limited(body, byte, left)
-                    }
+                    &TermNode::Dawg(dag) => terms.dawgs.byte_span(dag, byte),
+                    &TermNode::Custom(at) => terms.recognizers.byte_span(at, byte),
+                    &TermNode::Repeat { body, .. } if terms.properties(body).pure => self.of(body),
                     TermNode::Alt(list) if list.len() <= MAX_PARTS && properties.pure => {
-                        self.common_byte_span(list, byte, left)
+                        self.common(list)
                     }
-                    TermNode::And(list) if list.len() <= MAX_PARTS => {
-                        self.common_byte_span(list, byte, left)
-                    }
-                    &TermNode::Not(id) => self.byte_span_limited(id, byte, left),
+                    TermNode::And(list) if list.len() <= MAX_PARTS => self.common(list),
+                    &TermNode::Not(id) => self.of(id),
                     _ => return (byte, byte),
                 },
             );
@@ -59,7 +59,12 @@ impl TermArena {
         (byte, byte)
     }
 
-    fn common_byte_span(&self, list: &[TermId], byte: u8, left: &mut usize) -> (u8, u8) {
-        list.iter().fold((0, 255), |span, &id| join(span, self.byte_span_limited(id, byte, left)))
+    /// Returns the bytes with the same derivatives of all terms of a list.
+    fn common(&mut self, list: &[TermId]) -> (u8, u8) {
+        list.iter().fold((0, 255), |span, &id| join(span, self.of(id)))
     }
+}
+
+fn join(one: (u8, u8), other: (u8, u8)) -> (u8, u8) {
+    (one.0.max(other.0), one.1.min(other.1))
 }

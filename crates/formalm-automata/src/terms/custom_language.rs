@@ -8,10 +8,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use formalm_core::{BudgetExhausted, Error, StateId};
-
-use crate::automaton::Automaton;
-use crate::terms::{TermArena, TermId, TermNode};
+use formalm_core::{BudgetExhausted, StateId};
 
 /// A representative state that reads all but some strings as another state does.
 ///
@@ -38,6 +35,48 @@ pub type SharedRepresentative = (Arc<dyn CharRecognizer>, RepresentativeState<St
 
 /// Reads the strings of a language character by character. States are numbers it assigns itself,
 /// and every state is live.
+///
+/// The first four methods define the language. The others offer what is known in addition, each as
+/// a small trait whose methods all have defaults.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formalm_automata::{Automaton, AutomatonLimits, CharRecognizer, Expression};
+/// use formalm_core::LazyDfa;
+///
+/// /// Balanced brackets; a state is the number of open ones.
+/// #[derive(Debug)]
+/// struct Balanced;
+///
+/// impl CharRecognizer for Balanced {
+///     fn start(&self) -> u32 {
+///         0
+///     }
+///
+///     fn step(&self, open: u32, character: char) -> Option<u32> {
+///         match character {
+///             '(' => Some(open + 1),
+///             ')' => open.checked_sub(1),
+///             _ => None,
+///         }
+///     }
+///
+///     fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
+///         false
+///     }
+///
+///     fn is_accepting(&self, open: u32) -> bool {
+///         open == 0
+///     }
+/// }
+///
+/// let language = Expression::custom(Arc::new(Balanced));
+/// let automaton = Automaton::new(&language, AutomatonLimits::default())?;
+/// let state = automaton.walk(automaton.start(), b"(()")?.expect("a viable prefix");
+/// assert_eq!(automaton.shortest_completion(state)?, b")");
+/// # Ok::<(), formalm_core::Error>(())
+/// ```
 pub trait CharRecognizer: Debug + Send + Sync {
     /// Returns the state before the first character.
     fn start(&self) -> u32;
@@ -45,16 +84,39 @@ pub trait CharRecognizer: Debug + Send + Sync {
     /// Returns the state after `character`, or `None` if no member continues with it.
     fn step(&self, state: u32, character: char) -> Option<u32>;
 
-    /// Returns `true` if some member continues with a character in `first..=last`.
+    /// Returns `true` if some member continues with a non-ASCII character in `first..=last`, all of
+    /// which have equally many bytes.
     fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool;
 
     /// Returns `true` if the string read is a member.
     fn is_accepting(&self, state: u32) -> bool;
 
-    /// Returns the state after every character in `_first..=_last` if it is the same for all and
-    /// cheap to determine.
-    fn step_range(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
+    /// Returns what is known of characters that are read alike.
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
         None
+    }
+
+    /// Returns what is known of the lengths of members.
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        None
+    }
+
+    /// Returns the choice of representative states.
+    fn representatives(&self) -> Option<&dyn StateRepresentatives> {
+        None
+    }
+
+    /// Returns the tables of states, if they grow while strings are read.
+    fn growing_states(&self) -> Option<&dyn GrowingStates> {
+        None
+    }
+}
+
+/// Which characters occur in the members of a [`CharRecognizer`], and which are read alike.
+pub trait RecognizerAlphabet {
+    /// Returns the ASCII characters that occur in members, as bits.
+    fn ascii_letters(&self) -> u128 {
+        !0
     }
 
     /// Returns a range of ASCII characters around `character` with the same successor, as far as
@@ -63,34 +125,33 @@ pub trait CharRecognizer: Debug + Send + Sync {
         (character, character)
     }
 
-    /// Returns a representative state that continues as `_state` does, some strings excluded.
-    fn representative(&self, _state: u32) -> Option<RepresentativeState<u32>> {
+    /// Returns the state after every character in `_first..=_last` if it is the same for all and
+    /// cheap to determine.
+    fn step_range(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
         None
     }
 
-    /// Returns whether a member has between `_least` and `_most` more characters, or `None` where a
-    /// search must decide.
-    fn has_member_of_length(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
-        None
+    /// Returns a state that reads every non-ASCII character, and what follows it, as `state` does.
+    /// States inside characters are as many as these states.
+    fn merge_before_non_ascii(&self, state: u32) -> u32 {
+        state
     }
 
-    /// Returns the answer of [`CharRecognizer::has_member_of_length`] after any viable non-ASCII
-    /// character.
-    fn has_member_after_non_ascii(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
-        None
+    /// Returns `true` if all characters of equal UTF-8 length are equivalent. Those that share
+    /// their first byte are then not distinguished while they are read.
+    fn depends_on_length_only(&self) -> bool {
+        false
     }
+}
 
-    /// Returns the ASCII characters that occur in members, as bits.
-    fn ascii_letters(&self) -> u128 {
-        !0
-    }
-
+/// Bounds on the lengths of the members of a [`CharRecognizer`], from a state on.
+pub trait MemberLengths {
     /// Returns a lower bound on the characters missing to a member.
     fn min_chars(&self, _state: u32) -> u32 {
         0
     }
 
-    /// Returns a lower bound as [`CharRecognizer::min_chars`] does, for shortest-completion
+    /// Returns a lower bound as [`MemberLengths::min_chars`] does, for shortest-completion
     /// searches. It may be slower, since it saves visiting all strings below that length.
     fn search_min_chars(&self, state: u32) -> u32 {
         self.min_chars(state)
@@ -101,12 +162,27 @@ pub trait CharRecognizer: Debug + Send + Sync {
         self.min_chars(state)
     }
 
-    /// Returns a state that reads every non-ASCII character, and what follows it, as `state` does.
-    /// States inside characters are as many as these states.
-    fn merge_before_non_ascii(&self, state: u32) -> u32 {
-        state
+    /// Returns whether a member has between `_least` and `_most` more characters, or `None` where a
+    /// search must decide.
+    fn has_member_of_length(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+        None
     }
 
+    /// Returns the answer of [`MemberLengths::has_member_of_length`] after any viable non-ASCII
+    /// character.
+    fn has_member_after_non_ascii(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+        None
+    }
+}
+
+/// The choice of a [`CharRecognizer`]'s representative states.
+pub trait StateRepresentatives {
+    /// Returns a representative state that continues as `state` does, some strings excluded.
+    fn representative(&self, state: u32) -> Option<RepresentativeState<u32>>;
+}
+
+/// Tables of states that a [`CharRecognizer`] extends while it reads.
+pub trait GrowingStates {
     /// Returns an independent recognizer with the states known so far, or `None` if its states are
     /// few enough to keep.
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
@@ -123,12 +199,6 @@ pub trait CharRecognizer: Debug + Send + Sync {
     /// changing them while the process forked, see [`formalm_core::ForkSafeMutex::losses`].
     fn losses(&self) -> u32 {
         0
-    }
-
-    /// Returns `true` if all characters of equal UTF-8 length are equivalent. Those that share
-    /// their first byte are then not distinguished while they are read.
-    fn depends_on_length_only(&self) -> bool {
-        false
     }
 }
 
@@ -154,47 +224,83 @@ impl RecognizerPosition {
     pub(crate) fn is_char_boundary(self) -> bool {
         self.left == 0
     }
+
+    /// Returns the position in another state of the recognizer.
+    pub(crate) fn with_state(self, state: u32) -> RecognizerPosition {
+        RecognizerPosition { state, ..self }
+    }
 }
 
 /// The bits of an incomplete character that leads to one state whatever it becomes.
 pub(crate) const ANY_CHAR: u32 = u32::MAX;
 
 impl RecognizerTable {
-    pub(crate) fn of(&self, at: RecognizerPosition) -> &dyn CharRecognizer {
+    fn of(&self, at: RecognizerPosition) -> &dyn CharRecognizer {
         &*self.0[at.recognizer as usize].1
+    }
+
+    /// Returns the recognizer's bounds on lengths.
+    pub(crate) fn lengths(&self, at: RecognizerPosition) -> Option<&dyn MemberLengths> {
+        self.of(at).member_lengths()
+    }
+
+    /// Returns the position before the first character; a recognizer is added when it is new.
+    pub(crate) fn start(&mut self, recognizer: &Arc<dyn CharRecognizer>) -> RecognizerPosition {
+        let list = &mut self.0;
+        let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
+        let which = known.unwrap_or_else(|| {
+            list.push(with_independent_copy(&(Arc::clone(recognizer), Arc::clone(recognizer))));
+            list.len() - 1
+        });
+        let (state, recognizer) = (list[which].1.start(), which as u32);
+        RecognizerPosition { recognizer, state, left: 0, bits: 0, least: 0 }
+    }
+
+    /// Returns the original recognizer, and the representative of a position between characters.
+    pub(crate) fn representative(
+        &self,
+        at: RecognizerPosition,
+    ) -> Option<(Arc<dyn CharRecognizer>, RepresentativeState<u32>)> {
+        let (given, grown) = &self.0[at.recognizer as usize];
+        if !at.is_char_boundary() {
+            return None;
+        }
+        let found = grown.representatives()?.representative(at.state)?;
+        Some((Arc::clone(given), found))
     }
 
     /// Returns `true` if the string read so far is a member.
     pub(crate) fn is_accepting(&self, at: RecognizerPosition) -> bool {
-        at.left == 0 && self.0[at.recognizer as usize].1.is_accepting(at.state)
+        at.left == 0 && self.of(at).is_accepting(at.state)
     }
 
     /// Returns the ASCII bytes that occur in members, as bits.
     pub(crate) fn ascii_letters(&self, at: RecognizerPosition) -> u128 {
-        self.0[at.recognizer as usize].1.ascii_letters()
+        self.of(at).alphabet().map_or(!0, |alphabet| alphabet.ascii_letters())
     }
 
     /// Returns a lower bound on the bytes missing to a member.
     pub(crate) fn min_bytes(&self, at: RecognizerPosition) -> u32 {
-        u32::from(at.left) + self.0[at.recognizer as usize].1.min_chars(at.state)
+        u32::from(at.left) + self.lengths(at).map_or(0, |lengths| lengths.min_chars(at.state))
     }
 
     /// Returns a lower bound for shortest-completion searches.
     pub(crate) fn search_min_bytes(&self, at: RecognizerPosition) -> u32 {
         match at.left {
-            0 => self.0[at.recognizer as usize].1.search_min_chars(at.state),
+            0 => self.lengths(at).map_or(0, |lengths| lengths.search_min_chars(at.state)),
             _ => self.min_bytes(at),
         }
     }
 
     /// Returns an estimate of the bytes missing to a member.
     pub(crate) fn estimated_missing_bytes(&self, at: RecognizerPosition) -> u32 {
-        u32::from(at.left) + self.0[at.recognizer as usize].1.estimated_missing_chars(at.state)
+        let missing = |lengths: &dyn MemberLengths| lengths.estimated_missing_chars(at.state);
+        u32::from(at.left) + self.lengths(at).map_or(0, missing)
     }
 
     /// Returns `true` if a recognizer has more states than are worth keeping.
     pub(crate) fn has_many_states(&self) -> bool {
-        self.0.iter().any(|(given, _)| given.independent_copy().is_some())
+        self.0.iter().any(|(given, _)| independent_copy(given).is_some())
     }
 
     /// Returns independent recognizers with the states known so far, or `None` if none of them has
@@ -206,7 +312,33 @@ impl RecognizerTable {
 
     /// Returns how often any of them lost its states.
     pub(crate) fn losses(&self) -> u32 {
-        self.0.iter().map(|(given, grown)| given.losses() + grown.losses()).sum()
+        let losses = |one: &Arc<dyn CharRecognizer>| {
+            one.growing_states().map_or(0, |states| states.losses())
+        };
+        self.0.iter().map(|(given, grown)| losses(given) + losses(grown)).sum()
+    }
+
+    /// Returns the bytes around `byte` with the same residual.
+    pub(crate) fn byte_span(&self, at: RecognizerPosition, byte: u8) -> (u8, u8) {
+        match self.of(at).alphabet() {
+            Some(alphabet) if at.is_char_boundary() && byte.is_ascii() => {
+                alphabet.ascii_span(at.state, byte)
+            }
+            _ => (byte, byte),
+        }
+    }
+
+    /// Returns the position after a byte, unless the recognizer exceeded a limit.
+    pub(crate) fn step_within_limits(
+        &self,
+        at: RecognizerPosition,
+        byte: u8,
+    ) -> Result<Option<RecognizerPosition>, BudgetExhausted> {
+        let next = self.step(at, byte);
+        match self.of(at).growing_states() {
+            Some(states) if states.hit_limit() => Err(BudgetExhausted),
+            _ => Ok(next),
+        }
     }
 
     fn step(&self, at: RecognizerPosition, byte: u8) -> Option<RecognizerPosition> {
@@ -219,7 +351,7 @@ impl RecognizerTable {
                 ..at
             });
         }
-        let recognizer = &self.0[at.recognizer as usize].1;
+        let recognizer = self.of(at);
         let (left, bits, least) = match (at.left, byte) {
             (0, 0..=0x7F) => (0, u32::from(byte), 0),
             (0, 0xC2..=0xDF) => (1, u32::from(byte & 0x1F), 0x80),
@@ -233,20 +365,24 @@ impl RecognizerTable {
                 recognizer.step(at.state, char::from_u32(bits).filter(|_| bits >= least)?)?;
             return Some(RecognizerPosition { state, left: 0, bits: 0, least: 0, ..at });
         }
-        let state =
-            if at.left == 0 { recognizer.merge_before_non_ascii(at.state) } else { at.state };
+        let alphabet = recognizer.alphabet();
+        let state = match alphabet {
+            Some(alphabet) if at.left == 0 => alphabet.merge_before_non_ascii(at.state),
+            _ => at.state,
+        };
         let first = (bits << (6 * left)).max(least);
         let last = ((bits + 1) << (6 * left)) - 1;
         let ranges = char_ranges(first, last);
         if let [Some((low, high)), None] | [None, Some((low, high))] = ranges
             && (u32::from(low), u32::from(high)) == (bits << (6 * left), last)
-            && let Some(state) = recognizer.step_range(state, low, high)
+            && let Some(alphabet) = alphabet
+            && let Some(state) = alphabet.step_range(state, low, high)
         {
             return Some(RecognizerPosition { state, left, bits: ANY_CHAR, least: 0, ..at });
         }
         let mut ranges = ranges.into_iter().flatten();
         let some = ranges.any(|(first, last)| recognizer.accepts_some_in_range(state, first, last));
-        let bits = if recognizer.depends_on_length_only() {
+        let bits = if alphabet.is_some_and(RecognizerAlphabet::depends_on_length_only) {
             merge_equivalent_bits(left, bits, least)
         } else {
             bits
@@ -259,7 +395,11 @@ impl RecognizerTable {
 fn with_independent_copy(
     (given, grown): &(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>),
 ) -> (Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>) {
-    (Arc::clone(given), grown.independent_copy().unwrap_or_else(|| Arc::clone(grown)))
+    (Arc::clone(given), independent_copy(grown).unwrap_or_else(|| Arc::clone(grown)))
+}
+
+fn independent_copy(recognizer: &Arc<dyn CharRecognizer>) -> Option<Arc<dyn CharRecognizer>> {
+    recognizer.growing_states()?.independent_copy()
 }
 
 /// Merges the bits of characters that may end in the same bytes, of those that can be completed.
@@ -282,107 +422,4 @@ fn char_ranges(first: u32, last: u32) -> [Option<(char, char)>; 2] {
         (range.0 <= range.1).then_some(range)
     };
     [range(first, last.min(0xD7FF)), range(first.max(0xE000), last.min(u32::from(char::MAX)))]
-}
-
-impl TermArena {
-    /// Returns the term of a recognizer's language.
-    pub(crate) fn custom(&mut self, recognizer: &Arc<dyn CharRecognizer>) -> TermId {
-        let list = &mut self.recognizers.0;
-        let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
-        let which = known.unwrap_or_else(|| {
-            list.push(with_independent_copy(&(Arc::clone(recognizer), Arc::clone(recognizer))));
-            list.len() - 1
-        });
-        let (state, which) = (list[which].1.start(), which as u32);
-        self.intern(TermNode::Custom(RecognizerPosition {
-            recognizer: which,
-            state,
-            left: 0,
-            bits: 0,
-            least: 0,
-        }))
-    }
-
-    /// Returns the bytes around `byte` with the same residual of a recognizer's language.
-    pub(crate) fn custom_byte_span(&self, at: RecognizerPosition, byte: u8) -> (u8, u8) {
-        if !at.is_char_boundary() || !byte.is_ascii() {
-            return (byte, byte);
-        }
-        self.recognizers.0[at.recognizer as usize].1.ascii_span(at.state, byte)
-    }
-
-    /// Returns the residual of a recognizer's language after a byte.
-    pub(crate) fn derive_custom(
-        &mut self,
-        at: RecognizerPosition,
-        byte: u8,
-    ) -> Result<Option<TermId>, BudgetExhausted> {
-        let next = self.recognizers.step(at, byte);
-        if self.recognizers.of(at).hit_limit() {
-            return Err(BudgetExhausted);
-        }
-        Ok(next.map(|next| self.intern(TermNode::Custom(next))))
-    }
-}
-
-impl Automaton {
-    /// Returns the representative of a state in which nothing but a recognizer reads on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`].
-    pub fn representative(&self, state: StateId) -> Result<Option<SharedRepresentative>, Error> {
-        let core = &mut self.lock();
-        let (term, room) = core.terms.without_char_limit(self.term(core, state));
-        let TermNode::Custom(at) = *core.terms.get(term) else { return Ok(None) };
-        let (given, grown) = core.terms.recognizers.0[at.recognizer as usize].clone();
-        let found = if at.is_char_boundary() { grown.representative(at.state) } else { None };
-        let Some(RepresentativeState {
-            state,
-            name,
-            excluded_first: first,
-            excluded_anywhere: anywhere,
-            max_chars: most,
-            max_completion_chars: far,
-        }) = found
-        else {
-            return Ok(None);
-        };
-        let most = match room {
-            None => most,
-            // Some member lies within the characters that are left.
-            Some(room) => match room.checked_sub(far) {
-                Some(room) => most.min(room),
-                None => return Ok(None),
-            },
-        };
-        let term = core.terms.intern(TermNode::Custom(RecognizerPosition { state, ..at }));
-        let state = StateId::from_number(self.intern(core, term)?);
-        Ok(Some((
-            given,
-            RepresentativeState {
-                state,
-                name,
-                excluded_first: first,
-                excluded_anywhere: anywhere,
-                max_chars: most,
-                max_completion_chars: far,
-            },
-        )))
-    }
-}
-
-impl TermArena {
-    /// Splits "this language, and at most n characters" into the language and n.
-    fn without_char_limit(&self, term: TermId) -> (TermId, Option<u32>) {
-        let TermNode::And(list) = self.get(term) else { return (term, None) };
-        match list[..] {
-            [one, other] => match (self.max_any_chars(one), self.max_any_chars(other)) {
-                (Some(most), None) => (other, Some(most)),
-                (None, Some(most)) => (one, Some(most)),
-                _ => (term, None),
-            },
-            _ => (term, None),
-        }
-    }
 }

@@ -299,6 +299,16 @@ impl Dawgs {
         self.min_len[node.0 as usize]
     }
 
+    /// Writes the smallest shortest word.
+    pub(crate) fn write_shortest_word(&self, mut node: DawgId, text: &mut Vec<u8>) {
+        while let Some(left) = self.min_len(node).checked_sub(1) {
+            let next = self.edges(node).iter().find(|edge| self.min_len(edge.2) == left);
+            let Some(&(byte, _, next)) = next else { return };
+            text.push(byte);
+            node = next;
+        }
+    }
+
     pub(crate) fn alphabet(&self, node: DawgId) -> ByteAlphabet {
         self.alphabet[node.0 as usize]
     }

@@ -11,12 +11,15 @@ use std::sync::Arc;
 use formalm_core::{BudgetExhausted, StepMeter};
 use rustc_hash::FxHashMap;
 
+use crate::terms::atomic_groups::SplitThreads;
+use crate::terms::term_properties::LookBehindContext;
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
+use crate::transduce::ImageCache;
 
 /// A cache of the derivatives inside a large one. Terms are graphs, so a shared subterm is derived
 /// once. It is used only after [`DerivativeCache::FEW_STEPS`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DerivativeCache {
+struct DerivativeCache {
     begun_at: u64,
     known: FxHashMap<(TermId, u8), TermId>,
 }
@@ -26,7 +29,7 @@ impl DerivativeCache {
     const FEW_STEPS: u64 = 64;
 
     /// Starts a derivative at the given step count.
-    pub(crate) fn begin(&mut self, steps: u64) {
+    fn begin(&mut self, steps: u64) {
         self.begun_at = steps;
         if !self.known.is_empty() {
             self.known = FxHashMap::default();
@@ -34,31 +37,68 @@ impl DerivativeCache {
     }
 }
 
-/// The lookbehinds of the enclosing scope, at the position of the derivative.
-pub(crate) type LookBehindContext<'a> = &'a [TermId];
+/// Terms, the budget of steps that derive them, and what is cached of derivatives.
+///
+/// Derivatives recurse through atomic groups (`terms/atomic_groups.rs`) and images (`transduce/`),
+/// which borrow the deriver; so it is the one owner of all tables that grow while terms are read.
+#[derive(Debug)]
+pub(crate) struct Deriver {
+    pub(crate) terms: TermArena,
+    pub(crate) work: StepMeter,
+    cache: DerivativeCache,
+    pub(crate) images: ImageCache,
+}
 
-impl TermArena {
+impl Deriver {
+    /// Creates a deriver of no terms, with a step budget.
+    pub(crate) fn new(work: StepMeter) -> Deriver {
+        Deriver {
+            terms: TermArena::new(),
+            work,
+            cache: DerivativeCache::default(),
+            images: ImageCache::default(),
+        }
+    }
+
+    /// Returns the same terms with recognizers that grow independently, or `None` if these have few
+    /// enough states to share.
+    pub(crate) fn independent_copy(&self) -> Option<Deriver> {
+        let terms = self.terms.independent_copy()?;
+        let (cache, images) = (self.cache.clone(), self.images.clone());
+        Some(Deriver { terms, work: self.work, cache, images })
+    }
+
+    /// Returns the memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.terms.memory_bytes() + self.images.memory_bytes()
+    }
+
+    /// Returns the derivative of a term that depends on nothing around it; caches start anew.
+    pub(crate) fn derive_state(&mut self, id: TermId, byte: u8) -> Result<TermId, BudgetExhausted> {
+        self.cache.begin(self.work.steps);
+        self.derive(id, byte, &[])
+    }
+
     /// Returns the derivative by `byte`.
     pub(crate) fn derive(
         &mut self,
         id: TermId,
         byte: u8,
         context: LookBehindContext,
-        work: &mut StepMeter,
     ) -> Result<TermId, BudgetExhausted> {
         if let Some(only) = self.derive_leaf(id, byte) {
             return Ok(only);
         }
-        let is_long = work.steps > self.derivation.begun_at + DerivativeCache::FEW_STEPS;
-        let is_kept = is_long && !self.properties(id).contextual;
-        if is_kept && let Some(&known) = self.derivation.known.get(&(id, byte)) {
+        let is_long = self.work.steps > self.cache.begun_at + DerivativeCache::FEW_STEPS;
+        let is_kept = is_long && !self.terms.properties(id).contextual;
+        if is_kept && let Some(&known) = self.cache.known.get(&(id, byte)) {
             return Ok(known);
         }
         let mut sum = Vec::new();
-        self.derive_into(id, byte, context, work, &mut sum)?;
-        let derivative = self.alt(sum);
+        self.derive_into(id, byte, context, &mut sum)?;
+        let derivative = self.terms.alt(sum);
         if is_kept {
-            self.derivation.known.insert((id, byte), derivative);
+            self.cache.known.insert((id, byte), derivative);
         }
         Ok(derivative)
     }
@@ -66,12 +106,12 @@ impl TermArena {
     /// Derives a term that begins with a leaf that is not nullable, by far the most common kind
     /// inside characters.
     fn derive_leaf(&mut self, id: TermId, byte: u8) -> Option<TermId> {
-        let (head, tail) = self.head_and_tail(id);
-        match *self.get(head) {
-            TermNode::Dawg(dag) if !self.dawgs.is_accepting(dag) => {
-                let Some(next) = self.dawgs.step(dag, byte) else { return Some(EMPTY) };
-                let next = self.dawg(next);
-                Some(self.cat(next, tail))
+        let (head, tail) = self.terms.head_and_tail(id);
+        match *self.terms.get(head) {
+            TermNode::Dawg(dag) if !self.terms.dawgs.is_accepting(dag) => {
+                let Some(next) = self.terms.dawgs.step(dag, byte) else { return Some(EMPTY) };
+                let next = self.terms.dawg(next);
+                Some(self.terms.cat(next, tail))
             }
             _ => None,
         }
@@ -83,26 +123,28 @@ impl TermArena {
         mut id: TermId,
         byte: u8,
         context: LookBehindContext,
-        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
     ) -> Result<(), BudgetExhausted> {
         // Iterates over nullable heads instead of recursing: a pattern may have very many.
         loop {
-            work.step()?;
-            let (head, tail) = self.head_and_tail(id);
-            let properties = self.properties(head);
+            self.work.step()?;
+            let (head, tail) = self.terms.head_and_tail(id);
+            let properties = self.terms.properties(head);
             if properties.contextual {
-                return self.derive_contextual(head, tail, byte, context, work, sum);
+                return self.derive_contextual(head, tail, byte, context, sum);
             }
             let from = sum.len();
-            self.derive_head(head, byte, context, work, sum)?;
+            self.derive_head(head, byte, context, sum)?;
             if tail != EPSILON {
                 for residual in sum.iter_mut().skip(from) {
-                    *residual = self.cat(*residual, tail);
+                    *residual = self.terms.cat(*residual, tail);
                 }
             }
-            let nullable =
-                if properties.pure { properties.nullable } else { self.nullable(head, context) };
+            let nullable = if properties.pure {
+                properties.nullable
+            } else {
+                self.terms.nullable(head, context)
+            };
             if !nullable || tail == EPSILON {
                 return Ok(());
             }
@@ -116,68 +158,59 @@ impl TermArena {
         head: TermId,
         byte: u8,
         context: LookBehindContext,
-        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
     ) -> Result<(), BudgetExhausted> {
-        match self.get(head).clone() {
+        match self.terms.get(head).clone() {
             TermNode::Full => sum.push(FULL),
             TermNode::Dawg(dag) => {
-                if let Some(next) = self.dawgs.step(dag, byte) {
-                    let next = self.dawg(next);
+                if let Some(next) = self.terms.dawgs.step(dag, byte) {
+                    let next = self.terms.dawg(next);
                     sum.push(next);
                 }
             }
-            TermNode::Custom(at) => sum.extend(self.derive_custom(at, byte)?),
+            TermNode::Custom(at) => {
+                if let Some(next) = self.terms.recognizers.step_within_limits(at, byte)? {
+                    sum.push(self.terms.intern(TermNode::Custom(next)));
+                }
+            }
             TermNode::Alt(list) | TermNode::Ordered(list) => {
                 for &id in list.iter() {
-                    self.derive_into(id, byte, context, work, sum)?;
+                    self.derive_into(id, byte, context, sum)?;
                 }
             }
             TermNode::And(list) => {
                 let mut parts = Vec::with_capacity(list.len());
                 for &id in list.iter() {
-                    let part = self.derive(id, byte, context, work)?;
+                    let part = self.derive(id, byte, context)?;
                     if part == EMPTY {
                         return Ok(());
                     }
                     parts.push(part);
                 }
-                let all = self.and(parts);
+                let all = self.terms.and(parts);
                 sum.push(all);
             }
             TermNode::Not(id) => {
-                let inner = self.derive(id, byte, context, work)?;
-                let outside = self.not(inner);
+                let inner = self.derive(id, byte, context)?;
+                let outside = self.terms.not(inner);
                 sum.push(outside);
             }
             TermNode::Repeat { body, min, max, lazy } => {
                 let from = sum.len();
-                self.derive_into(body, byte, context, work, sum)?;
-                let rest = self.decrement_repetition(body, min, max, lazy);
+                self.derive_into(body, byte, context, sum)?;
+                let rest = self.terms.decrement_repetition(body, min, max, lazy);
                 for residual in sum.iter_mut().skip(from) {
-                    *residual = self.cat(*residual, rest);
+                    *residual = self.terms.cat(*residual, rest);
                 }
             }
             TermNode::Scope { body, behinds } => {
-                let next = self.derive_scope(body, &behinds, byte, work)?;
+                let next = self.derive_scope(body, &behinds, byte)?;
                 sum.push(next);
             }
-            TermNode::Image { .. } => self.derive_image(head, byte, work, sum)?,
+            TermNode::Image { .. } => self.derive_image(head, byte, sum)?,
             _ => {}
         }
         Ok(())
-    }
-
-    /// Returns a repetition after one iteration.
-    pub(crate) fn decrement_repetition(
-        &mut self,
-        body: TermId,
-        min: u32,
-        max: u32,
-        lazy: bool,
-    ) -> TermId {
-        let max = if max == UNBOUNDED { max } else { max - 1 };
-        self.repeat(body, min.saturating_sub(1), max, lazy)
     }
 
     fn derive_scope(
@@ -185,17 +218,16 @@ impl TermArena {
         body: TermId,
         behinds: &Arc<[TermId]>,
         byte: u8,
-        work: &mut StepMeter,
     ) -> Result<TermId, BudgetExhausted> {
-        let next = self.derive(body, byte, behinds, work)?;
-        if !self.properties(next).contextual {
+        let next = self.derive(body, byte, behinds)?;
+        if !self.terms.properties(next).contextual {
             return Ok(next);
         }
         let mut read = Vec::with_capacity(behinds.len());
         for &behind in behinds.iter() {
-            read.push(self.derive(behind, byte, behinds, work)?);
+            read.push(self.derive(behind, byte, behinds)?);
         }
-        Ok(self.scope(next, read.into()))
+        Ok(self.terms.scope(next, read.into()))
     }
 
     fn derive_contextual(
@@ -204,55 +236,54 @@ impl TermArena {
         tail: TermId,
         byte: u8,
         context: LookBehindContext,
-        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
     ) -> Result<(), BudgetExhausted> {
-        match self.get(head).clone() {
+        match self.terms.get(head).clone() {
             TermNode::Alt(list) | TermNode::Ordered(list) => {
                 for &id in list.iter() {
-                    let id = self.cat(id, tail);
-                    self.derive_into(id, byte, context, work, sum)?;
+                    let id = self.terms.cat(id, tail);
+                    self.derive_into(id, byte, context, sum)?;
                 }
             }
             TermNode::And(_) | TermNode::Not(_) => {
                 // This is already a whole remaining input; its tail is inside.
-                self.derive_head(head, byte, context, work, sum)?;
+                self.derive_head(head, byte, context, sum)?;
             }
             TermNode::Assert(_) | TermNode::LookBehind { .. } => {
-                let condition = self.empty_condition(head, context, work)?;
-                self.derive_conditional(condition, tail, byte, context, work, sum)?;
+                let condition = self.empty_condition(head, context)?;
+                self.derive_conditional(condition, tail, byte, context, sum)?;
             }
             TermNode::Atomic(body) => {
-                let thread = self.cat(body, MARK);
-                self.derive_run(&[thread], tail, byte, context, work, sum)?;
+                let thread = self.terms.cat(body, MARK);
+                self.derive_run(&[thread], tail, byte, context, sum)?;
             }
             TermNode::AtomicRun(threads) => {
-                self.derive_run(&threads, tail, byte, context, work, sum)?;
+                self.derive_run(&threads, tail, byte, context, sum)?;
             }
             TermNode::Repeat { body, min, max, lazy } => {
                 // Iterations that read something: the rest of the count and the tail replace the
                 // mark.
-                let marked = self.cat(body, MARK);
-                let once = self.derive(marked, byte, context, work)?;
-                let rest = self.decrement_repetition(body, min, max, lazy);
-                let after = self.cat(rest, tail);
-                let next = self.replace_mark(once, after);
+                let marked = self.terms.cat(body, MARK);
+                let once = self.derive(marked, byte, context)?;
+                let rest = self.terms.decrement_repetition(body, min, max, lazy);
+                let after = self.terms.cat(rest, tail);
+                let next = self.terms.replace_mark(once, after);
                 sum.push(next);
                 if min == 0 {
-                    return self.derive_into(tail, byte, context, work, sum);
+                    return self.derive_into(tail, byte, context, sum);
                 }
                 // Iterations that read nothing: under the same condition all further required ones
                 // may read nothing too, before or after one that reads.
-                let condition = self.empty_condition(body, context, work)?;
+                let condition = self.empty_condition(body, context)?;
                 if condition != EMPTY {
-                    self.derive_conditional(condition, tail, byte, context, work, sum)?;
+                    self.derive_conditional(condition, tail, byte, context, sum)?;
                     if max > 1 {
                         let fewer = if max == UNBOUNDED { max } else { max - 2 };
-                        let rest = self.repeat(body, 0, fewer, lazy);
-                        let after = self.cat(rest, tail);
-                        let next = self.replace_mark(once, after);
-                        let condition = self.derive(condition, byte, context, work)?;
-                        let both = self.and(vec![condition, next]);
+                        let rest = self.terms.repeat(body, 0, fewer, lazy);
+                        let after = self.terms.cat(rest, tail);
+                        let next = self.terms.replace_mark(once, after);
+                        let condition = self.derive(condition, byte, context)?;
+                        let both = self.terms.and(vec![condition, next]);
                         sum.push(both);
                     }
                 }
@@ -269,57 +300,17 @@ impl TermArena {
         tail: TermId,
         byte: u8,
         context: LookBehindContext,
-        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
     ) -> Result<(), BudgetExhausted> {
         match condition {
             EMPTY => Ok(()),
-            FULL => self.derive_into(tail, byte, context, work, sum),
+            FULL => self.derive_into(tail, byte, context, sum),
             _ => {
-                let condition = self.derive(condition, byte, context, work)?;
-                let tail = self.derive(tail, byte, context, work)?;
-                let both = self.and(vec![condition, tail]);
+                let condition = self.derive(condition, byte, context)?;
+                let tail = self.derive(tail, byte, context)?;
+                let both = self.terms.and(vec![condition, tail]);
                 sum.push(both);
                 Ok(())
-            }
-        }
-    }
-
-    /// Returns `true` if the term contains the empty string at the end of the whole input.
-    pub(crate) fn nullable(&self, mut id: TermId, context: LookBehindContext) -> bool {
-        loop {
-            let properties = self.properties(id);
-            if properties.nullable_is_exact {
-                return properties.nullable;
-            }
-            match self.get(id) {
-                TermNode::Mark => return true,
-                &TermNode::Cat(head, tail) => {
-                    if !self.nullable(head, context) {
-                        return false;
-                    }
-                    id = tail;
-                }
-                TermNode::Alt(list) | TermNode::Ordered(list) | TermNode::AtomicRun(list) => {
-                    return list.iter().any(|&id| self.nullable(id, context));
-                }
-                TermNode::And(list) => return list.iter().all(|&id| self.nullable(id, context)),
-                &TermNode::Not(inner) => return !self.nullable(inner, context),
-                &TermNode::Repeat { body, min, .. } => {
-                    if min == 0 {
-                        return true;
-                    }
-                    id = body;
-                }
-                &TermNode::Assert(inner) | &TermNode::Atomic(inner) => id = inner,
-                &TermNode::LookBehind { index, negative } => {
-                    // At the end of the input, a lookbehind that has reached its mark holds.
-                    let behind = context.get(index as usize).copied().unwrap_or(EMPTY);
-                    return self.nullable(behind, context) != negative;
-                }
-                TermNode::Scope { body, behinds } => return self.nullable(*body, behinds),
-                &TermNode::Image { nullable, .. } => return nullable,
-                _ => return false,
             }
         }
     }
@@ -329,59 +320,58 @@ impl TermArena {
         &mut self,
         id: TermId,
         context: LookBehindContext,
-        work: &mut StepMeter,
     ) -> Result<TermId, BudgetExhausted> {
-        work.step()?;
-        let properties = self.properties(id);
+        self.work.step()?;
+        let properties = self.terms.properties(id);
         if properties.pure {
             return Ok(if properties.nullable { FULL } else { EMPTY });
         }
-        Ok(match self.get(id).clone() {
+        Ok(match self.terms.get(id).clone() {
             TermNode::Mark => FULL,
             TermNode::Cat(head, tail) => {
-                let first = self.empty_condition(head, context, work)?;
+                let first = self.empty_condition(head, context)?;
                 if first == EMPTY {
                     return Ok(EMPTY);
                 }
-                let second = self.empty_condition(tail, context, work)?;
-                self.and(vec![first, second])
+                let second = self.empty_condition(tail, context)?;
+                self.terms.and(vec![first, second])
             }
             TermNode::Alt(list) | TermNode::Ordered(list) => {
                 let mut any = Vec::with_capacity(list.len());
                 for &id in list.iter() {
-                    any.push(self.empty_condition(id, context, work)?);
+                    any.push(self.empty_condition(id, context)?);
                 }
-                self.alt(any)
+                self.terms.alt(any)
             }
             TermNode::And(list) => {
                 // Obligations on the remaining input stay; the marked operand decides.
                 let mut all = Vec::with_capacity(list.len());
                 for &id in list.iter() {
-                    let marked = self.properties(id).marked;
-                    all.push(if marked { self.empty_condition(id, context, work)? } else { id });
+                    let marked = self.terms.properties(id).marked;
+                    all.push(if marked { self.empty_condition(id, context)? } else { id });
                 }
-                self.and(all)
+                self.terms.and(all)
             }
             TermNode::Repeat { body, min, .. } => {
                 if min == 0 {
                     FULL
                 } else {
-                    self.empty_condition(body, context, work)?
+                    self.empty_condition(body, context)?
                 }
             }
             TermNode::Assert(rest) => rest,
             TermNode::LookBehind { index, negative } => {
                 let behind = context.get(index as usize).copied().unwrap_or(EMPTY);
-                let holds = self.empty_condition(behind, context, work)?;
-                if negative { self.not(holds) } else { holds }
+                let holds = self.empty_condition(behind, context)?;
+                if negative { self.terms.not(holds) } else { holds }
             }
             TermNode::Atomic(body) => {
-                let thread = self.cat(body, MARK);
-                self.empty_condition_of_run(&[thread], context, work)?
+                let thread = self.terms.cat(body, MARK);
+                self.empty_condition_of_run(&[thread], context)?
             }
-            TermNode::AtomicRun(threads) => self.empty_condition_of_run(&threads, context, work)?,
+            TermNode::AtomicRun(threads) => self.empty_condition_of_run(&threads, context)?,
             TermNode::Scope { body, behinds } => {
-                if self.nullable(body, &behinds) {
+                if self.terms.nullable(body, &behinds) {
                     FULL
                 } else {
                     EMPTY
@@ -390,5 +380,43 @@ impl TermArena {
             TermNode::Image { nullable: true, .. } => FULL,
             _ => EMPTY,
         })
+    }
+
+    /// Pushes the derivative of an atomic group in progress before a tail.
+    fn derive_run(
+        &mut self,
+        threads: &[TermId],
+        tail: TermId,
+        byte: u8,
+        context: LookBehindContext,
+        sum: &mut Vec<TermId>,
+    ) -> Result<(), BudgetExhausted> {
+        let split = SplitThreads::of(self, threads, context)?;
+        for end in split.ends {
+            let condition = self.derive(end, byte, context)?;
+            if condition != EMPTY {
+                let after = self.derive(tail, byte, context)?;
+                let both = self.terms.and(vec![condition, after]);
+                sum.push(both);
+            }
+        }
+        let mut next = Vec::with_capacity(split.reading.len());
+        for thread in split.reading {
+            next.push(self.derive(thread, byte, context)?);
+        }
+        let run = self.terms.atomic_run(next);
+        let run = self.terms.cat(run, tail);
+        sum.push(run);
+        Ok(())
+    }
+
+    /// Returns the condition under which the group reads nothing.
+    fn empty_condition_of_run(
+        &mut self,
+        threads: &[TermId],
+        context: LookBehindContext,
+    ) -> Result<TermId, BudgetExhausted> {
+        let split = SplitThreads::of(self, threads, context)?;
+        Ok(self.terms.alt(split.ends))
     }
 }

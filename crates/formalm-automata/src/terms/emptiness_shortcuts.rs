@@ -11,44 +11,45 @@ const MAX_TERM_DEPTH: usize = 32;
 /// measured.
 const MAX_TERMS: usize = 1 << 14;
 
-impl TermArena {
+/// The question whether a term has members.
+pub(crate) struct EmptinessShortcuts<'a> {
+    terms: &'a TermArena,
+    /// Number of terms that may still be examined.
+    left: usize,
+}
+
+impl EmptinessShortcuts<'_> {
     /// Returns whether a term has members, where a shortcut decides.
-    pub(crate) fn nonempty_shortcut(&self, term: TermId) -> Option<bool> {
-        let TermNode::And(list) = self.get(term) else { return None };
-        if self.has_letter_conflict(list) {
+    pub(crate) fn is_nonempty(terms: &TermArena, term: TermId) -> Option<bool> {
+        let TermNode::And(list) = terms.get(term) else { return None };
+        if (EmptinessShortcuts { terms, left: MAX_TERMS }).has_letter_conflict(list) {
             Some(false)
         } else {
-            self.custom_member_of_length(list)
+            custom_member_of_length(terms, list)
         }
     }
 
     /// Returns `true` if every string of one operand has a letter that another operand lacks.
-    fn has_letter_conflict(&self, list: &[TermId]) -> bool {
-        let mut left = MAX_TERMS;
+    fn has_letter_conflict(&mut self, list: &[TermId]) -> bool {
         list.iter().any(|&other| {
-            let properties = self.properties(other);
+            let properties = self.terms.properties(other);
             let letters = properties.alphabet.ascii;
             let mut differs = |&one: &TermId| {
-                one != other && self.requires_ascii_outside(one, letters, MAX_TERM_DEPTH, &mut left)
+                one != other && self.requires_ascii_outside(one, letters, MAX_TERM_DEPTH)
             };
             properties.pure && letters != !0 && list.iter().any(&mut differs)
         })
     }
 
     /// Returns `true` if every string of a term has an ASCII byte outside `letters`.
-    fn requires_ascii_outside(
-        &self,
-        id: TermId,
-        letters: u128,
-        depth: usize,
-        left: &mut usize,
-    ) -> bool {
+    fn requires_ascii_outside(&mut self, id: TermId, letters: u128, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
-        let Some(fewer) = left.checked_sub(1) else { return false };
-        *left = fewer;
-        let mut needs_other = |&id: &TermId| self.requires_ascii_outside(id, letters, depth, left);
-        match self.get(id) {
-            TermNode::Dawg(dag) => self.dawgs.requires_ascii_outside(*dag, letters),
+        let Some(fewer) = self.left.checked_sub(1) else { return false };
+        self.left = fewer;
+        let terms = self.terms;
+        let mut needs_other = |&id: &TermId| self.requires_ascii_outside(id, letters, depth);
+        match terms.get(id) {
+            TermNode::Dawg(dag) => terms.dawgs.requires_ascii_outside(*dag, letters),
             TermNode::Cat(head, tail) => needs_other(head) || needs_other(tail),
             TermNode::Alt(list) => list.iter().all(&mut needs_other),
             TermNode::And(list) => list.iter().any(&mut needs_other),
@@ -56,36 +57,31 @@ impl TermArena {
             _ => false,
         }
     }
+}
 
-    /// Decides whether "this recognizer's language, and a number of characters" has members, where
-    /// the recognizer knows.
-    fn custom_member_of_length(&self, list: &[TermId]) -> Option<bool> {
-        let &[one, other] = list else { return None };
-        let (at, count) = match (self.get(one), self.get(other)) {
-            (&TermNode::Custom(at), _) => (at, other),
-            (_, &TermNode::Custom(at)) => (at, one),
-            _ => return None,
-        };
-        let recognizer = self.recognizers.of(at);
-        if at.is_char_boundary() {
-            let (least, most) = self.any_char_counts(count)?;
-            return recognizer.has_member_of_length(at.state, least, most);
-        }
-        let TermNode::Cat(rest, count) = *self.get(count) else { return None };
-        let (least, most) = self.any_char_counts(count)?;
-        let (body, ..) = self.repetition(count)?;
-        let (&TermNode::Dawg(rest), &TermNode::Dawg(body)) = (self.get(rest), self.get(body))
-        else {
-            return None;
-        };
-        // The counter reads whatever completes the character.
-        let read = at.bytes_read()?.try_fold(body, |dag, byte| self.dawgs.step(dag, byte))?;
-        if read == rest {
-            recognizer.has_member_after_non_ascii(at.state, least, most)
-        } else {
-            None
-        }
+/// Decides whether "this recognizer's language, and a number of characters" has members, where
+/// the recognizer knows.
+fn custom_member_of_length(terms: &TermArena, list: &[TermId]) -> Option<bool> {
+    let &[one, other] = list else { return None };
+    let (at, count) = match (terms.get(one), terms.get(other)) {
+        (&TermNode::Custom(at), _) => (at, other),
+        (_, &TermNode::Custom(at)) => (at, one),
+        _ => return None,
+    };
+    let lengths = terms.recognizers.lengths(at)?;
+    if at.is_char_boundary() {
+        let (least, most) = terms.any_char_counts(count)?;
+        return lengths.has_member_of_length(at.state, least, most);
     }
+    let TermNode::Cat(rest, count) = *terms.get(count) else { return None };
+    let (least, most) = terms.any_char_counts(count)?;
+    let (body, ..) = terms.repetition(count)?;
+    let (&TermNode::Dawg(rest), &TermNode::Dawg(body)) = (terms.get(rest), terms.get(body)) else {
+        return None;
+    };
+    // The counter reads whatever completes the character.
+    let read = at.bytes_read()?.try_fold(body, |dag, byte| terms.dawgs.step(dag, byte))?;
+    if read == rest { lengths.has_member_after_non_ascii(at.state, least, most) } else { None }
 }
 
 impl RecognizerPosition {

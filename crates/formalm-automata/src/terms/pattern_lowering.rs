@@ -1,17 +1,18 @@
 //! Lowering of pattern syntax trees to terms.
 
-use formalm_core::{BudgetExhausted, CharSet, StepMeter, deadline::check_deadline};
+use formalm_core::{BudgetExhausted, CharSet};
 use formalm_regex::{Pattern, PatternNode};
 
-use crate::language_expression::{Expression, LEXEME_END};
-use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
-use crate::transduce::{EditsId, RewriteRule, RulesId};
+use crate::language_expression::LEXEME_END;
+use crate::terms::derivative::Deriver;
+use crate::terms::image_plans::EditsId;
+use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermId, UNBOUNDED};
 
 /// The lowering of one pattern; its lookbehinds are numbered as they are met.
-struct PatternLowering<'a> {
-    terms: &'a mut TermArena,
+pub(super) struct PatternLowering<'a> {
+    deriver: &'a mut Deriver,
     behinds: Vec<TermId>,
-    region: Option<EditRegion<'a>>,
+    region: Option<EditRegion>,
     edge: LexemeEdge,
 }
 
@@ -27,153 +28,10 @@ enum LexemeEdge {
 }
 
 /// The groups in which edits are allowed.
-struct EditRegion<'a> {
+struct EditRegion {
     groups: Vec<u32>,
     edits: EditsId,
-    work: &'a mut StepMeter,
     spent: Option<BudgetExhausted>,
-}
-
-/// Lowers a pattern to a term that is independent of its context.
-pub(crate) fn pattern(terms: &mut TermArena, pattern: &Pattern) -> TermId {
-    let mut lowering =
-        PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Missing };
-    let body = lowering.node(&pattern.root, false);
-    let behinds = lowering.behinds.into();
-    terms.scope(body, behinds)
-}
-
-/// Lowers a pattern to its lexemes with what follows them, see [`Expression::lexeme`].
-pub(crate) fn lexeme(terms: &mut TermArena, pattern: &Pattern) -> TermId {
-    let mut lowering =
-        PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Ahead };
-    let body = lowering.node(&pattern.root, false);
-    let behinds = lowering.behinds.into();
-    let edge = literals(terms, vec![vec![LEXEME_END]]);
-    let others = literals(terms, (0..LEXEME_END).map(|byte| vec![byte]).collect());
-    let others = terms.repeat(others, 0, UNBOUNDED, false);
-    let tail = terms.cat(edge, others);
-    let body = terms.cat(body, tail);
-    let body = terms.scope(body, behinds);
-    // Preferring a longer match skips the end of the lexeme, and must not wait for another one.
-    let once = terms.cat(others, tail);
-    terms.and(vec![body, once])
-}
-
-/// Lowers a pattern with edits in its groups called `name`.
-pub(crate) fn edited_pattern(
-    terms: &mut TermArena,
-    pattern: &Pattern,
-    name: &str,
-    edits: EditsId,
-    work: &mut StepMeter,
-) -> Result<TermId, BudgetExhausted> {
-    let region = Some(EditRegion { groups: pattern.groups_named(name), edits, work, spent: None });
-    let mut lowering =
-        PatternLowering { terms, behinds: Vec::new(), region, edge: LexemeEdge::Missing };
-    let body = lowering.node(&pattern.root, false);
-    if let Some(spent) = lowering.region.and_then(|region| region.spent) {
-        return Err(spent);
-    }
-    let behinds = lowering.behinds.into();
-    Ok(terms.scope(body, behinds))
-}
-
-/// Lowers rewrite rules.
-pub(crate) fn rules(
-    terms: &mut TermArena,
-    rules: &[(String, Expression)],
-    optional: bool,
-    work: &mut StepMeter,
-) -> Result<RulesId, BudgetExhausted> {
-    let mut lowered = Vec::with_capacity(rules.len());
-    for (source, target) in rules {
-        let target = target.lower(terms, work)?;
-        let vanishes = terms.nullable(target, &[]);
-        let target = if vanishes { without_empty(terms, target) } else { target };
-        lowered.push(RewriteRule { source: source.clone().into_bytes(), target, vanishes });
-    }
-    Ok(terms.rewrite_plan(lowered, optional))
-}
-
-/// Returns the term without the empty string.
-fn without_empty(terms: &mut TermArena, id: TermId) -> TermId {
-    match *terms.get(id) {
-        TermNode::Epsilon => return EMPTY,
-        TermNode::Dawg(dag) => {
-            let dag = terms.dawgs.without_empty(dag);
-            return terms.dawg(dag);
-        }
-        _ => {}
-    }
-    let something = terms.not(EPSILON);
-    terms.and(vec![id, something])
-}
-
-/// Returns the language of all strings: any number of characters.
-pub(crate) fn any_string(terms: &mut TermArena) -> TermId {
-    let any = class(terms, &CharSet::all());
-    let all = terms.repeat(any, 0, UNBOUNDED, false);
-    terms.any_string = Some(all);
-    all
-}
-
-/// Returns the language of some strings, which need not be sorted.
-pub(crate) fn literals(terms: &mut TermArena, mut texts: Vec<Vec<u8>>) -> TermId {
-    texts.sort_unstable();
-    texts.dedup();
-    match terms.dawgs.words(&texts) {
-        Some(dag) => terms.dawg(dag),
-        None => EMPTY,
-    }
-}
-
-/// Lowers many strings, under the deadline of this thread.
-pub(crate) fn checked_literals(
-    terms: &mut TermArena,
-    mut texts: Vec<Vec<u8>>,
-) -> Result<TermId, BudgetExhausted> {
-    texts.sort_unstable();
-    texts.dedup();
-    let found =
-        terms.dawgs.words_checked(&texts, || check_deadline().map_err(|_| BudgetExhausted))?;
-    Ok(found.map_or(EMPTY, |dag| terms.dawg(dag)))
-}
-
-/// Returns `x{min,max}`, merging it with an inner repetition where that is exact.
-///
-/// `(x{m,n}){p,q}` is `x{pm,qn}` if the intervals `[cm, cn]` for `c = p..q` leave no gap.
-pub(crate) fn repeat(terms: &mut TermArena, body: TermId, min: u32, max: u32) -> TermId {
-    if let Some((inner, m, n)) = terms.repetition(body) {
-        let first = min.max(1);
-        let no_gap = u64::from(first + 1) * u64::from(m) <= u64::from(first) * u64::from(n) + 1;
-        let from_zero = min > 0 || m <= 1;
-        let product = |a: u32, b: u32| {
-            if a == 0 || b == 0 {
-                return Some(0);
-            }
-            if a == UNBOUNDED || b == UNBOUNDED {
-                return Some(UNBOUNDED);
-            }
-            a.checked_mul(b).filter(|&product| product != UNBOUNDED)
-        };
-        if let (true, true, Some(low), Some(high)) = (
-            (n == UNBOUNDED || no_gap || max <= first),
-            from_zero,
-            product(min, m),
-            product(max, n),
-        ) {
-            return terms.repeat(inner, low, high, false);
-        }
-    }
-    terms.repeat(body, min, max, false)
-}
-
-pub(crate) fn class(terms: &mut TermArena, set: &CharSet) -> TermId {
-    match terms.dawgs.class(set) {
-        Some(dag) => terms.dawg(dag),
-        None => EMPTY,
-    }
 }
 
 /// Returns the only character of a class node.
@@ -199,13 +57,61 @@ fn only_text(node: &PatternNode) -> Option<String> {
 }
 
 impl PatternLowering<'_> {
+    /// Lowers a pattern to a term that is independent of its context.
+    pub(super) fn pattern(deriver: &mut Deriver, pattern: &Pattern) -> TermId {
+        let mut lowering = PatternLowering::new(deriver, LexemeEdge::Missing);
+        let body = lowering.node(&pattern.root, false);
+        let behinds = lowering.behinds.into();
+        deriver.terms.scope(body, behinds)
+    }
+
+    /// Lowers a pattern to its lexemes with what follows them, see
+    /// [`Expression::lexeme`](crate::Expression::lexeme).
+    pub(super) fn lexeme(deriver: &mut Deriver, pattern: &Pattern) -> TermId {
+        let mut lowering = PatternLowering::new(deriver, LexemeEdge::Ahead);
+        let body = lowering.node(&pattern.root, false);
+        let behinds = lowering.behinds.into();
+        let terms = &mut deriver.terms;
+        let edge = terms.literals(vec![vec![LEXEME_END]]);
+        let others = terms.literals((0..LEXEME_END).map(|byte| vec![byte]).collect());
+        let others = terms.repeat(others, 0, UNBOUNDED, false);
+        let tail = terms.cat(edge, others);
+        let body = terms.cat(body, tail);
+        let body = terms.scope(body, behinds);
+        // Preferring a longer match skips the end of the lexeme, and must not wait for another one.
+        let once = terms.cat(others, tail);
+        terms.and(vec![body, once])
+    }
+
+    /// Lowers a pattern with edits in its groups called `name`.
+    pub(super) fn edited_pattern(
+        deriver: &mut Deriver,
+        pattern: &Pattern,
+        name: &str,
+        edits: EditsId,
+    ) -> Result<TermId, BudgetExhausted> {
+        let mut lowering = PatternLowering::new(deriver, LexemeEdge::Missing);
+        let groups = pattern.groups_named(name);
+        lowering.region = Some(EditRegion { groups, edits, spent: None });
+        let body = lowering.node(&pattern.root, false);
+        if let Some(spent) = lowering.region.and_then(|region| region.spent) {
+            return Err(spent);
+        }
+        let behinds = lowering.behinds.into();
+        Ok(deriver.terms.scope(body, behinds))
+    }
+
+    fn new(deriver: &mut Deriver, edge: LexemeEdge) -> PatternLowering<'_> {
+        PatternLowering { deriver, behinds: Vec::new(), region: None, edge }
+    }
+
     /// Lowers a node. `ordered` is `true` inside an atomic group, where preference is part of the
     /// meaning.
     fn node(&mut self, node: &PatternNode, ordered: bool) -> TermId {
         match node {
             PatternNode::Empty => EPSILON,
             PatternNode::Class(set) => {
-                let class = class(self.terms, set);
+                let class = self.deriver.terms.class(set);
                 self.allow_edge_before(class)
             }
             PatternNode::Concat(list) => self.concat(list, ordered),
@@ -213,27 +119,27 @@ impl PatternLowering<'_> {
             PatternNode::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
                 // Not a repetition: the search for edits of a region finds it in a union.
                 let body = self.node(node, ordered);
-                if *min == 0 { self.terms.alt(vec![EPSILON, body]) } else { body }
+                if *min == 0 { self.deriver.terms.alt(vec![EPSILON, body]) } else { body }
             }
             PatternNode::Repeat { node, min, max, lazy } => {
                 let body = self.node(node, ordered);
                 let max = max.unwrap_or(UNBOUNDED);
                 if ordered {
-                    self.terms.repeat(body, *min, max, *lazy)
+                    self.deriver.terms.repeat(body, *min, max, *lazy)
                 } else {
-                    repeat(self.terms, body, *min, max)
+                    self.deriver.terms.repeat_merged(body, *min, max)
                 }
             }
             PatternNode::Group { index, node } => self.group(*index, node, ordered),
             PatternNode::Atomic(node) => {
                 let body = self.past_edge(node, true);
-                self.terms.atomic(body)
+                self.deriver.terms.atomic(body)
             }
             PatternNode::Look { ahead: true, negative, node } => {
                 let body = self.past_edge(node, false);
-                let rest = self.terms.cat(body, FULL);
-                let rest = if *negative { self.terms.not(rest) } else { rest };
-                self.terms.assert(rest)
+                let rest = self.deriver.terms.cat(body, FULL);
+                let rest = if *negative { self.deriver.terms.not(rest) } else { rest };
+                self.deriver.terms.assert(rest)
             }
             PatternNode::Look { ahead: false, negative, node } => {
                 let body = self.node(node, false);
@@ -242,7 +148,7 @@ impl PatternLowering<'_> {
             PatternNode::TextStart => self.text_start(false),
             PatternNode::TextEnd => {
                 let end = self.end();
-                self.terms.assert(end)
+                self.deriver.terms.assert(end)
             }
             PatternNode::WordBoundary { negative, word, empty_fails } => {
                 self.word_boundary(*negative, word, *empty_fails)
@@ -271,8 +177,8 @@ impl PatternLowering<'_> {
         if self.edge == LexemeEdge::Missing {
             return EPSILON;
         }
-        let edge = literals(self.terms, vec![vec![LEXEME_END]]);
-        self.terms.alt(vec![EPSILON, edge])
+        let edge = self.deriver.terms.literals(vec![vec![LEXEME_END]]);
+        self.deriver.terms.alt(vec![EPSILON, edge])
     }
 
     /// Returns a character that may follow the end of the lexeme.
@@ -281,14 +187,14 @@ impl PatternLowering<'_> {
             return class;
         }
         let edge = self.end();
-        self.terms.cat(edge, class)
+        self.deriver.terms.cat(edge, class)
     }
 
     fn group(&mut self, index: u32, node: &PatternNode, ordered: bool) -> TermId {
         let body = self.node(node, ordered);
         match &mut self.region {
             Some(region) if region.groups.contains(&index) && region.spent.is_none() => {
-                let edited = self.terms.edits(body, region.edits, region.work);
+                let edited = self.deriver.edits(region.edits).image(body);
                 edited.unwrap_or_else(|spent| {
                     region.spent = Some(spent);
                     EMPTY
@@ -308,11 +214,11 @@ impl PatternLowering<'_> {
             let run = list[..end].iter().rev().take_while(plain).count();
             let head = if run > 1 {
                 let text: String = list[end - run..end].iter().filter_map(only_char).collect();
-                literals(self.terms, vec![text.into_bytes()])
+                self.deriver.terms.literals(vec![text.into_bytes()])
             } else {
                 self.node(&list[end - 1], ordered)
             };
-            tail = self.terms.cat(head, tail);
+            tail = self.deriver.terms.cat(head, tail);
             end -= run.max(1);
         }
         tail
@@ -321,7 +227,7 @@ impl PatternLowering<'_> {
     fn alternation(&mut self, list: &[PatternNode], ordered: bool) -> TermId {
         if ordered {
             let list = list.iter().map(|node| self.node(node, true)).collect();
-            return self.terms.ordered(list);
+            return self.deriver.terms.ordered(list);
         }
         let mut words = Vec::new();
         let mut characters = CharSet::empty();
@@ -337,18 +243,18 @@ impl PatternLowering<'_> {
                 others.push(self.node(node, false));
             }
         }
-        others.push(literals(self.terms, words));
-        others.push(class(self.terms, &characters));
-        self.terms.alt(others)
+        others.push(self.deriver.terms.literals(words));
+        others.push(self.deriver.terms.class(&characters));
+        self.deriver.terms.alt(others)
     }
 
     /// Lowers lookbehind: the body has just been read.
     fn look_behind(&mut self, body: TermId, negative: bool) -> TermId {
-        let any = class(self.terms, &CharSet::all());
+        let any = self.deriver.terms.class(&CharSet::all());
         let any = self.allow_edge_before(any);
-        let any = self.terms.repeat(any, 0, UNBOUNDED, false);
-        let marked = self.terms.cat(body, MARK);
-        let behind = self.terms.cat(any, marked);
+        let any = self.deriver.terms.repeat(any, 0, UNBOUNDED, false);
+        let marked = self.deriver.terms.cat(body, MARK);
+        let behind = self.deriver.terms.cat(any, marked);
         self.number_look_behind(behind, negative)
     }
 
@@ -363,33 +269,33 @@ impl PatternLowering<'_> {
             self.behinds.push(behind);
             self.behinds.len() - 1
         });
-        self.terms.look_behind(index as u32, negative)
+        self.deriver.terms.look_behind(index as u32, negative)
     }
 
     fn word_boundary(&mut self, negative: bool, word: &CharSet, empty_fails: bool) -> TermId {
-        let word = class(self.terms, word);
+        let word = self.deriver.terms.class(word);
         let after = self.look_behind(word, false);
         let not_after = self.look_behind(word, true);
         let ahead = self.with_edge_passed(|it| it.allow_edge_before(word));
-        let rest = self.terms.cat(ahead, FULL);
-        let before = self.terms.assert(rest);
-        let rest = self.terms.not(rest);
-        let not_before = self.terms.assert(rest);
+        let rest = self.deriver.terms.cat(ahead, FULL);
+        let before = self.deriver.terms.assert(rest);
+        let rest = self.deriver.terms.not(rest);
+        let not_before = self.deriver.terms.assert(rest);
         if !negative {
-            let leaving = self.terms.cat(after, not_before);
-            let entering = self.terms.cat(not_after, before);
-            return self.terms.alt(vec![leaving, entering]);
+            let leaving = self.deriver.terms.cat(after, not_before);
+            let entering = self.deriver.terms.cat(not_after, before);
+            return self.deriver.terms.alt(vec![leaving, entering]);
         }
-        let within = self.terms.cat(after, before);
-        let mut outside = self.terms.cat(not_after, not_before);
+        let within = self.deriver.terms.cat(after, before);
+        let mut outside = self.deriver.terms.cat(not_after, not_before);
         if empty_fails {
             let end = self.end();
-            let something = self.terms.not(end);
-            let ahead = self.terms.assert(something);
+            let something = self.deriver.terms.not(end);
+            let ahead = self.deriver.terms.assert(something);
             let behind = self.text_start(true);
-            let nonempty = self.terms.alt(vec![ahead, behind]);
-            outside = self.terms.cat(nonempty, outside);
+            let nonempty = self.deriver.terms.alt(vec![ahead, behind]);
+            outside = self.deriver.terms.cat(nonempty, outside);
         }
-        self.terms.alt(vec![within, outside])
+        self.deriver.terms.alt(vec![within, outside])
     }
 }

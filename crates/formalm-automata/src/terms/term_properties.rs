@@ -1,7 +1,11 @@
 //! Static properties of terms: nullability, minimum length, alphabet, and dependence on context.
 
 use crate::terms::dawg::ByteAlphabet;
-use crate::terms::{TermArena, TermNode};
+use crate::terms::image_plans::{EditPlan, EditsId, ImageKind};
+use crate::terms::{EMPTY, TermArena, TermId, TermNode};
+
+/// The lookbehinds of the enclosing scope, at the current position.
+pub(crate) type LookBehindContext<'a> = &'a [TermId];
 
 /// The static properties of a term.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +29,7 @@ pub(crate) struct TermProperties {
 
 impl TermArena {
     /// Computes the properties of a term from those of its parts.
-    pub(crate) fn compute_properties(&self, term: &TermNode) -> TermProperties {
+    pub(super) fn compute_properties(&self, term: &TermNode) -> TermProperties {
         let plain = TermProperties {
             pure: true,
             contextual: false,
@@ -64,7 +68,7 @@ impl TermArena {
             },
             TermNode::Cat(head, tail) => {
                 let (head, tail) = (self.properties(head), self.properties(tail));
-                let joined = self.join_properties(head, tail);
+                let joined = head.join(tail);
                 let min_len = head.min_len.saturating_add(tail.min_len);
                 TermProperties { nullable: head.nullable && tail.nullable, min_len, ..joined }
             }
@@ -77,7 +81,7 @@ impl TermArena {
                 let joined = all.fold(first, |left, right| TermProperties {
                     nullable: left.nullable || right.nullable,
                     min_len: left.min_len.min(right.min_len),
-                    ..self.join_properties(left, right)
+                    ..left.join(right)
                 });
                 // A run's marks are its own; its atomicity looks at what follows.
                 let marked = joined.marked && !run;
@@ -144,14 +148,94 @@ impl TermArena {
         }
     }
 
-    fn join_properties(&self, left: TermProperties, right: TermProperties) -> TermProperties {
+    /// Returns the properties of an image, except `nullable`.
+    fn image_properties(&self, rest: TermProperties, change: ImageKind) -> TermProperties {
+        let edited = |edits: EditsId, budget: u32| {
+            let plan = self.plans.edits(edits);
+            rest.edited(plan, budget, self.properties(plan.alphabet).alphabet)
+        };
+        match change {
+            ImageKind::Edit { budget, edits, .. } => edited(edits, budget),
+            ImageKind::Gate { edits, .. } => {
+                TermProperties { pure: false, ..edited(edits, self.plans.edits(edits).budget) }
+            }
+            ImageKind::Rewrite { rules } => {
+                let plan = self.plans.rewrites(rules);
+                let targets = plan.rules.iter().map(|rule| self.properties(rule.target));
+                let unchanged =
+                    TermProperties { min_len: 0, pure: rest.pure && plan.optional, ..rest };
+                targets.fold(unchanged, |all, target| TermProperties {
+                    pure: all.pure && target.pure,
+                    alphabet: all.alphabet.join(target.alphabet),
+                    ..all
+                })
+            }
+        }
+    }
+
+    /// Returns `true` if the term contains the empty string at the end of the whole input.
+    pub(crate) fn nullable(&self, mut id: TermId, context: LookBehindContext) -> bool {
+        loop {
+            let properties = self.properties(id);
+            if properties.nullable_is_exact {
+                return properties.nullable;
+            }
+            match self.get(id) {
+                TermNode::Mark => return true,
+                &TermNode::Cat(head, tail) => {
+                    if !self.nullable(head, context) {
+                        return false;
+                    }
+                    id = tail;
+                }
+                TermNode::Alt(list) | TermNode::Ordered(list) | TermNode::AtomicRun(list) => {
+                    return list.iter().any(|&id| self.nullable(id, context));
+                }
+                TermNode::And(list) => return list.iter().all(|&id| self.nullable(id, context)),
+                &TermNode::Not(inner) => return !self.nullable(inner, context),
+                &TermNode::Repeat { body, min, .. } => {
+                    if min == 0 {
+                        return true;
+                    }
+                    id = body;
+                }
+                &TermNode::Assert(inner) | &TermNode::Atomic(inner) => id = inner,
+                &TermNode::LookBehind { index, negative } => {
+                    // At the end of the input, a lookbehind that has reached its mark holds.
+                    let behind = context.get(index as usize).copied().unwrap_or(EMPTY);
+                    return self.nullable(behind, context) != negative;
+                }
+                TermNode::Scope { body, behinds } => return self.nullable(*body, behinds),
+                &TermNode::Image { nullable, .. } => return nullable,
+                _ => return false,
+            }
+        }
+    }
+}
+
+impl TermProperties {
+    /// Returns what holds of a concatenation or union by both parts; the rest is that of `self`.
+    fn join(self, other: TermProperties) -> TermProperties {
         TermProperties {
-            pure: left.pure && right.pure,
-            nullable_is_exact: left.nullable_is_exact && right.nullable_is_exact,
-            contextual: left.contextual || right.contextual,
-            marked: left.marked || right.marked,
-            alphabet: left.alphabet.join(right.alphabet),
-            ..left
+            pure: self.pure && other.pure,
+            nullable_is_exact: self.nullable_is_exact && other.nullable_is_exact,
+            contextual: self.contextual || other.contextual,
+            marked: self.marked || other.marked,
+            alphabet: self.alphabet.join(other.alphabet),
+            ..self
+        }
+    }
+
+    /// Returns the properties of the strings within `budget` edits, except `nullable`; `written` is
+    /// the alphabet of the plan.
+    fn edited(self, plan: &EditPlan, budget: u32, written: ByteAlphabet) -> TermProperties {
+        let shrinks = plan.operations.delete || plan.operations.substitute;
+        let lost = if shrinks { budget.saturating_mul(4) } else { 0 };
+        TermProperties {
+            pure: self.pure && plan.before.is_none(),
+            min_len: self.min_len.saturating_sub(lost),
+            alphabet: self.alphabet.join(written),
+            ..self
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::terms::image_union::ImageGroups;
 use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
 
 impl TermArena {
@@ -34,7 +35,7 @@ impl TermArena {
             list.retain(|&id| id == any || !self.is_utf8(id));
         }
         self.join_counts(&mut list);
-        self.join_images(&mut list);
+        ImageGroups::merge(self, &mut list);
         match list[..] {
             [] => EMPTY,
             [only] => only,

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use formalm_core::{BudgetExhausted, StepMeter};
+use formalm_core::BudgetExhausted;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::terms::{EMPTY, TermArena, TermId, TermNode};
+use crate::terms::byte_equivalence::ByteSpan;
+use crate::terms::derivative::Deriver;
+use crate::terms::{EMPTY, TermId, TermNode};
 
 /// The successors of a term by a character: each distinct one once, with the smallest character
 /// that leads to it.
@@ -38,54 +40,60 @@ pub(super) fn bytes_after(first: u8) -> u8 {
 /// First bytes of characters, grouped by the length of the character.
 const FIRST_BYTES: [(u8, u8); 4] = [(0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)];
 
-impl TermArena {
+impl Deriver {
     /// Returns the language without the first character of its strings.
-    pub(super) fn drop_first_char(
-        &mut self,
-        id: TermId,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
+    pub(super) fn drop_first_char(&mut self, id: TermId) -> Result<TermId, BudgetExhausted> {
         if let Some(&known) = self.images.successors.dropped.get(&id) {
             return Ok(known);
         }
         let mut left = Vec::new();
-        if let TermNode::Alt(list) = self.get(id) {
+        if let TermNode::Alt(list) = self.terms.get(id) {
             for &one in list.clone().iter() {
-                left.push(self.drop_first_char(one, work)?);
+                left.push(self.drop_first_char(one)?);
             }
         } else {
-            left.extend(self.char_outcomes(id, work)?.iter().map(|&(_, next)| next));
+            left.extend(self.char_outcomes(id)?.iter().map(|&(_, next)| next));
         }
-        let dropped = self.alt(left);
+        let dropped = self.terms.alt(left);
         self.images.successors.dropped.insert(id, dropped);
         Ok(dropped)
     }
 
     /// Returns the successors of `id` by each character: each distinct one with its smallest
     /// character.
-    pub(super) fn char_outcomes(
-        &mut self,
-        id: TermId,
-        work: &mut StepMeter,
-    ) -> Result<CharOutcomes, BudgetExhausted> {
+    pub(super) fn char_outcomes(&mut self, id: TermId) -> Result<CharOutcomes, BudgetExhausted> {
         if let Some(known) = self.images.successors.outcomes.get(&id) {
             return Ok(known.clone());
         }
-        let mut found: Vec<(u32, TermId)> = Vec::new();
-        let mut seen = FxHashSet::default();
-        for (depth, (low, high)) in FIRST_BYTES.into_iter().enumerate() {
-            for (byte, next) in self.byte_outcomes(id, low, high, work)? {
-                let bits = if depth == 0 { 0x7F } else { 0x3F >> depth };
-                let code = u32::from(byte & bits);
-                self.rest_of_character(next, depth, code, work, &mut seen, &mut found)?;
-            }
-        }
+        let found = SuccessorSearch::run(self, id)?;
         let outcomes: CharOutcomes = found
             .into_iter()
             .filter_map(|(code, next)| char::from_u32(code).map(|character| (character, next)))
             .collect();
         self.images.successors.outcomes.insert(id, outcomes.clone());
         Ok(outcomes)
+    }
+}
+
+/// The search for the successors of one term.
+struct SuccessorSearch<'a> {
+    deriver: &'a mut Deriver,
+    /// Terms visited, each with the bytes of its character that were left.
+    seen: FxHashSet<(TermId, usize)>,
+    found: Vec<(u32, TermId)>,
+}
+
+impl SuccessorSearch<'_> {
+    /// Returns each distinct successor with the code point of its smallest character.
+    fn run(deriver: &mut Deriver, id: TermId) -> Result<Vec<(u32, TermId)>, BudgetExhausted> {
+        let mut search = SuccessorSearch { deriver, seen: FxHashSet::default(), found: Vec::new() };
+        for (depth, (low, high)) in FIRST_BYTES.into_iter().enumerate() {
+            for (byte, next) in search.byte_outcomes(id, low, high)? {
+                let bits = if depth == 0 { 0x7F } else { 0x3F >> depth };
+                search.rest_of_character(next, depth, u32::from(byte & bits))?;
+            }
+        }
+        Ok(search.found)
     }
 
     /// Returns each distinct derivative by a byte of the range, with the lowest byte of its run.
@@ -94,13 +102,12 @@ impl TermArena {
         id: TermId,
         low: u8,
         high: u8,
-        work: &mut StepMeter,
     ) -> Result<Vec<(u8, TermId)>, BudgetExhausted> {
         let mut outcomes = Vec::new();
         let mut byte = low;
         loop {
-            let (_, end) = self.byte_span(id, byte);
-            let next = self.derive(id, byte, &[], work)?;
+            let (_, end) = ByteSpan::around(&self.deriver.terms, id, byte);
+            let next = self.deriver.derive(id, byte, &[])?;
             if next != EMPTY {
                 outcomes.push((byte, next));
             }
@@ -118,20 +125,16 @@ impl TermArena {
         id: TermId,
         depth: usize,
         code: u32,
-        work: &mut StepMeter,
-        seen: &mut FxHashSet<(TermId, usize)>,
-        found: &mut Vec<(u32, TermId)>,
     ) -> Result<(), BudgetExhausted> {
-        if !seen.insert((id, depth)) {
+        if !self.seen.insert((id, depth)) {
             return Ok(());
         }
         if depth == 0 {
-            found.push((code, id));
+            self.found.push((code, id));
             return Ok(());
         }
-        for (byte, next) in self.byte_outcomes(id, 0x80, 0xBF, work)? {
-            let code = code << 6 | u32::from(byte & 0x3F);
-            self.rest_of_character(next, depth - 1, code, work, seen, found)?;
+        for (byte, next) in self.byte_outcomes(id, 0x80, 0xBF)? {
+            self.rest_of_character(next, depth - 1, code << 6 | u32::from(byte & 0x3F))?;
         }
         Ok(())
     }

@@ -11,23 +11,13 @@
 //! So a state is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
 //! edges; here a substitution is one term.)
 
-use formalm_core::{BudgetExhausted, CharSet, StepMeter};
+use formalm_core::{BudgetExhausted, CharSet};
 
 use crate::language_expression::Expression;
-use crate::terms::term_properties::TermProperties;
-use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode, pattern_lowering};
-use crate::transduce::{EditsId, ImageKind, UnfoldedImage};
-
-/// The allowed kinds of edits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EditOperations {
-    /// Inserting a character.
-    pub insert: bool,
-    /// Deleting a character of the member.
-    pub delete: bool,
-    /// Replacing a character of the member.
-    pub substitute: bool,
-}
+use crate::terms::derivative::Deriver;
+use crate::terms::image_plans::{EditOperations, EditPlan, EditsId, ImageKind};
+use crate::terms::{EMPTY, FULL, TermId, TermNode};
+use crate::transduce::UnfoldedImage;
 
 /// The allowed edits, and the region they are confined to.
 #[derive(Clone, Debug)]
@@ -46,180 +36,114 @@ pub struct EditRules {
     pub group: Option<String>,
 }
 
-/// [`EditRules`], lowered to terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct EditPlan {
-    pub(crate) budget: u32,
-    /// One character of the alphabet; `EMPTY` for none.
-    pub(crate) alphabet: TermId,
-    pub(crate) operations: EditOperations,
-    pub(crate) after: Option<TermId>,
-    pub(crate) before: Option<TermId>,
+/// The images under one plan of edits.
+pub(crate) struct Edits<'a> {
+    deriver: &'a mut Deriver,
+    id: EditsId,
+    plan: EditPlan,
 }
 
-impl EditRules {
-    pub(crate) fn lower(
-        &self,
-        terms: &mut TermArena,
-        work: &mut StepMeter,
-    ) -> Result<EditPlan, BudgetExhausted> {
-        let mut region =
-            |one: &Option<Expression>| one.as_ref().map(|one| one.lower(terms, work)).transpose();
-        let (after, before) = (region(&self.after)?, region(&self.before)?);
-        Ok(EditPlan {
-            budget: self.budget,
-            alphabet: pattern_lowering::class(terms, &self.alphabet),
-            operations: self.operations,
-            after,
-            before,
-        })
-    }
-}
-
-impl TermArena {
-    /// Registers a plan under a new id, even if an equal one exists: edits of edits must stay
-    /// distinct.
-    pub(crate) fn edit_plan(&mut self, plan: EditPlan) -> EditsId {
-        self.images.edits.push(plan);
-        EditsId((self.images.edits.len() - 1) as u32)
+impl Edits<'_> {
+    pub(super) fn new(deriver: &mut Deriver, id: EditsId) -> Edits<'_> {
+        let plan = *deriver.terms.plans.edits(id);
+        Edits { deriver, id, plan }
     }
 
     /// Returns the strings within the plan's edits of `rest`, those of `rest` included.
-    pub(crate) fn edits(
-        &mut self,
-        rest: TermId,
-        edits: EditsId,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        let plan = *self.images.plan(edits);
-        let edited = match plan.after {
-            None => self.edited_all(rest, edits, work)?,
-            Some(gate) => self.gated(rest, gate, edits, work)?,
+    pub(crate) fn image(&mut self, rest: TermId) -> Result<TermId, BudgetExhausted> {
+        let edited = match self.plan.after {
+            None => self.anywhere(rest)?,
+            Some(gate) => self.gated(rest, gate)?,
         };
         // Members without such a region stay unchanged.
-        Ok(if plan.after.is_some() || plan.before.is_some() {
-            self.alt(vec![rest, edited])
+        Ok(if self.plan.after.is_some() || self.plan.before.is_some() {
+            self.deriver.terms.alt(vec![rest, edited])
         } else {
             edited
         })
     }
 
-    pub(super) fn edited_all(
-        &mut self,
-        rest: TermId,
-        edits: EditsId,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        self.edited(rest, self.images.plan(edits).budget, 0, edits, work)
+    /// Returns E(rest, budget of the plan) at the start of a character.
+    pub(super) fn anywhere(&mut self, rest: TermId) -> Result<TermId, BudgetExhausted> {
+        self.within(rest, self.plan.budget, 0)
     }
 
     /// Returns E(rest, budget), inside a character or at its start.
-    pub(super) fn edited(
+    pub(super) fn within(
         &mut self,
         rest: TermId,
         budget: u32,
         inside: u8,
-        edits: EditsId,
-        work: &mut StepMeter,
     ) -> Result<TermId, BudgetExhausted> {
-        let before = self.images.plan(edits).before;
+        let before = self.plan.before;
         if rest == EMPTY || budget == 0 && before.is_none() {
             return Ok(rest);
         }
         if rest == FULL && before.is_none() {
             return Ok(FULL);
         }
-        let nullable = inside == 0 && self.reaches_end(rest, budget, edits, work)?;
-        let change = ImageKind::Edit { budget, inside, edits };
-        Ok(self.intern(TermNode::Image { rest, change, nullable }))
+        let nullable = inside == 0 && self.reaches_end(rest, budget)?;
+        let change = ImageKind::Edit { budget, inside, edits: self.id };
+        Ok(self.deriver.terms.intern(TermNode::Image { rest, change, nullable }))
     }
 
     /// Returns `true` if deletions alone reach the end of a string.
-    fn reaches_end(
-        &mut self,
-        mut rest: TermId,
-        budget: u32,
-        edits: EditsId,
-        work: &mut StepMeter,
-    ) -> Result<bool, BudgetExhausted> {
-        let plan = *self.images.plan(edits);
+    fn reaches_end(&mut self, mut rest: TermId, budget: u32) -> Result<bool, BudgetExhausted> {
+        let EditPlan { before, operations, .. } = self.plan;
         for left in (0..=budget).rev() {
-            let ends = self.nullable(rest, &[])
-                && plan.before.is_none_or(|before| self.nullable(before, &[]));
-            if ends || left == 0 || !plan.operations.delete || rest == EMPTY {
+            let terms = &self.deriver.terms;
+            let ends = terms.nullable(rest, &[])
+                && before.is_none_or(|before| terms.nullable(before, &[]));
+            if ends || left == 0 || !operations.delete || rest == EMPTY {
                 return Ok(ends);
             }
-            if self.properties(rest).min_len > left.saturating_mul(4) {
+            if terms.properties(rest).min_len > left.saturating_mul(4) {
                 return Ok(false);
             }
-            rest = self.drop_first_char(rest, work)?;
+            rest = self.deriver.drop_first_char(rest)?;
         }
         Ok(false)
     }
 
-    pub(super) fn gated(
-        &mut self,
-        rest: TermId,
-        gate: TermId,
-        edits: EditsId,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
+    /// Returns the strings of `rest` that are edited once a string of `gate` was read unchanged.
+    pub(super) fn gated(&mut self, rest: TermId, gate: TermId) -> Result<TermId, BudgetExhausted> {
         if rest == EMPTY || gate == EMPTY {
             return Ok(EMPTY);
         }
-        let open = self.nullable(gate, &[]);
-        let budget = self.images.plan(edits).budget;
-        let nullable = open && self.reaches_end(rest, budget, edits, work)?;
-        Ok(self.intern(TermNode::Image { rest, change: ImageKind::Gate { gate, edits }, nullable }))
+        let open = self.deriver.terms.nullable(gate, &[]);
+        let nullable = open && self.reaches_end(rest, self.plan.budget)?;
+        let change = ImageKind::Gate { gate, edits: self.id };
+        Ok(self.deriver.terms.intern(TermNode::Image { rest, change, nullable }))
     }
 
-    pub(super) fn unfold_edits(
+    /// Unfolds E(rest, budget) at the start of a character.
+    pub(super) fn unfold(
         &mut self,
         rest: TermId,
         budget: u32,
-        edits: EditsId,
-        work: &mut StepMeter,
     ) -> Result<UnfoldedImage, BudgetExhausted> {
-        let plan = *self.images.plan(edits);
-        let EditOperations { insert, delete, substitute } = plan.operations;
+        let EditPlan { alphabet, before, operations, .. } = self.plan;
+        let EditOperations { insert, delete, substitute } = operations;
         let mut unfolded = UnfoldedImage::default();
-        unfolded.copies.push((rest, ImageKind::Edit { budget, inside: 0, edits }));
-        if let Some(before) = plan.before {
-            unfolded.others.push(self.and(vec![rest, before]));
+        unfolded.copies.push((rest, ImageKind::Edit { budget, inside: 0, edits: self.id }));
+        if let Some(before) = before {
+            unfolded.others.push(self.deriver.terms.and(vec![rest, before]));
         }
         if budget == 0 {
             return Ok(unfolded);
         }
-        let same = if insert { self.edited(rest, budget - 1, 0, edits, work)? } else { EMPTY };
+        let same = if insert { self.within(rest, budget - 1, 0)? } else { EMPTY };
         let without = if delete || substitute {
-            let dropped = self.drop_first_char(rest, work)?;
-            self.edited(dropped, budget - 1, 0, edits, work)?
+            let dropped = self.deriver.drop_first_char(rest)?;
+            self.within(dropped, budget - 1, 0)?
         } else {
             EMPTY
         };
         let instead = if substitute { without } else { EMPTY };
-        let tail = self.alt(vec![same, instead]);
-        let written = self.cat(plan.alphabet, tail);
+        let tail = self.deriver.terms.alt(vec![same, instead]);
+        let written = self.deriver.terms.cat(alphabet, tail);
         let deleted = if delete { without } else { EMPTY };
         unfolded.others.extend([written, deleted].into_iter().filter(|&other| other != EMPTY));
         Ok(unfolded)
-    }
-
-    /// Returns the properties of an edited term, except `nullable`.
-    pub(super) fn edit_properties(
-        &self,
-        rest: TermProperties,
-        budget: u32,
-        edits: EditsId,
-    ) -> TermProperties {
-        let plan = self.images.plan(edits);
-        let shrinks = plan.operations.delete || plan.operations.substitute;
-        let lost = if shrinks { budget.saturating_mul(4) } else { 0 };
-        TermProperties {
-            pure: rest.pure && plan.before.is_none(),
-            min_len: rest.min_len.saturating_sub(lost),
-            alphabet: rest.alphabet.join(self.properties(plan.alphabet).alphabet),
-            ..rest
-        }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, StepMeter, check_limit};
+use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, check_limit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::terms::{TermArena, TermId, TermNode};
-use crate::transduce::{EditsId, ImageKind};
+use crate::terms::derivative::Deriver;
+use crate::terms::image_plans::{EditsId, ImageKind};
+use crate::terms::{EMPTY, EPSILON, TermId, TermNode};
 
 /// The fewest edits that turn a member into a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +35,7 @@ struct ScriptNode {
 }
 
 struct ScriptSearch<'a> {
-    terms: &'a mut TermArena,
-    work: &'a mut StepMeter,
+    deriver: &'a mut Deriver,
     edits: EditsId,
     /// Terms known to contain an image under `edits`, or not.
     holds: FxHashMap<TermId, bool>,
@@ -44,14 +44,13 @@ struct ScriptSearch<'a> {
 /// Returns the script of fewest edits under which `start` contains `text`, or `None` if it does
 /// not. Only images under `edits` count. Breadth first by the number of edits (0-1 BFS).
 pub(crate) fn script(
-    terms: &mut TermArena,
-    start: TermId,
-    edits: EditsId,
+    deriver: &mut Deriver,
+    (edits, start): (EditsId, TermId),
     text: &[char],
-    (work, limit_bytes): (&mut StepMeter, u64),
+    limit_bytes: u64,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<EditScript>, Error> {
-    let mut search = ScriptSearch { terms, work, edits, holds: FxHashMap::default() };
+    let mut search = ScriptSearch { deriver, edits, holds: FxHashMap::default() };
     let mut nodes = vec![ScriptNode { at: 0, term: start, from: 0, pair: None }];
     let mut open: VecDeque<usize> = VecDeque::from([0]);
     let mut closed: FxHashSet<(usize, TermId)> = FxHashSet::default();
@@ -62,14 +61,14 @@ pub(crate) fn script(
         }
         poll.tick(64)?;
         let bytes = nodes.len() * (size_of::<ScriptNode>() + 8) + closed.len() * 32;
-        let all = bytes + search.terms.memory_bytes();
+        let all = bytes + search.deriver.memory_bytes();
         check_limit(Resource::Bytes, all as u64, limit_bytes)?;
         if at == text.len() && search.ends(term) {
             return Ok(Some(traced(&nodes, index)));
         }
         let moves = search.moves(term, text.get(at).copied());
-        for (pair, next) in moves.map_err(|error| search.work.limit_error(error))? {
-            search.work.step().map_err(|error| search.work.limit_error(error))?;
+        for (pair, next) in moves.map_err(|error| search.deriver.work.limit_error(error))? {
+            search.deriver.work.step().map_err(|error| search.deriver.work.limit_error(error))?;
             let at = at + usize::from(matches!(pair, Some((_, Some(_)))));
             let edited = pair.is_some_and(|(member, text)| member != text);
             nodes.push(ScriptNode { at, term: next, from: index, pair });
@@ -98,7 +97,7 @@ impl ScriptSearch<'_> {
         if let Some(&known) = self.holds.get(&id) {
             return known;
         }
-        let holds = match self.terms.get(id).clone() {
+        let holds = match self.deriver.terms.get(id).clone() {
             TermNode::Image {
                 change: ImageKind::Gate { edits, .. } | ImageKind::Edit { edits, .. },
                 ..
@@ -115,13 +114,13 @@ impl ScriptSearch<'_> {
     /// union of images are examined one by one, after a step that reads nothing.
     fn ends(&mut self, id: TermId) -> bool {
         if !self.holds(id) {
-            return self.terms.nullable(id, &[]);
+            return self.deriver.terms.nullable(id, &[]);
         }
-        match *self.terms.get(id) {
+        match *self.deriver.terms.get(id) {
             TermNode::Cat(head, tail) => self.ends(head) && self.ends(tail),
             TermNode::Image { rest, change: ImageKind::Edit { .. }, .. } => {
-                let free = self.terms.images.plan(self.edits).before.is_none();
-                free && self.terms.nullable(rest, &[])
+                let free = self.deriver.terms.plans.edits(self.edits).before.is_none();
+                free && self.deriver.terms.nullable(rest, &[])
             }
             _ => false,
         }
@@ -140,11 +139,11 @@ impl ScriptSearch<'_> {
                 moves.push((Some((Some(character), Some(character))), next));
             }
         } else {
-            match self.terms.get(id).clone() {
+            match self.deriver.terms.get(id).clone() {
                 TermNode::Alt(list) => moves.extend(list.iter().map(|&one| (None, one))),
                 TermNode::Cat(head, tail) => {
                     for (pair, next) in self.moves(head, character)? {
-                        moves.push((pair, self.terms.cat(next, tail)));
+                        moves.push((pair, self.deriver.terms.cat(next, tail)));
                     }
                     if self.ends(head) {
                         moves.push((None, tail));
@@ -154,11 +153,11 @@ impl ScriptSearch<'_> {
                     if let Some(character) = character {
                         let gate = self.after(gate, character)?;
                         let rest = self.after(rest, character)?;
-                        let next = self.terms.gated(rest, gate, edits, self.work)?;
+                        let next = self.deriver.edits(edits).gated(rest, gate)?;
                         moves.push((Some((Some(character), Some(character))), next));
                     }
-                    if self.terms.nullable(gate, &[]) {
-                        moves.push((None, self.terms.edited_all(rest, edits, self.work)?));
+                    if self.deriver.terms.nullable(gate, &[]) {
+                        moves.push((None, self.deriver.edits(edits).anywhere(rest)?));
                     }
                 }
                 TermNode::Image { rest, change: ImageKind::Edit { budget, .. }, .. } => {
@@ -167,7 +166,7 @@ impl ScriptSearch<'_> {
                 _ => {}
             }
         }
-        moves.retain(|&(_, next)| next != crate::terms::EMPTY);
+        moves.retain(|&(_, next)| next != EMPTY);
         Ok(moves)
     }
 
@@ -178,13 +177,13 @@ impl ScriptSearch<'_> {
         character: Option<char>,
         moves: &mut Vec<(EditPair, TermId)>,
     ) -> Result<(), BudgetExhausted> {
-        let plan = *self.terms.images.plan(self.edits);
+        let plan = *self.deriver.terms.plans.edits(self.edits);
         if let Some(before) = plan.before {
-            moves.push((None, self.terms.and(vec![rest, before])));
+            moves.push((None, self.deriver.terms.and(vec![rest, before])));
         }
         if let Some(character) = character {
             let next = self.after(rest, character)?;
-            let next = self.terms.edited(next, budget, 0, self.edits, self.work)?;
+            let next = self.deriver.edits(self.edits).within(next, budget, 0)?;
             moves.push((Some((Some(character), Some(character))), next));
         }
         if budget == 0 {
@@ -193,17 +192,17 @@ impl ScriptSearch<'_> {
         let left = budget - 1;
         let mut written = None;
         if let Some(character) = character
-            && self.after(plan.alphabet, character)? == crate::terms::EPSILON
+            && self.after(plan.alphabet, character)? == EPSILON
         {
             written = Some(character);
         }
         if written.is_some() && plan.operations.insert {
-            let next = self.terms.edited(rest, left, 0, self.edits, self.work)?;
+            let next = self.deriver.edits(self.edits).within(rest, left, 0)?;
             moves.push((Some((None, written)), next));
         }
         if plan.operations.delete || written.is_some() && plan.operations.substitute {
-            for &(dropped, next) in self.terms.char_outcomes(rest, self.work)?.iter() {
-                let next = self.terms.edited(next, left, 0, self.edits, self.work)?;
+            for &(dropped, next) in self.deriver.char_outcomes(rest)?.iter() {
+                let next = self.deriver.edits(self.edits).within(next, left, 0)?;
                 if plan.operations.substitute && written.is_some_and(|other| other != dropped) {
                     moves.push((Some((Some(dropped), written)), next));
                 }
@@ -216,7 +215,13 @@ impl ScriptSearch<'_> {
     }
 
     fn after(&mut self, id: TermId, character: char) -> Result<TermId, BudgetExhausted> {
-        let mut bytes = [0; 4];
-        self.terms.derive_text(id, character.encode_utf8(&mut bytes).as_bytes(), self.work)
+        let mut id = id;
+        for &byte in character.encode_utf8(&mut [0; 4]).as_bytes() {
+            if id == EMPTY {
+                break;
+            }
+            id = self.deriver.derive(id, byte, &[])?;
+        }
+        Ok(id)
     }
 }

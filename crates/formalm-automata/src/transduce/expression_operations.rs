@@ -1,12 +1,11 @@
 //! Edits, rewrites, reversal and edit scripts as operations on expressions, with their checks.
 
-use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, StepMeter, check_limit};
-use formalm_regex::{self as syntax};
+use formalm_core::{Error, InterruptCheck, Resource, check_limit};
 
 use crate::automaton::AutomatonLimits;
 use crate::language_expression::{Expression, ExpressionNode};
-use crate::terms::{TermArena, TermId, pattern_lowering};
-use crate::transduce::{EditRules, EditScript, EditsId, reversed_pattern, reversed_text, script};
+use crate::terms::expression_lowering::ExpressionLowering;
+use crate::transduce::{EditRules, EditScript, reversed_pattern, reversed_text, script};
 
 /// Maximum number of edits; the cost of a state grows with its square. Chosen, not measured.
 const MAX_EDITS: u64 = 100;
@@ -34,7 +33,7 @@ impl Expression {
                     "edit the pattern before combining it",
                 ));
             };
-            syntax::check_region(pattern, name)?;
+            formalm_regex::check_region(pattern, name)?;
         }
         Expression::combine(ExpressionNode::Edits(self, edits))
     }
@@ -137,34 +136,11 @@ impl Expression {
         poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<EditScript>, Error> {
         let ExpressionNode::Edits(original, edits) = self.node() else { return Ok(None) };
-        let mut terms = TermArena::new();
-        let mut work = limits.work();
+        let mut lowering = ExpressionLowering::new(limits.work());
+        let edited = lowering.lower_edits(original, edits);
+        let edited = edited.map_err(|error| lowering.work().limit_error(error))?;
         let text: Vec<char> = text.chars().collect();
-        let mut lower = || {
-            let plan = edits.lower(&mut terms, &mut work)?;
-            let plan = terms.edit_plan(plan);
-            Ok((plan, original.lower_edited(edits, plan, &mut terms, &mut work)?))
-        };
-        let (plan, start) = lower().map_err(|error| work.limit_error(error))?;
-        script(&mut terms, start, plan, &text, (&mut work, limits.bytes), poll)
-    }
-
-    pub(crate) fn lower_edited(
-        &self,
-        edits: &EditRules,
-        plan: EditsId,
-        terms: &mut TermArena,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        match (self.node(), &edits.group) {
-            (ExpressionNode::Pattern(pattern), Some(name)) => {
-                pattern_lowering::edited_pattern(terms, pattern, name, plan, work)
-            }
-            _ => {
-                let rest = self.lower(terms, work)?;
-                terms.edits(rest, plan, work)
-            }
-        }
+        script(&mut lowering.into_deriver(), edited, &text, limits.bytes, poll)
     }
 }
 

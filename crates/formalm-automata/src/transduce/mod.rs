@@ -3,48 +3,35 @@
 //! Each is a term over the term of the original ([`TermNode::Image`]) that is unfolded where it is
 //! read. An edit or rule that no input has reached costs nothing. Nothing is composed eagerly, and
 //! images nest: the original may be an image itself.
+//!
+//! ```text
+//!  Deriver::derive_image ──► unfold, cached ──► Edits         (edit_distance)
+//!                                          └──► RewriteImage  (rewrite_rules)
+//! ```
 
 mod character_successors;
 mod edit_distance;
 mod edit_script;
 mod expression_operations;
-mod image_union;
 mod reversal;
 mod rewrite_rules;
 
 use std::sync::Arc;
 
-use formalm_core::{BudgetExhausted, StepMeter};
+use formalm_core::BudgetExhausted;
 use rustc_hash::FxHashMap;
 
-use crate::terms::term_properties::TermProperties;
-use crate::terms::{EMPTY, TermArena, TermId, TermNode};
+use crate::terms::derivative::Deriver;
+use crate::terms::image_plans::{EditsId, ImageKind, RulesId};
+use crate::terms::{EMPTY, TermId, TermNode};
+use crate::transduce::edit_distance::Edits;
+use crate::transduce::rewrite_rules::RewriteImage;
 
-pub(crate) use edit_distance::EditPlan;
-pub use edit_distance::{EditOperations, EditRules};
+pub use crate::terms::image_plans::EditOperations;
+pub use edit_distance::EditRules;
 pub use edit_script::EditScript;
 pub(crate) use edit_script::script;
 pub(crate) use reversal::{reversed_pattern, reversed_text};
-pub(crate) use rewrite_rules::{RewritePlan, RewriteRule};
-
-/// Identifies an [`EditPlan`] of one [`TermArena`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct EditsId(u32);
-
-/// Identifies a [`RewritePlan`] of one [`TermArena`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RulesId(u32);
-
-/// The kind of an image: how its strings are made from those of the original.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ImageKind {
-    /// Reads unchanged while `gate` is read too; where the gate ends, edits may begin.
-    Gate { gate: TermId, edits: EditsId },
-    /// At most `budget` edits; `inside` bytes of the current character remain.
-    Edit { budget: u32, inside: u8, edits: EditsId },
-    /// Replaces occurrences of the rules' sources.
-    Rewrite { rules: RulesId },
-}
 
 /// The continuations of an image at the start of a character.
 #[derive(Debug, Default)]
@@ -55,83 +42,31 @@ struct UnfoldedImage {
     others: Vec<TermId>,
 }
 
-/// The tables that the images of one arena share.
+/// What is cached of the images of one arena.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ImageTables {
-    pub(super) edits: Vec<EditPlan>,
-    pub(super) rules: Vec<Arc<RewritePlan>>,
+pub(crate) struct ImageCache {
     unfolded: FxHashMap<TermId, Arc<UnfoldedImage>>,
     /// Originals, closed under sources that may vanish.
-    pub(super) closed: FxHashMap<(TermId, RulesId), TermId>,
-    pub(super) successors: character_successors::CharSuccessors,
+    closed: FxHashMap<(TermId, RulesId), TermId>,
+    successors: character_successors::CharSuccessors,
 }
 
-impl ImageTables {
-    /// Returns the terms that images hold in addition to their originals: their bytes are read too.
-    pub(crate) fn leaves(&self, change: ImageKind) -> Vec<TermId> {
-        match change {
-            ImageKind::Gate { edits, .. } | ImageKind::Edit { edits, .. } => {
-                let plan = self.plan(edits);
-                let gate = match change {
-                    ImageKind::Gate { gate, .. } => Some(gate),
-                    _ => None,
-                };
-                [Some(plan.alphabet), plan.after, plan.before, gate].into_iter().flatten().collect()
-            }
-            ImageKind::Rewrite { rules } => self.rewrites(rules).leaves(),
-        }
-    }
-
-    pub(crate) fn plan(&self, id: EditsId) -> &EditPlan {
-        &self.edits[id.0 as usize]
-    }
-
-    pub(crate) fn rewrites(&self, id: RulesId) -> &RewritePlan {
-        &self.rules[id.0 as usize]
-    }
-
-    pub(super) fn shared_rewrites(&self, id: RulesId) -> Arc<RewritePlan> {
-        self.rules[id.0 as usize].clone()
-    }
-
+impl ImageCache {
     /// Returns the memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.unfolded.len() * 160 + self.closed.len() * 24 + self.successors.memory_bytes()
     }
 }
 
-impl TermArena {
-    /// Returns the image of `rest` of the given kind.
-    pub(crate) fn image(
-        &mut self,
-        rest: TermId,
-        change: ImageKind,
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        work.step()?;
-        match change {
-            ImageKind::Edit { budget, inside, edits } => {
-                self.edited(rest, budget, inside, edits, work)
-            }
-            ImageKind::Gate { gate, edits } => self.gated(rest, gate, edits, work),
-            ImageKind::Rewrite { rules } => self.rewritten(rest, rules, work),
-        }
+impl Deriver {
+    /// Returns the images under a plan of edits.
+    pub(crate) fn edits(&mut self, id: EditsId) -> Edits<'_> {
+        Edits::new(self, id)
     }
 
-    /// Returns the properties of an image, except `nullable`.
-    pub(crate) fn image_properties(
-        &self,
-        rest: TermProperties,
-        change: ImageKind,
-    ) -> TermProperties {
-        match change {
-            ImageKind::Edit { budget, edits, .. } => self.edit_properties(rest, budget, edits),
-            ImageKind::Gate { edits, .. } => {
-                let budget = self.images.plan(edits).budget;
-                TermProperties { pure: false, ..self.edit_properties(rest, budget, edits) }
-            }
-            ImageKind::Rewrite { rules } => self.rewrite_properties(rest, rules),
-        }
+    /// Returns the images under a plan of rewrites.
+    pub(crate) fn rewriting(&mut self, id: RulesId) -> RewriteImage<'_> {
+        RewriteImage::new(self, id)
     }
 
     /// Pushes the derivative of an image.
@@ -139,89 +74,74 @@ impl TermArena {
         &mut self,
         id: TermId,
         byte: u8,
-        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
     ) -> Result<(), BudgetExhausted> {
-        let TermNode::Image { rest, change, .. } = *self.get(id) else { return Ok(()) };
+        let TermNode::Image { rest, change, .. } = *self.terms.get(id) else { return Ok(()) };
         match change {
             ImageKind::Edit { budget, inside, edits } if inside > 0 => {
-                let next = self.derive(rest, byte, &[], work)?;
-                sum.push(self.edited(next, budget, inside - 1, edits, work)?);
+                let next = self.derive(rest, byte, &[])?;
+                sum.push(self.edits(edits).within(next, budget, inside - 1)?);
             }
             ImageKind::Gate { gate, edits } => {
-                let gate_open = self.nullable(gate, &[]);
-                let gate = self.derive(gate, byte, &[], work)?;
-                let next = self.derive(rest, byte, &[], work)?;
-                sum.push(self.gated(next, gate, edits, work)?);
+                let gate_open = self.terms.nullable(gate, &[]);
+                let gate = self.derive(gate, byte, &[])?;
+                let next = self.derive(rest, byte, &[])?;
+                sum.push(self.edits(edits).gated(next, gate)?);
                 if gate_open {
-                    let open = self.edited_all(rest, edits, work)?;
-                    self.derive_into(open, byte, &[], work, sum)?;
+                    let open = self.edits(edits).anywhere(rest)?;
+                    self.derive_into(open, byte, &[], sum)?;
                 }
             }
             _ => {
-                let unfolded = self.unfold(id, work)?;
+                let unfolded = self.unfold(id)?;
                 for &(rest, change) in &unfolded.copies {
-                    let next = self.derive(rest, byte, &[], work)?;
+                    let next = self.derive(rest, byte, &[])?;
                     if next != EMPTY {
-                        sum.push(self.image(next, change.after(byte), work)?);
+                        sum.push(self.image_after(next, change, byte)?);
                     }
                 }
                 for &other in &unfolded.others {
-                    self.derive_into(other, byte, &[], work, sum)?;
+                    self.derive_into(other, byte, &[], sum)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn unfold(
+    /// Returns the image of `rest`, given the kind before the first byte of a character was copied.
+    fn image_after(
         &mut self,
-        id: TermId,
-        work: &mut StepMeter,
-    ) -> Result<Arc<UnfoldedImage>, BudgetExhausted> {
+        rest: TermId,
+        change: ImageKind,
+        byte: u8,
+    ) -> Result<TermId, BudgetExhausted> {
+        self.work.step()?;
+        match change {
+            ImageKind::Edit { budget, edits, .. } => {
+                let inside = character_successors::bytes_after(byte);
+                self.edits(edits).within(rest, budget, inside)
+            }
+            ImageKind::Gate { gate, edits } => self.edits(edits).gated(rest, gate),
+            ImageKind::Rewrite { rules } => self.rewriting(rules).image(rest),
+        }
+    }
+
+    fn unfold(&mut self, id: TermId) -> Result<Arc<UnfoldedImage>, BudgetExhausted> {
         if let Some(known) = self.images.unfolded.get(&id) {
             return Ok(known.clone());
         }
-        let unfolded = match *self.get(id) {
+        let unfolded = match *self.terms.get(id) {
             TermNode::Image { rest, change: ImageKind::Edit { budget, edits, .. }, .. } => {
-                self.unfold_edits(rest, budget, edits, work)?
+                self.edits(edits).unfold(rest, budget)?
             }
             TermNode::Image { rest, change: ImageKind::Rewrite { rules }, .. } => {
-                self.unfold_rewrites(rest, rules, work)?
+                self.rewriting(rules).unfold(rest)?
             }
             _ => UnfoldedImage::default(),
         };
         let unfolded = Arc::new(unfolded);
         self.images.unfolded.insert(id, unfolded.clone());
         Ok(unfolded)
-    }
-
-    /// Returns the derivative by all of `text`.
-    pub(crate) fn derive_text(
-        &mut self,
-        mut id: TermId,
-        text: &[u8],
-        work: &mut StepMeter,
-    ) -> Result<TermId, BudgetExhausted> {
-        for &byte in text {
-            if id == EMPTY {
-                break;
-            }
-            id = self.derive(id, byte, &[], work)?;
-        }
-        Ok(id)
-    }
-}
-
-impl ImageKind {
-    /// Returns the kind after the first byte of a character was copied.
-    fn after(self, byte: u8) -> ImageKind {
-        match self {
-            ImageKind::Edit { budget, edits, .. } => {
-                ImageKind::Edit { budget, inside: character_successors::bytes_after(byte), edits }
-            }
-            other => other,
-        }
     }
 }
 

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, AutomatonLimits, Expression, RegularMaskClasses};
+use formalm_automata::{Automaton, AutomatonLimits, Expression};
 use formalm_core::LazyDfa;
+use formalm_machines::{RegularMaskClasses, StateClasses};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_vocabulary::{
     Vocabulary,

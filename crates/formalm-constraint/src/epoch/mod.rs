@@ -18,9 +18,8 @@ mod growth;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use formalm_automata::RegularMaskClasses;
 use formalm_core::{Error, LazyDfa, MaskClassId, StateId, require_exact};
-use formalm_machines::{MaskClasses, ScratchCache, ScratchMachine};
+use formalm_machines::{MaskClasses, RegularMaskClasses, ScratchCache, ScratchMachine};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
 use self::finish_budget::FinishState;

@@ -8,12 +8,10 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{
-    CharRecognizer, RegularMaskClasses, RepresentativeState, SharedRepresentative,
-};
+use formalm_automata::{CharRecognizer, RepresentativeState, SharedRepresentative};
 use formalm_core::{Error, ForkSafeMutex, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
-use formalm_machines::{StateClasses, StatesAsClasses};
+use formalm_machines::{RegularMaskClasses, StateClasses, StatesAsClasses};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 

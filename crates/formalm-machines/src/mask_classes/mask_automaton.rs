@@ -276,6 +276,7 @@ pub struct CharRepetition {
 impl From<ClassLoop> for CharRepetition {
     fn from(of: ClassLoop) -> CharRepetition {
         let ClassLoop { class, ascii, wide, min, max, exit } = of;
+        let exit = exit.map(|state| MaskClassId::from_number(state.number()));
         CharRepetition { class, ascii, wide, min, max, exit, json_string: None }
     }
 }

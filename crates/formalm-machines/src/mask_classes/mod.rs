@@ -30,6 +30,7 @@ pub use mask_automaton::{
     CharRepetition, ClassAutomaton, LiteralList, MaskAutomaton, MaskShortcuts, StringClasses,
     ValueClasses, ValueEnd,
 };
+pub use regular::RegularMaskClasses;
 pub use self_loops::self_loop_repetition;
 
 /// A generic function over mask automata. The automaton's type is chosen once for the whole visit,

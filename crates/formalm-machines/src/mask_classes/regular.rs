@@ -1,8 +1,12 @@
-//! The mask classes of regular automata, which number their classes themselves.
+//! The mask classes of a regular automaton: its quotient by the viability of strings up to the
+//! length of the longest token.
+//!
+//! A mask asks which strings of at most that many bytes keep a member reachable, so the mask of a
+//! state is that of its class (see [`BoundedQuotient`]), and masks are computed on the quotient.
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, RegularMaskClasses};
+use formalm_automata::{Automaton, BoundedQuotient};
 use formalm_core::{ByteSet, Error, MaskClassId, StateId};
 
 use crate::{
@@ -10,21 +14,32 @@ use crate::{
     NoLexicalMachine, StateClasses, StringClasses, ValueClasses,
 };
 
+/// The mask classes of a regular automaton.
+#[derive(Debug)]
+pub struct RegularMaskClasses(BoundedQuotient);
+
+impl RegularMaskClasses {
+    /// Creates the classes for tokens of at most `max_token_len` bytes.
+    pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> RegularMaskClasses {
+        RegularMaskClasses(BoundedQuotient::new(automaton, max_token_len))
+    }
+}
+
 impl StateClasses for RegularMaskClasses {
     type Machine = Automaton;
 
     fn machine(&self) -> &Arc<Automaton> {
-        RegularMaskClasses::machine(self)
+        self.0.automaton()
     }
 
     #[inline]
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        RegularMaskClasses::mask_class(self, state)
+        self.0.class_of(state).map(class_id)
     }
 
     #[inline]
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
-        RegularMaskClasses::known_mask_class(self, state)
+        self.0.known_class_of(state).map(class_id)
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -32,7 +47,7 @@ impl StateClasses for RegularMaskClasses {
     }
 
     fn memory_bytes(&self) -> usize {
-        RegularMaskClasses::memory_bytes(self)
+        self.0.memory_bytes()
     }
 }
 
@@ -40,11 +55,11 @@ impl ApproximateClasses for RegularMaskClasses {}
 
 impl ClassRenewal for RegularMaskClasses {
     fn is_abandoned(&self) -> bool {
-        RegularMaskClasses::is_abandoned(self)
+        self.0.is_abandoned()
     }
 
     fn fresh_copy(&self) -> Result<Option<RegularMaskClasses>, Error> {
-        RegularMaskClasses::fresh_copy(self)
+        Ok(self.0.fresh_copy()?.map(RegularMaskClasses))
     }
 }
 
@@ -57,15 +72,15 @@ impl ClassAutomaton for RegularMaskClasses {
 
     #[inline]
     fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
-        RegularMaskClasses::step(self, class, byte)
+        Ok(self.0.step(quotient_state(class), byte)?.map(class_id))
     }
 
     fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
-        RegularMaskClasses::live_bytes(self, class)
+        self.0.live_bytes(quotient_state(class))
     }
 
     fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(RegularMaskClasses::char_repetition(self, class)?.map(CharRepetition::from))
+        Ok(self.0.char_repetition(quotient_state(class))?.map(CharRepetition::from))
     }
 }
 
@@ -74,3 +89,13 @@ impl MaskShortcuts for RegularMaskClasses {}
 impl StringClasses for RegularMaskClasses {}
 
 impl ValueClasses for RegularMaskClasses {}
+
+#[inline]
+fn class_id(state: StateId) -> MaskClassId {
+    MaskClassId::from_number(state.number())
+}
+
+#[inline]
+fn quotient_state(class: MaskClassId) -> StateId {
+    StateId::from_number(class.number())
+}

@@ -11,7 +11,7 @@
 //! The bound is compared as soon as no further digit can matter. From then on a state keeps only
 //! the maximum offset, so the number of states is bounded by that of digits and of offsets.
 
-use formalm_automata::CharRecognizer;
+use formalm_automata::{CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet};
 
 use super::idna::StateInterner;
 
@@ -268,10 +268,6 @@ impl CharRecognizer for BoundedTimestamps {
         self.states.intern(self.first.clone())
     }
 
-    fn losses(&self) -> u32 {
-        self.states.losses()
-    }
-
     fn step(&self, state: u32, character: char) -> Option<u32> {
         let next = self.bound.after(&self.states.get(state), character)?;
         Some(self.states.intern(next))
@@ -285,10 +281,26 @@ impl CharRecognizer for BoundedTimestamps {
         self.states.get(state).read == END
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+
+    fn growing_states(&self) -> Option<&dyn GrowingStates> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for BoundedTimestamps {
     fn ascii_letters(&self) -> u128 {
         b"0123456789:.+-ZzTt ".iter().fold(0, |set, &byte| set | 1 << byte)
     }
+}
 
+impl MemberLengths for BoundedTimestamps {
     fn min_chars(&self, state: u32) -> u32 {
         let read = self.states.get(state).read;
         let left = match read {
@@ -297,6 +309,12 @@ impl CharRecognizer for BoundedTimestamps {
             _ => AFTER_SECONDS.saturating_sub(read) + 1,
         };
         left as u32
+    }
+}
+
+impl GrowingStates for BoundedTimestamps {
+    fn losses(&self) -> u32 {
+        self.states.losses()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Strings whose length in UTF-8 bytes is bounded.
 
-use formalm_automata::CharRecognizer;
+use formalm_automata::{CharRecognizer, MemberLengths, RecognizerAlphabet};
 
 /// A recognizer of strings with a minimum and maximum number of UTF-8 bytes. A state is the number
 /// of bytes read.
@@ -48,6 +48,16 @@ impl CharRecognizer for ByteCount {
         state >= self.min
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for ByteCount {
     fn ascii_span(&self, _: u32, _: u8) -> (u8, u8) {
         (0, 0x7F)
     }
@@ -57,15 +67,17 @@ impl CharRecognizer for ByteCount {
         if length != last.len_utf8() { None } else { self.count_after(state, length) }
     }
 
+    fn depends_on_length_only(&self) -> bool {
+        true
+    }
+}
+
+impl MemberLengths for ByteCount {
     fn min_chars(&self, state: u32) -> u32 {
         self.min.saturating_sub(state).div_ceil(4)
     }
 
     fn estimated_missing_chars(&self, state: u32) -> u32 {
         self.min.saturating_sub(state)
-    }
-
-    fn depends_on_length_only(&self) -> bool {
-        true
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::CharRecognizer;
+use formalm_automata::{CharRecognizer, GrowingStates, MemberLengths};
 use formalm_core::{CompletionHints, Error, LazyDfa, Renewal, StateId, deadline::without_deadline};
 
 use crate::machine::SchemaAutomaton;
@@ -83,6 +83,16 @@ impl CharRecognizer for EmbeddedDocument {
         self.machine.is_accepting(StateId::from_number(state))
     }
 
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+
+    fn growing_states(&self) -> Option<&dyn GrowingStates> {
+        Some(self)
+    }
+}
+
+impl MemberLengths for EmbeddedDocument {
     fn min_chars(&self, state: u32) -> u32 {
         self.estimated_missing_chars(state).div_ceil(4)
     }
@@ -92,11 +102,9 @@ impl CharRecognizer for EmbeddedDocument {
         let least = self.or_record_limit(without_deadline(|| self.machine.min_bytes(state)));
         least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX))
     }
+}
 
-    fn losses(&self) -> u32 {
-        u32::from(self.machine.is_abandoned())
-    }
-
+impl GrowingStates for EmbeddedDocument {
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         // It has as many states as inputs, so no automaton that contains it is cached.
         Some(Arc::new(self.clone()))
@@ -104,5 +112,9 @@ impl CharRecognizer for EmbeddedDocument {
 
     fn hit_limit(&self) -> bool {
         self.limit_reached.swap(false, Ordering::Relaxed)
+    }
+
+    fn losses(&self) -> u32 {
+        u32::from(self.machine.is_abandoned())
     }
 }

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Expression, RepresentativeState,
+    Automaton, AutomatonLimits, CharRecognizer, Expression, GrowingStates, MemberLengths,
+    RecognizerAlphabet, RepresentativeState, StateRepresentatives,
 };
 use formalm_core::{
     CompletionHints, Error, ForkSafeMutex, LazyDfa, Renewal, StateId, deadline::without_deadline,
@@ -215,6 +216,28 @@ impl CharRecognizer for Urls {
         self.is_member(&self.states.get(state))
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+
+    fn representatives(&self) -> Option<&dyn StateRepresentatives> {
+        Some(self)
+    }
+
+    fn growing_states(&self) -> Option<&dyn GrowingStates> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for Urls {
+    fn ascii_letters(&self) -> u128 {
+        !0 << b' ' & !(1 << 0x7F)
+    }
+
     fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
         let url_state = self.states.get(state);
         if matches!(&url_state.1, UrlPart::Host(UrlHost::Name(domain)) if !domain.is_free()) {
@@ -226,7 +249,41 @@ impl CharRecognizer for Urls {
         let high = (character + 1..0x80).take_while(is_same_step).last();
         (low.unwrap_or(character), high.unwrap_or(character))
     }
+}
 
+impl MemberLengths for Urls {
+    fn min_chars(&self, state: u32) -> u32 {
+        let url_state = self.states.get(state);
+        self.min_pattern_bytes(url_state.0).max(u32::from(!self.is_member(&url_state)))
+    }
+
+    fn search_min_chars(&self, state: u32) -> u32 {
+        let missing = match &self.states.get(state).1 {
+            // A user name may be completed by `@` and a host of one character.
+            UrlPart::Host(UrlHost::Name(domain)) => self.domains.min_missing_chars(domain).min(2),
+            _ => 0,
+        };
+        self.min_chars(state).max(missing)
+    }
+
+    fn has_member_of_length(&self, state: u32, least: u32, most: u32) -> Option<bool> {
+        if self.search_min_chars(state) > most {
+            return Some(false);
+        }
+        let (pattern_state, part) = self.states.get(state);
+        let is_free = match &part {
+            UrlPart::Host(UrlHost::Name(domain)) => domain.is_free(),
+            _ => true,
+        };
+        // An incomplete host lacks a letter, a user name lacks `@` and a host. Any URL can be
+        // extended within its last part, or by a path.
+        let ends =
+            self.min_pattern_bytes(pattern_state) + if is_free { 2 } else { MAX_MISSING_CHARS };
+        (most >= ends.max(least)).then_some(true)
+    }
+}
+
+impl StateRepresentatives for Urls {
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let (pattern_state, part) = self.states.get(state);
         // Schemes have no maximum length.
@@ -266,45 +323,9 @@ impl CharRecognizer for Urls {
             max_completion_chars,
         })
     }
+}
 
-    fn has_member_of_length(&self, state: u32, least: u32, most: u32) -> Option<bool> {
-        if self.search_min_chars(state) > most {
-            return Some(false);
-        }
-        let (pattern_state, part) = self.states.get(state);
-        let is_free = match &part {
-            UrlPart::Host(UrlHost::Name(domain)) => domain.is_free(),
-            _ => true,
-        };
-        // An incomplete host lacks a letter, a user name lacks `@` and a host. Any URL can be
-        // extended within its last part, or by a path.
-        let ends =
-            self.min_pattern_bytes(pattern_state) + if is_free { 2 } else { MAX_MISSING_CHARS };
-        (most >= ends.max(least)).then_some(true)
-    }
-
-    fn ascii_letters(&self) -> u128 {
-        !0 << b' ' & !(1 << 0x7F)
-    }
-
-    fn min_chars(&self, state: u32) -> u32 {
-        let url_state = self.states.get(state);
-        self.min_pattern_bytes(url_state.0).max(u32::from(!self.is_member(&url_state)))
-    }
-
-    fn search_min_chars(&self, state: u32) -> u32 {
-        let missing = match &self.states.get(state).1 {
-            // A user name may be completed by `@` and a host of one character.
-            UrlPart::Host(UrlHost::Name(domain)) => self.domains.min_missing_chars(domain).min(2),
-            _ => 0,
-        };
-        self.min_chars(state).max(missing)
-    }
-
-    fn losses(&self) -> u32 {
-        self.states.losses() + u32::from(self.pattern.is_abandoned())
-    }
-
+impl GrowingStates for Urls {
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         // Encoded labels have as many states as inputs.
         Some(Arc::new(Urls {
@@ -319,6 +340,10 @@ impl CharRecognizer for Urls {
 
     fn hit_limit(&self) -> bool {
         self.limit_reached.swap(false, Ordering::Relaxed) | self.domains.take_limit_reached()
+    }
+
+    fn losses(&self) -> u32 {
+        self.states.losses() + u32::from(self.pattern.is_abandoned())
     }
 }
 

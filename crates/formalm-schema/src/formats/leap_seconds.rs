@@ -5,7 +5,7 @@
 //!  0             8 9 10  11          16   number of characters read; a fraction counts as one
 //! ```
 
-use formalm_automata::CharRecognizer;
+use formalm_automata::{CharRecognizer, MemberLengths, RecognizerAlphabet};
 
 /// Minutes per day.
 const MINUTES_PER_DAY: u32 = 24 * 60;
@@ -105,10 +105,22 @@ impl CharRecognizer for LeapSeconds {
         LeapSecondState::from_number(state).read == END
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for LeapSeconds {
     fn ascii_letters(&self) -> u128 {
         b"0123456789:.+-Zz".iter().fold(0, |set, &byte| set | 1 << byte)
     }
+}
 
+impl MemberLengths for LeapSeconds {
     fn min_chars(&self, state: u32) -> u32 {
         let position = LeapSecondState::from_number(state);
         match position.read {
@@ -126,7 +138,7 @@ impl CharRecognizer for LeapSeconds {
 
 #[cfg(test)]
 mod tests {
-    use formalm_automata::CharRecognizer;
+    use formalm_automata::{CharRecognizer, MemberLengths, RecognizerAlphabet};
 
     use super::LeapSeconds;
 

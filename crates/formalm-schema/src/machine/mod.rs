@@ -30,7 +30,7 @@ mod numbers;
 mod proptests;
 mod reader;
 
-use formalm_automata::RegularMaskClasses;
+use formalm_automata::BoundedQuotient;
 use formalm_core::{ByteSet, Error, Resource};
 use rustc_hash::FxHashMap;
 
@@ -87,7 +87,7 @@ pub(crate) struct LazyTables {
     distinguishes_names: bool,
     /// Length of the longest token, in bytes.
     max_token_len: usize,
-    lengths: FxHashMap<LanguageId, Option<Box<RegularMaskClasses>>>,
+    lengths: FxHashMap<LanguageId, Option<Box<BoundedQuotient>>>,
     /// Empty tables of the last look-ahead, reused by the next.
     spare_tables: (Interner<ReaderPosition>, StringStates),
 }

@@ -18,10 +18,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Automaton, RegularMaskClasses};
+use formalm_automata::Automaton;
 use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
-use formalm_machines::MaskAutomaton;
+use formalm_machines::{ClassRenewal, MaskAutomaton, RegularMaskClasses, StateClasses};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
 use rustc_hash::FxHashMap;
 

@@ -2,7 +2,7 @@
 
 use formalm_core::{Error, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapeState, step_json_string};
-use formalm_machines::{ClassVisitor, MaskShortcuts};
+use formalm_machines::{ClassAutomaton, ClassVisitor, MaskShortcuts, StateClasses};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
 use super::continuing_tokens::ContinuingTokens;

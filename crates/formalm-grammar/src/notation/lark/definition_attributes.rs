@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{CharRecognizer, Expression};
-use formalm_core::{Error, SourceSpan};
+use formalm_automata::{
+    Automaton, AutomatonLimits, CharRecognizer, Expression, RecognizerAlphabet,
+};
+use formalm_core::{Error, LazyDfa, SourceSpan};
 
 use crate::grammar::{Capture, GrammarNote};
 use crate::notation::grammar_builder::Definitions;
@@ -75,6 +77,12 @@ impl CharRecognizer for MaxBytes {
         true
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for MaxBytes {
     fn depends_on_length_only(&self) -> bool {
         true
     }

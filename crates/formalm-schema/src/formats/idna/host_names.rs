@@ -14,7 +14,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{CharRecognizer, RepresentativeState};
+use formalm_automata::{
+    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
+    StateRepresentatives,
+};
 
 use super::a_labels::ALabels;
 use super::punycode::encode;
@@ -264,21 +267,28 @@ impl CharRecognizer for HostNames {
                     .any(|c| self.after(&name, c).is_some())
     }
 
-    fn search_min_chars(&self, state: u32) -> u32 {
-        let name = self.states.get(state);
-        if self.complete(&name) != [false; 2] {
-            return 0;
-        }
-        let label = name.label.to_ascii_lowercase();
-        let Some(code) = label.strip_prefix(ACE_PREFIX) else { return 1 };
-        let kinds = (0..2).filter(|&kind| name.kinds[kind]);
-        kinds.map(|kind| self.a_labels[kind].min_missing_chars(code)).min().unwrap_or(1)
-    }
-
     fn is_accepting(&self, state: u32) -> bool {
         self.complete(&self.states.get(state)) != [false; 2]
     }
 
+    fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
+        Some(self)
+    }
+
+    fn member_lengths(&self) -> Option<&dyn MemberLengths> {
+        Some(self)
+    }
+
+    fn representatives(&self) -> Option<&dyn StateRepresentatives> {
+        Some(self)
+    }
+
+    fn growing_states(&self) -> Option<&dyn GrowingStates> {
+        Some(self)
+    }
+}
+
+impl RecognizerAlphabet for HostNames {
     fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
         let label = self.states.get(state).label;
         let is_begun = may_be_encoded(&label);
@@ -297,6 +307,19 @@ impl CharRecognizer for HostNames {
             Some(next) => (next, next),
             None => (low, high),
         }
+    }
+}
+
+impl MemberLengths for HostNames {
+    fn search_min_chars(&self, state: u32) -> u32 {
+        let name = self.states.get(state);
+        if self.complete(&name) != [false; 2] {
+            return 0;
+        }
+        let label = name.label.to_ascii_lowercase();
+        let Some(code) = label.strip_prefix(ACE_PREFIX) else { return 1 };
+        let kinds = (0..2).filter(|&kind| name.kinds[kind]);
+        kinds.map(|kind| self.a_labels[kind].min_missing_chars(code)).min().unwrap_or(1)
     }
 
     fn has_member_of_length(&self, state: u32, least: u32, most: u32) -> Option<bool> {
@@ -323,7 +346,9 @@ impl CharRecognizer for HostNames {
             false => None,
         }
     }
+}
 
+impl StateRepresentatives for HostNames {
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let name = self.states.get(state);
         if self.is_internationalized
@@ -354,15 +379,17 @@ impl CharRecognizer for HostNames {
             max_completion_chars,
         })
     }
+}
 
-    fn losses(&self) -> u32 {
-        self.states.losses()
-    }
-
+impl GrowingStates for HostNames {
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         let (label_rules, a_labels) = (self.label_rules.clone(), Arc::clone(&self.a_labels));
         let (is_internationalized, states) = (self.is_internationalized, self.states.clone());
         Some(Arc::new(HostNames { is_internationalized, label_rules, a_labels, states }))
+    }
+
+    fn losses(&self) -> u32 {
+        self.states.losses()
     }
 }
 

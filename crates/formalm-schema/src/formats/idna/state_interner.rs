@@ -38,7 +38,7 @@ impl<T: Clone + Eq + Hash> StateInterner<T> {
     }
 
     /// Returns how often all states were lost, see
-    /// [`CharRecognizer::losses`](formalm_automata::CharRecognizer::losses).
+    /// [`GrowingStates::losses`](formalm_automata::GrowingStates::losses).
     pub(in crate::formats) fn losses(&self) -> u32 {
         self.0.losses()
     }

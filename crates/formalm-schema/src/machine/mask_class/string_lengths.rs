@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ClassLoop, RegularMaskClasses};
+use formalm_automata::{BoundedQuotient, ClassLoop};
 use formalm_core::{ClassCover, Error, LazyDfa, StateId, WIDE_PARTS};
 
 use crate::formula::TRUE;
@@ -27,7 +27,7 @@ impl LazyTables {
         }
         if !self.lengths.contains_key(&text) {
             let machine = self.core.automaton(text);
-            let keys = RegularMaskClasses::new(Arc::clone(machine), self.max_token_len);
+            let keys = BoundedQuotient::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
             self.lengths.insert(text, counts);
@@ -67,10 +67,10 @@ impl LazyTables {
 /// Returns the maximum number of remaining characters if nothing else matters. The classes do not
 /// know the minimum.
 fn max_remaining_chars(
-    keys: &RegularMaskClasses,
+    keys: &BoundedQuotient,
     state: StateId,
 ) -> Result<Option<Option<u32>>, Error> {
-    let key = keys.mask_class(state)?;
+    let key = keys.class_of(state)?;
     let Some(ClassLoop { ascii, wide, max, exit, .. }) = keys.char_repetition(key)? else {
         return Ok(None);
     };

@@ -1,0 +1,374 @@
+//! The quotient of a regular automaton by viability of bounded strings, by normal forms of terms.
+//!
+//! Write V(s, w) for "w is viable from s" and n for a number of bytes. **Theorem.** For |w| ≤ n,
+//! V(s, w) = V(class(s), w). Proof by induction on |w|: each rewriting below preserves V for strings
+//! up to n bytes.
+//!
+//! Many states agree on which strings of at most n bytes keep a member reachable, so the normal form
+//! of a term
+//!
+//! * saturates counters above n, which cannot run out within n bytes,
+//! * cuts tails that no such string reaches,
+//! * ignores acceptance,
+//! * drops union members whose strings another member always continues.
+//!
+//! Under it `.{0,1000}` is `.*`, and all states of `(a|b)*a(a|b){40}` more than n bytes before the
+//! end are one. The classes are the states of an automaton of their own. The rewritings need terms
+//! that are never empty, so automata with other terms use their states as classes.
+
+use std::sync::{Arc, MutexGuard};
+
+use formalm_core::{
+    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, Renewal, Resource,
+    StateId, WIDE_PARTS, check_limit,
+};
+use rustc_hash::FxHashMap;
+
+use crate::automaton::transition_table::{DEAD, StateIndex, TransitionRows, UNKNOWN};
+use crate::automaton::{Automaton, AutomatonCore};
+use crate::terms::byte_equivalence::ByteSpan;
+use crate::terms::dawg::CharClassCover;
+use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
+
+/// A class that reads `min` to `max` characters of a character class before anything else.
+#[derive(Clone, Debug)]
+pub struct ClassLoop {
+    /// The characters; of the ASCII ones only those in `ascii` repeat.
+    pub class: CharSet,
+    /// ASCII characters that repeat, as bits.
+    pub ascii: u128,
+    /// How much of each part of the non-ASCII characters repeats.
+    pub wide: [ClassCover; WIDE_PARTS],
+    /// Minimum number of characters before the exit is taken.
+    pub min: u32,
+    /// Maximum number of characters; `None` if it exceeds the length of the quotient.
+    pub max: Option<u32>,
+    /// The class from which the repetition is left once enough characters are read; `None` if
+    /// nothing follows.
+    pub exit: Option<StateId>,
+}
+
+/// The quotient of an automaton by the viability of strings of at most some bytes. Its classes are
+/// numbered like states, but are states of the quotient only.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formalm_automata::{Automaton, AutomatonLimits, BoundedQuotient, Expression};
+/// use formalm_core::LazyDfa;
+/// use formalm_regex::{PatternDialect, PatternFlags, parse};
+///
+/// let pattern = parse("a{0,1000}", PatternDialect::Python, PatternFlags::default())?;
+/// let automaton = Automaton::new(&Expression::pattern(pattern), AutomatonLimits::default())?;
+/// let (start, next) = (automaton.start(), automaton.step(automaton.start(), b'a')?.unwrap());
+/// let quotient = BoundedQuotient::new(Arc::new(automaton), 16);
+/// assert_ne!(start, next);
+/// assert_eq!(quotient.class_of(start)?, quotient.class_of(next)?);
+/// # Ok::<(), formalm_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct BoundedQuotient {
+    automaton: Arc<Automaton>,
+    max_bytes: u32,
+    rows: TransitionRows,
+    /// The class of each state, where known.
+    classes_of_states: AppendVec,
+    tables: ForkSafeMutex<QuotientTables>,
+}
+
+#[derive(Debug, Default)]
+struct QuotientTables {
+    index: StateIndex,
+    normal_forms: FxHashMap<TermId, TermId>,
+}
+
+impl BoundedQuotient {
+    /// Creates the quotient for strings of at most `max_bytes` bytes.
+    pub fn new(automaton: Arc<Automaton>, max_bytes: usize) -> BoundedQuotient {
+        BoundedQuotient {
+            automaton,
+            max_bytes: u32::try_from(max_bytes).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
+            rows: TransitionRows::default(),
+            classes_of_states: AppendVec::default(),
+            tables: ForkSafeMutex::new(QuotientTables::default()),
+        }
+    }
+
+    /// Returns the automaton.
+    #[inline]
+    pub fn automaton(&self) -> &Arc<Automaton> {
+        &self.automaton
+    }
+
+    /// Returns the class of a state of the automaton.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    #[inline]
+    pub fn class_of(&self, state: StateId) -> Result<StateId, Error> {
+        match self.known_class_of(state) {
+            Some(class) => Ok(class),
+            None => self.add_class_of(state),
+        }
+    }
+
+    /// Returns the class of a state if it was computed before.
+    #[inline]
+    pub fn known_class_of(&self, state: StateId) -> Option<StateId> {
+        if !self.automaton.is_pure() {
+            return Some(state);
+        }
+        match self.classes_of_states.get(state.number() as usize) {
+            UNKNOWN => None,
+            class => Some(StateId::from_number(class)),
+        }
+    }
+
+    /// Returns the class after a byte; `None` if no member continues with it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    #[inline]
+    pub fn step(&self, class: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        if !self.automaton.is_pure() {
+            return self.automaton.step(class, byte);
+        }
+        let classes = &self.automaton.classes;
+        let byte_class = classes.of(byte);
+        let next = match self.rows.get(classes, class.number(), byte_class) {
+            UNKNOWN => self.fill(class.number(), byte_class)?,
+            next => next,
+        };
+        Ok((next != DEAD).then_some(StateId::from_number(next)))
+    }
+
+    /// Returns the bytes that some member continues with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn live_bytes(&self, class: StateId) -> Result<ByteSet, Error> {
+        self.automaton.classes.live_bytes(|byte| Ok(self.step(class, byte)?.is_some()))
+    }
+
+    /// Returns the repetition if the class is one counter over one character class.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn char_repetition(&self, class: StateId) -> Result<Option<ClassLoop>, Error> {
+        let Some((cover, set, min, max, tail)) = self.class_counter(class) else {
+            return Ok(None);
+        };
+        let has_wide = cover.wide != [ClassCover::None; WIDE_PARTS];
+        let exit = match tail {
+            EPSILON => None,
+            tail => {
+                let tables = &mut self.lock_tables();
+                let core = &mut self.automaton.lock();
+                Some(StateId::from_number(self.intern(tables, core, tail)?))
+            }
+        };
+        let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
+        let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
+        let max = (max != UNBOUNDED).then_some(max);
+        let (ascii, wide) = (cover.ascii, cover.wide);
+        let whole = ClassLoop { class: set, ascii, wide, min, max, exit };
+        if !wide_overlap && first.ascii() & cover.ascii == 0 {
+            return Ok(Some(whole));
+        }
+        if wide_overlap || min > 0 || max.is_some() {
+            return Ok(None);
+        }
+        // The exit may begin like the class. Only bytes that return to this class repeat, and the
+        // repetition is left from the class itself.
+        let mut ascii = 0;
+        for byte in 0..128u8 {
+            if cover.ascii >> byte & 1 != 0 && self.step(class, byte)? == Some(class) {
+                ascii |= 1 << byte;
+            }
+        }
+        Ok(Some(ClassLoop { ascii, exit: Some(class), ..whole }))
+    }
+
+    /// Returns the memory in use, in bytes, without the automaton's.
+    pub fn memory_bytes(&self) -> usize {
+        let tables = self.lock_tables();
+        self.rows.memory_bytes()
+            + self.classes_of_states.memory_bytes()
+            + tables.index.memory_bytes()
+            + tables.normal_forms.len() * 16
+    }
+
+    /// Returns `true` if its tables were being changed while this process was forked.
+    pub fn is_abandoned(&self) -> bool {
+        self.tables.is_abandoned() || self.automaton.is_abandoned()
+    }
+
+    /// Returns the quotient of an automaton that is built again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn fresh_copy(&self) -> Result<Option<BoundedQuotient>, Error> {
+        let automaton = self.automaton.fresh_copy()?;
+        Ok(automaton.map(|one| BoundedQuotient::new(Arc::new(one), self.max_bytes as usize)))
+    }
+
+    fn lock_tables(&self) -> MutexGuard<'_, QuotientTables> {
+        self.tables.lock()
+    }
+
+    fn add_class_of(&self, state: StateId) -> Result<StateId, Error> {
+        let tables = &mut self.lock_tables();
+        let core = &mut self.automaton.lock();
+        let term = self.automaton.term(core, state);
+        let class = self.intern(tables, core, term)?;
+        self.classes_of_states.set(state.number() as usize, class);
+        Ok(StateId::from_number(class))
+    }
+
+    /// Returns `(cover, class, min, max, tail)` of a class that is one counter over one character
+    /// class.
+    fn class_counter(&self, class: StateId) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
+        if !self.automaton.is_pure() || !self.automaton.is_utf8() {
+            return None;
+        }
+        let term = self.lock_tables().index.term(class.number());
+        let terms = &self.automaton.lock().deriver.terms;
+        let (head, tail) = terms.head_and_tail(term);
+        let (body, min, max) = terms.repetition(head)?;
+        match terms.get(body) {
+            TermNode::Dawg(dag) => {
+                let (cover, set) = (terms.dawgs.class_cover(*dag)?, terms.dawgs.class_set(*dag)?);
+                Some((cover, set.clone(), min, max, tail))
+            }
+            _ => None,
+        }
+    }
+
+    fn fill(&self, class: u32, byte_class: usize) -> Result<u32, Error> {
+        let tables = &mut self.lock_tables();
+        let core = &mut self.automaton.lock();
+        let classes = &self.automaton.classes;
+        let term = tables.index.term(class);
+        let byte = classes.representatives()[byte_class];
+        let next = core.derive(term, byte)?;
+        let next = self.intern(tables, core, next)?;
+        self.rows.set(classes, class, ByteSpan::around(&core.deriver.terms, term, byte), next);
+        Ok(next)
+    }
+
+    fn intern(
+        &self,
+        tables: &mut QuotientTables,
+        core: &mut AutomatonCore,
+        term: TermId,
+    ) -> Result<u32, Error> {
+        if term == EMPTY {
+            return Ok(DEAD);
+        }
+        let terms = &mut core.deriver.terms;
+        // Inside a character only the tail can change, and tails are few.
+        let (head, tail) = match *terms.get(term) {
+            TermNode::Cat(head, tail) if matches!(terms.get(head), TermNode::Dawg(_)) => {
+                (head, tail)
+            }
+            _ => (EPSILON, term),
+        };
+        let normal = match tables.normal_forms.get(&tail) {
+            Some(&normal) => normal,
+            None => {
+                let normal = BoundedNormalForm { terms, max_bytes: self.max_bytes }.of(tail);
+                tables.normal_forms.insert(tail, normal);
+                normal
+            }
+        };
+        let normal = if normal == tail { term } else { core.deriver.terms.cat(head, normal) };
+        if let Some(class) = tables.index.find(normal) {
+            return Ok(class);
+        }
+        let limits = self.automaton.limits;
+        check_limit(Resource::States, tables.index.len() as u64 + 1, limits.states)?;
+        check_limit(Resource::Bytes, core.deriver.memory_bytes() as u64, limits.bytes)?;
+        Ok(tables.index.add(normal))
+    }
+}
+
+/// The normal form of terms: everything removed that no string of `max_bytes` bytes distinguishes.
+struct BoundedNormalForm<'a> {
+    terms: &'a mut TermArena,
+    max_bytes: u32,
+}
+
+impl BoundedNormalForm<'_> {
+    fn of(&mut self, id: TermId) -> TermId {
+        let list = match self.terms.get(id) {
+            TermNode::Alt(list) => list.to_vec(),
+            _ => vec![id],
+        };
+        let mut seen: Vec<TermId> = list.iter().map(|&id| self.of_alternative(id)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        if seen.len() > 1 {
+            // Its only string is the empty one, which every other alternative continues.
+            seen.retain(|&id| id != EPSILON);
+        }
+        let mut at = 0;
+        while at < seen.len() {
+            let loops = seen[at];
+            if let Some(class) = self.loop_class(loops) {
+                let terms = &*self.terms;
+                let absorbed = |id: TermId| terms.properties(id).alphabet.within(class);
+                let before = seen[..at].iter().filter(|&&id| absorbed(id)).count();
+                seen.retain(|&id| id == loops || !absorbed(id));
+                at -= before;
+            }
+            at += 1;
+        }
+        self.terms.alt(seen)
+    }
+
+    /// Returns the character class of a term that may repeat it for longer than any string.
+    fn loop_class(&self, id: TermId) -> Option<CharClassCover> {
+        let (head, _) = self.terms.head_and_tail(id);
+        let (body, _, max) = self.terms.repetition(head)?;
+        match self.terms.get(body) {
+            TermNode::Dawg(dag) if max == UNBOUNDED => self.terms.dawgs.class_cover(*dag),
+            _ => None,
+        }
+    }
+
+    /// Saturates the counters of one alternative and cuts its tail after `max_bytes` bytes.
+    fn of_alternative(&mut self, id: TermId) -> TermId {
+        let mut heads = Vec::new();
+        let mut length = 0u32;
+        let mut rest = id;
+        while rest != EPSILON && length <= self.max_bytes {
+            let (head, tail) = self.terms.head_and_tail(rest);
+            let head = self.saturate_counter(head);
+            length = length.saturating_add(self.terms.properties(head).min_len);
+            heads.push(head);
+            rest = tail;
+        }
+        // Nothing that follows is visible, so one more iteration is always possible.
+        if let Some(last) = heads.last_mut()
+            && let Some((body, _, max)) = self.terms.repetition(*last)
+        {
+            *last = self.terms.repeat(body, 0, max, false);
+        }
+        heads.into_iter().rev().fold(EPSILON, |tail, head| self.terms.cat(head, tail))
+    }
+
+    fn saturate_counter(&mut self, head: TermId) -> TermId {
+        match self.terms.repetition(head) {
+            Some((body, min, max)) => {
+                let max = if max > self.max_bytes { UNBOUNDED } else { max };
+                self.terms.repeat(body, min.min(self.max_bytes + 1), max, false)
+            }
+            None => head,
+        }
+    }
+}
