@@ -16,12 +16,12 @@ impl SolverContext {
     /// out.
     pub(crate) fn unreachable_notes(&mut self) -> Vec<SchemaNote> {
         let (mut notes, mut taken) = (Vec::new(), 0);
-        for at in 0..self.schema.nodes.len() as u32 {
+        for at in 0..self.base.schema.nodes.len() as u32 {
             let within = self.check_node(NodeId(at), &mut taken, &mut notes);
             if within.is_err() {
                 self.answers.abandon();
             }
-            if within.is_err() || taken > STEP_MULTIPLE * self.limits.steps {
+            if within.is_err() || taken > STEP_MULTIPLE * self.base.limits.steps {
                 let message = format!(
                     "could not check all parts of the schema for reachability within {taken} steps"
                 );
@@ -45,17 +45,17 @@ impl SolverContext {
         taken: &mut u64,
         notes: &mut Vec<SchemaNote>,
     ) -> Result<(), Error> {
-        let whole = self.child(id);
-        let rules = self.schema.node(id).rules.clone();
-        if !self.schema.node(id).has_location() || !self.is_satisfiable(whole, taken)? {
+        let whole = self.base.child(id);
+        let rules = self.base.schema.node(id).rules.clone();
+        if !self.base.schema.node(id).has_location() || !self.is_satisfiable(whole, taken)? {
             return Ok(());
         }
         for rule in rules.iter() {
             match rule {
                 KeywordRule::AnyOf(list) | KeywordRule::OneOf(list) => {
                     for &one in list {
-                        let part = self.child(one);
-                        let both = self.formulas.both(whole, part);
+                        let part = self.base.child(one);
+                        let both = self.base.formulas.both(whole, part);
                         let message = "no instance satisfies this alternative together with its \
                                        sibling keywords";
                         self.note_if_unreachable(both, one, message, taken, notes)?;
@@ -68,9 +68,9 @@ impl SolverContext {
                             KeywordRule::Types { types: vec![JsonType::Object], integer: false },
                             KeywordRule::Required(vec![*name]),
                         ];
-                        let with = self.schema.add_node(SchemaNode::synthetic(rules));
-                        let with = self.child(with);
-                        let both = self.formulas.both(whole, with);
+                        let with = self.base.schema.add_node(SchemaNode::synthetic(rules));
+                        let with = self.base.child(with);
+                        let both = self.base.formulas.both(whole, with);
                         let message = "no instance has this property";
                         self.note_if_unreachable(both, *node, message, taken, notes)?;
                     }
@@ -90,13 +90,13 @@ impl SolverContext {
         taken: &mut u64,
         notes: &mut Vec<SchemaNote>,
     ) -> Result<(), Error> {
-        let node = self.schema.node(part);
+        let node = self.base.schema.node(part);
         // A literal `false` is intended.
         if node.rules.iter().any(|rule| matches!(rule, KeywordRule::Never)) || !node.has_location()
         {
             return Ok(());
         }
-        let place = self.schema.json_pointer(part);
+        let place = self.base.schema.json_pointer(part);
         if !self.is_satisfiable(formula, taken)? {
             notes.push(SchemaNote {
                 place,
@@ -109,9 +109,9 @@ impl SolverContext {
 
     /// Decides a formula with a step limit of its own.
     fn is_satisfiable(&mut self, formula: FormulaId, taken: &mut u64) -> Result<bool, Error> {
-        self.steps = 0;
+        self.base.reset_steps();
         let met = self.has_value(formula);
-        *taken += self.steps;
+        *taken += self.base.steps();
         met
     }
 }

@@ -75,11 +75,11 @@ impl SolverContext {
         for list in sorted.exactly_one {
             all.push(self.exactly_one(list, context, ty)?);
         }
-        let families = group_by_names(&self.formulas, sorted.conditionals);
+        let families = group_by_names(&self.base.formulas, sorted.conditionals);
         for chain in sorted.chains.iter().chain(&families) {
             all.push(self.conditional_formula(chain, context, ty)?);
         }
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 
     /// Sorts rules by their kind, including those of in-place `allOf` subschemas.
@@ -95,14 +95,14 @@ impl SolverContext {
                 KeywordRule::OneOf(nodes) => sorted.exactly_one.push(self.expand_all(nodes, ty)?),
                 KeywordRule::AllOf(nodes) => {
                     for &node in nodes {
-                        let within = self.schema.node(node).rules.clone();
+                        let within = self.base.schema.node(node).rules.clone();
                         let is_sorted = |rule: &KeywordRule| {
                             matches!(rule, KeywordRule::If { .. } | KeywordRule::AllOf(_))
                         };
                         if within.iter().any(is_sorted) {
                             // A node that was visited contributes nothing new.
                             if seen.insert(node) {
-                                self.count_step()?;
+                                self.base.count_step()?;
                                 self.sort_rules(&within, ty, sorted, seen)?;
                             }
                         } else {
@@ -131,7 +131,7 @@ impl SolverContext {
             let then = then.map_or(Ok(TRUE), |node| self.expand(node, ty))?;
             chain.push(condition, then);
             let Some(other) = other else { break };
-            match &self.schema.node(other).rules[..] {
+            match &self.base.schema.node(other).rules[..] {
                 [only @ KeywordRule::If { .. }] => next = Some(only.clone()),
                 _ => chain.otherwise = self.expand(other, ty)?,
             }
@@ -147,15 +147,15 @@ impl SolverContext {
 
     /// Returns the required names and property rules of the unconditional part.
     fn property_context(&mut self, plain: &[FormulaId]) -> FormulaId {
-        let all = self.formulas.and(plain.to_vec());
-        let mut kept = self.formulas.conjuncts(all);
+        let all = self.base.formulas.and(plain.to_vec());
+        let mut kept = self.base.formulas.conjuncts(all);
         kept.retain(|&part| {
             matches!(
-                self.formulas.get(part),
+                self.base.formulas.get(part),
                 Formula::Atom(FormulaAtom::Required(_) | FormulaAtom::Properties(_))
             )
         });
-        self.formulas.and(kept)
+        self.base.formulas.and(kept)
     }
 
     /// Returns a formula for "exactly one of `list`", given that `context` holds.
@@ -169,10 +169,11 @@ impl SolverContext {
         let build = |solver: &mut SolverContext, list: &[FormulaId], groups: &[Vec<usize>]| {
             let mut branches = Vec::with_capacity(groups.len());
             for group in groups {
-                branches
-                    .push(solver.formulas.exactly_one(group.iter().map(|&at| list[at]).collect()));
+                branches.push(
+                    solver.base.formulas.exactly_one(group.iter().map(|&at| list[at]).collect()),
+                );
             }
-            Ok(solver.formulas.or(branches))
+            Ok(solver.base.formulas.or(branches))
         };
         self.split_exclusive(&list, context, ty, &build)
     }
@@ -193,22 +194,22 @@ impl SolverContext {
                 let mut branches = Vec::with_capacity(groups.len() + 1);
                 for group in groups {
                     let some = group.iter().map(|&at| conditions[at]).collect();
-                    let some = solver.formulas.or(some);
+                    let some = solver.base.formulas.or(some);
                     let follows = match group[..] {
                         [at] => chain.consequences[at],
                         // The first condition that holds, and all that hold, are in this group.
                         _ => solver.chain_as_written(chain, conditions, group, TRUE),
                     };
-                    branches.push(solver.formulas.both(some, follows));
+                    branches.push(solver.base.formulas.both(some, follows));
                 }
                 if !solver.conditions_cover(conditions, context)? {
                     let mut fails = vec![chain.otherwise];
                     for &one in conditions {
-                        fails.push(solver.formulas.not(one));
+                        fails.push(solver.base.formulas.not(one));
                     }
-                    branches.push(solver.formulas.and(fails));
+                    branches.push(solver.base.formulas.and(fails));
                 }
-                Ok(solver.formulas.or(branches))
+                Ok(solver.base.formulas.or(branches))
             };
         self.split_exclusive(&chain.conditions, context, ty, &build)
     }
@@ -223,12 +224,12 @@ impl SolverContext {
     ) -> FormulaId {
         let mut all = last;
         for &at in ty.iter().rev() {
-            let fails = self.formulas.not(conditions[at]);
-            let then = self.formulas.or(vec![fails, chain.consequences[at]]);
+            let fails = self.base.formulas.not(conditions[at]);
+            let then = self.base.formulas.or(vec![fails, chain.consequences[at]]);
             if chain.first_match_only {
-                all = self.formulas.or(vec![conditions[at], all]);
+                all = self.base.formulas.or(vec![conditions[at], all]);
             }
-            all = self.formulas.both(then, all);
+            all = self.base.formulas.both(then, all);
         }
         all
     }
@@ -251,25 +252,26 @@ impl SolverContext {
         if ty != JsonType::Object {
             return build(self, list, &groups);
         }
-        let required = self.required_names(context);
+        let required = self.base.formulas.required_names(context);
         if groups.len() > 1 {
-            let list = self.drop_required(list, &required);
+            let list = self.base.formulas.drop_required(list, &required);
             return build(self, &list, &groups);
         }
-        for name in self.shared_names(list) {
-            let present = self.required(vec![name]);
-            let combined = self.formulas.both(context, present);
+        for name in self.base.formulas.shared_names(list) {
+            let present = self.base.formulas.required(vec![name]);
+            let combined = self.base.formulas.both(context, present);
             let groups = self.exclusive_groups(list, combined, ty)?;
             if groups.len() > 1 {
-                let absent = self.formulas.not(present);
-                let with = self.drop_required(list, &[&required[..], &[name]].concat());
+                let absent = self.base.formulas.not(present);
+                let with =
+                    self.base.formulas.drop_required(list, &[&required[..], &[name]].concat());
                 let with = build(self, &with, &groups)?;
                 let without: Vec<FormulaId> =
-                    list.iter().map(|&one| self.assume_absent(one, name)).collect();
+                    list.iter().map(|&one| self.base.formulas.assume_absent(one, name)).collect();
                 let without = build(self, &without, &whole)?;
-                let with = self.formulas.both(present, with);
-                let without = self.formulas.both(absent, without);
-                return Ok(self.formulas.or(vec![with, without]));
+                let with = self.base.formulas.both(present, with);
+                let without = self.base.formulas.both(absent, without);
+                return Ok(self.base.formulas.or(vec![with, without]));
             }
         }
         build(self, list, &whole)
@@ -283,28 +285,19 @@ impl SolverContext {
         ty: JsonType,
     ) -> Result<Vec<Vec<usize>>, Error> {
         let combined: Vec<FormulaId> =
-            list.iter().map(|&one| self.formulas.both(one, context)).collect();
+            list.iter().map(|&one| self.base.formulas.both(one, context)).collect();
         self.disjoint_groups(&combined, ty)
     }
+}
 
-    /// Returns the names that a conjunction requires.
-    pub(crate) fn required_names(&self, context: FormulaId) -> Vec<NameId> {
-        let mut names = Vec::new();
-        for part in self.formulas.conjuncts(context) {
-            if let Formula::Atom(FormulaAtom::Required(required)) = self.formulas.get(part) {
-                names.extend(required.iter());
-            }
-        }
-        names
-    }
-
+impl FormulaArena {
     /// Returns up to [`MAX_SPLIT_NAMES`] names whose properties every alternative constrains.
     fn shared_names(&self, list: &[FormulaId]) -> Vec<NameId> {
         let mut shared: Option<Vec<NameId>> = None;
         for &one in list {
             let mut names = Vec::new();
-            for part in self.formulas.conjuncts(one) {
-                if let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(part) {
+            for part in self.conjuncts(one) {
+                if let Formula::Atom(FormulaAtom::Properties(rules)) = self.get(part) {
                     names.extend(
                         rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
                     );
@@ -324,11 +317,11 @@ impl SolverContext {
     fn drop_required(&mut self, list: &[FormulaId], required: &[NameId]) -> Vec<FormulaId> {
         let mut known = CompactMap::default();
         let mut with = |id: FormulaId| {
-            self.replace_atoms(id, &mut known, &|solver, atom| match atom {
-                FormulaAtom::Required(names) => solver.required(
+            self.replace_atoms(id, &mut known, &|all, atom| match atom {
+                FormulaAtom::Required(names) => all.required(
                     names.iter().copied().filter(|one| !required.contains(one)).collect(),
                 ),
-                atom => solver.formulas.atom(atom),
+                atom => all.atom(atom),
             })
         };
         list.iter().map(|&one| with(one)).collect()
@@ -336,7 +329,7 @@ impl SolverContext {
 
     /// Returns the formula that is left if the property is absent.
     pub(crate) fn assume_absent(&mut self, id: FormulaId, name: NameId) -> FormulaId {
-        self.replace_atoms(id, &mut CompactMap::default(), &|solver, atom| match atom {
+        self.replace_atoms(id, &mut CompactMap::default(), &|all, atom| match atom {
             FormulaAtom::Required(names) if names.contains(&name) => FALSE,
             FormulaAtom::Properties(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
@@ -345,13 +338,9 @@ impl SolverContext {
                     is_left.then_some((which, *node))
                 });
                 let rules: Arc<[_]> = rules.collect();
-                if rules.is_empty() {
-                    TRUE
-                } else {
-                    solver.formulas.atom(FormulaAtom::Properties(rules))
-                }
+                if rules.is_empty() { TRUE } else { all.atom(FormulaAtom::Properties(rules)) }
             }
-            atom => solver.formulas.atom(atom),
+            atom => all.atom(atom),
         })
     }
 
@@ -360,31 +349,31 @@ impl SolverContext {
         &mut self,
         id: FormulaId,
         known: &mut CompactMap<FormulaId, FormulaId>,
-        new: &impl Fn(&mut SolverContext, FormulaAtom) -> FormulaId,
+        new: &impl Fn(&mut FormulaArena, FormulaAtom) -> FormulaId,
     ) -> FormulaId {
         if let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut all = |solver: &mut SolverContext, list: &[FormulaId]| -> Vec<FormulaId> {
+        let mut replaced = |solver: &mut FormulaArena, list: &[FormulaId]| -> Vec<FormulaId> {
             list.iter().map(|&one| solver.replace_atoms(one, known, new)).collect()
         };
-        let replaced = match self.formulas.get(id).clone() {
+        let replaced = match self.get(id).clone() {
             Formula::Atom(atom) => new(self, atom),
             Formula::Not(inner) => {
-                let inner = all(self, &[inner])[0];
-                self.formulas.not(inner)
+                let inner = replaced(self, &[inner])[0];
+                self.not(inner)
             }
             Formula::And(list) => {
-                let list = all(self, &list);
-                self.formulas.and(list)
+                let list = replaced(self, &list);
+                self.and(list)
             }
             Formula::Or(list) => {
-                let list = all(self, &list);
-                self.formulas.or(list)
+                let list = replaced(self, &list);
+                self.or(list)
             }
             Formula::ExactlyOne(list) => {
-                let list = all(self, &list);
-                self.formulas.exactly_one(list)
+                let list = replaced(self, &list);
+                self.exactly_one(list)
             }
             Formula::False | Formula::True | Formula::Child(_) => id,
         };

@@ -16,6 +16,7 @@ use crate::json::interned_values::{JsonValue, ValueId};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
 use crate::solver::context::SolverContext;
+use crate::solver::formula_base::FormulaBase;
 
 /// Maximum recursion depth of the expansion, in nodes. Each level takes up to 1 KiB of stack
 /// (threads have 2 MiB). Chosen, not measured.
@@ -25,12 +26,12 @@ impl SolverContext {
     /// Returns the formula that a value of type `of` must satisfy to satisfy the node. Fails if
     /// nodes are nested too deeply or formulas exceed their limits.
     pub(crate) fn expand(&mut self, node: NodeId, ty: JsonType) -> Result<FormulaId, Error> {
-        let node = self.schema.representative(node);
+        let node = self.base.schema.representative(node);
         let key = (node, ty, self.comparing_alternatives);
         if let Some(&known) = self.expanded.get(&key) {
             return Ok(known);
         }
-        let rules = Arc::clone(&self.schema.node(node).rules);
+        let rules = Arc::clone(&self.base.schema.node(node).rules);
         if rules.iter().any(|rule| rule.excludes_type(ty)) {
             return Ok(FALSE);
         }
@@ -38,7 +39,7 @@ impl SolverContext {
             let (needed, allowed) = (MAX_EXPANSION_DEPTH + 1, MAX_EXPANSION_DEPTH);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
         }
-        self.check_formula_limits()?;
+        self.base.check_formula_limits()?;
         self.expansion_depth += 1;
         let formula = self.expand_rules(&rules, ty);
         self.expansion_depth -= 1;
@@ -69,25 +70,30 @@ impl SolverContext {
             KeywordRule::Types { types, integer } => match ty {
                 _ if types.contains(&ty) => TRUE,
                 JsonType::Number if *integer => self
+                    .base
                     .formulas
                     .atom(FormulaAtom::MultipleOf(crate::json::decimal::Decimal::from_integer(1))),
                 _ => FALSE,
             },
-            KeywordRule::Enum(values) => self.any_of_values(values, ty),
+            KeywordRule::Enum(values) => self.base.any_of_values(values, ty),
             KeywordRule::AnyOf(nodes) => {
                 let list = self.expand_all(nodes, ty)?;
-                self.formulas.or(list)
+                self.base.formulas.or(list)
             }
             KeywordRule::Not(node) => {
                 let inner = self.expand(*node, ty)?;
-                self.formulas.not(inner)
+                self.base.formulas.not(inner)
             }
             _ => match ty {
-                JsonType::Number => self.number_rule(rule),
+                JsonType::Number => self.base.number_rule(rule),
                 JsonType::String => match rule {
-                    KeywordRule::StringLanguage(regex) if self.schema.is_any_string(*regex) => TRUE,
+                    KeywordRule::StringLanguage(regex)
+                        if self.base.schema.is_any_string(*regex) =>
+                    {
+                        TRUE
+                    }
                     KeywordRule::StringLanguage(regex) => {
-                        self.formulas.atom(FormulaAtom::InLanguage(*regex))
+                        self.base.formulas.atom(FormulaAtom::InLanguage(*regex))
                     }
                     _ => TRUE,
                 },
@@ -98,23 +104,6 @@ impl SolverContext {
         })
     }
 
-    /// Returns the formula of a rule for numbers.
-    fn number_rule(&mut self, rule: &KeywordRule) -> FormulaId {
-        let (atom, negative) = match rule {
-            KeywordRule::IntegerSpelling => (FormulaAtom::IntegerSpelling, false),
-            KeywordRule::Minimum(bound) => (FormulaAtom::AtLeast(bound.clone()), false),
-            KeywordRule::ExclusiveMinimum(bound) => {
-                (FormulaAtom::GreaterThan(bound.clone()), false)
-            }
-            KeywordRule::Maximum(bound) => (FormulaAtom::GreaterThan(bound.clone()), true),
-            KeywordRule::ExclusiveMaximum(bound) => (FormulaAtom::AtLeast(bound.clone()), true),
-            KeywordRule::MultipleOf(unit) => (FormulaAtom::MultipleOf(unit.clone()), false),
-            _ => return TRUE,
-        };
-        let atom = self.formulas.atom(atom);
-        if negative { self.formulas.not(atom) } else { atom }
-    }
-
     /// Returns the formula of a rule for arrays.
     fn array_rule(
         &mut self,
@@ -122,20 +111,26 @@ impl SolverContext {
         siblings: &[KeywordRule],
     ) -> Result<FormulaId, Error> {
         Ok(match rule {
-            KeywordRule::Items(ranges) => self.formulas.atom(FormulaAtom::Items(ranges.clone(), 0)),
+            KeywordRule::Items(ranges) => {
+                self.base.formulas.atom(FormulaAtom::Items(ranges.clone(), 0))
+            }
             &KeywordRule::Contains { node, min, max, .. } => {
-                let enough = self.at_least(FormulaAtom::Contains(min, node), min);
+                let enough = self.base.formulas.at_least(FormulaAtom::Contains(min, node), min);
                 let Some(max) = max else { return Ok(enough) };
-                let many = self.formulas.atom(FormulaAtom::Contains(max + 1, node));
-                let few = self.formulas.not(many);
-                self.formulas.both(enough, few)
+                let many = self.base.formulas.atom(FormulaAtom::Contains(max + 1, node));
+                let few = self.base.formulas.not(many);
+                self.base.formulas.both(enough, few)
             }
-            &KeywordRule::MinItems(min) => self.at_least(FormulaAtom::MinItems(min), min),
+            &KeywordRule::MinItems(min) => {
+                self.base.formulas.at_least(FormulaAtom::MinItems(min), min)
+            }
             &KeywordRule::MaxItems(max) => {
-                let many = self.formulas.atom(FormulaAtom::MinItems(max + 1));
-                self.formulas.not(many)
+                let many = self.base.formulas.atom(FormulaAtom::MinItems(max + 1));
+                self.base.formulas.not(many)
             }
-            KeywordRule::UniqueItems => self.formulas.atom(FormulaAtom::UniqueItems([].into())),
+            KeywordRule::UniqueItems => {
+                self.base.formulas.atom(FormulaAtom::UniqueItems([].into()))
+            }
             KeywordRule::UnevaluatedItems(node) => self.unevaluated_items(*node, siblings)?,
             _ => TRUE,
         })
@@ -149,28 +144,31 @@ impl SolverContext {
     ) -> Result<FormulaId, Error> {
         Ok(match rule {
             KeywordRule::Properties(list) => {
-                self.formulas.atom(FormulaAtom::Properties(list.clone()))
+                self.base.formulas.atom(FormulaAtom::Properties(list.clone()))
             }
-            KeywordRule::Required(names) => self.required(names.clone()),
-            &KeywordRule::MinProperties(min) => self.at_least(FormulaAtom::MinProperties(min), min),
+            KeywordRule::Required(names) => self.base.formulas.required(names.clone()),
+            &KeywordRule::MinProperties(min) => {
+                self.base.formulas.at_least(FormulaAtom::MinProperties(min), min)
+            }
             &KeywordRule::MaxProperties(max) => {
-                let many = self.formulas.atom(FormulaAtom::MinProperties(max + 1));
-                self.formulas.not(many)
+                let many = self.base.formulas.atom(FormulaAtom::MinProperties(max + 1));
+                self.base.formulas.not(many)
             }
             KeywordRule::PropertyNames(node) => match self.expand(*node, JsonType::String)? {
                 TRUE => TRUE,
-                names => self.formulas.atom(FormulaAtom::PropertyNames(names)),
+                names => self.base.formulas.atom(FormulaAtom::PropertyNames(names)),
             },
             KeywordRule::DependentRequired(name, names) => {
-                let present = self.required(vec![*name]);
-                let (absent, required) = (self.formulas.not(present), self.required(names.clone()));
-                self.formulas.or(vec![absent, required])
+                let present = self.base.formulas.required(vec![*name]);
+                let (absent, required) =
+                    (self.base.formulas.not(present), self.base.formulas.required(names.clone()));
+                self.base.formulas.or(vec![absent, required])
             }
             KeywordRule::DependentSchema(name, node) => {
-                let present = self.required(vec![*name]);
+                let present = self.base.formulas.required(vec![*name]);
                 let (absent, holds) =
-                    (self.formulas.not(present), self.expand(*node, JsonType::Object)?);
-                self.formulas.or(vec![absent, holds])
+                    (self.base.formulas.not(present), self.expand(*node, JsonType::Object)?);
+                self.base.formulas.or(vec![absent, holds])
             }
             KeywordRule::UnevaluatedProperties(node) => {
                 self.unevaluated_properties(*node, siblings)?
@@ -178,23 +176,9 @@ impl SolverContext {
             _ => TRUE,
         })
     }
+}
 
-    /// Returns the atom "at least `count`", which is [`TRUE`] for zero.
-    fn at_least(&mut self, atom: FormulaAtom, count: u64) -> FormulaId {
-        if count == 0 { TRUE } else { self.formulas.atom(atom) }
-    }
-
-    /// Returns the formula that requires these names.
-    pub(crate) fn required(&mut self, mut names: Vec<NameId>) -> FormulaId {
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() {
-            TRUE
-        } else {
-            self.formulas.atom(FormulaAtom::Required(names.into()))
-        }
-    }
-
+impl FormulaBase {
     /// Returns the formula that the value equals one of `values`.
     fn any_of_values(&mut self, values: &[ValueId], ty: JsonType) -> FormulaId {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
@@ -235,8 +219,10 @@ impl SolverContext {
         }
         let count = items.len() as u64;
         let long = self.formulas.atom(FormulaAtom::MinItems(count + 1));
-        let mut all =
-            vec![self.formulas.not(long), self.at_least(FormulaAtom::MinItems(count), count)];
+        let mut all = vec![
+            self.formulas.not(long),
+            self.formulas.at_least(FormulaAtom::MinItems(count), count),
+        ];
         if !ranges.is_empty() {
             all.push(self.formulas.atom(FormulaAtom::Items(ranges.into(), 0)));
         }
@@ -253,11 +239,28 @@ impl SolverContext {
         let count = properties.len() as u64;
         let large = self.formulas.atom(FormulaAtom::MinProperties(count + 1));
         let names = properties.iter().map(|&(name, _)| name).collect();
-        let mut all = vec![self.formulas.not(large), self.required(names)];
+        let mut all = vec![self.formulas.not(large), self.formulas.required(names)];
         if !rules.is_empty() {
             all.push(self.formulas.atom(FormulaAtom::Properties(rules.into())));
         }
         self.formulas.and(all)
+    }
+
+    /// Returns the formula of a rule for numbers.
+    fn number_rule(&mut self, rule: &KeywordRule) -> FormulaId {
+        let (atom, negative) = match rule {
+            KeywordRule::IntegerSpelling => (FormulaAtom::IntegerSpelling, false),
+            KeywordRule::Minimum(bound) => (FormulaAtom::AtLeast(bound.clone()), false),
+            KeywordRule::ExclusiveMinimum(bound) => {
+                (FormulaAtom::GreaterThan(bound.clone()), false)
+            }
+            KeywordRule::Maximum(bound) => (FormulaAtom::GreaterThan(bound.clone()), true),
+            KeywordRule::ExclusiveMaximum(bound) => (FormulaAtom::AtLeast(bound.clone()), true),
+            KeywordRule::MultipleOf(unit) => (FormulaAtom::MultipleOf(unit.clone()), false),
+            _ => return TRUE,
+        };
+        let atom = self.formulas.atom(atom);
+        if negative { self.formulas.not(atom) } else { atom }
     }
 }
 

@@ -49,21 +49,21 @@ impl SolverContext {
                 KeywordRule::AnyOf(nodes) | KeywordRule::OneOf(nodes) => {
                     for &node in nodes {
                         let holds = self.expand(node, ty)?;
-                        parts.push((self.formulas.both(condition, holds), node));
+                        parts.push((self.base.formulas.both(condition, holds), node));
                     }
                 }
                 KeywordRule::If { condition: query, then, otherwise: other } => {
                     let holds = self.expand(*query, ty)?;
-                    let fails = self.formulas.not(holds);
-                    let holds = self.formulas.both(condition, holds);
+                    let fails = self.base.formulas.not(holds);
+                    let holds = self.base.formulas.both(condition, holds);
                     parts.push((holds, *query));
                     parts.extend(then.map(|node| (holds, node)));
-                    let fails = self.formulas.both(condition, fails);
+                    let fails = self.base.formulas.both(condition, fails);
                     parts.extend(other.map(|node| (fails, node)));
                 }
                 KeywordRule::DependentSchema(name, node) if ty == JsonType::Object => {
-                    let present = self.required(vec![*name]);
-                    parts.push((self.formulas.both(condition, present), *node));
+                    let present = self.base.formulas.required(vec![*name]);
+                    parts.push((self.base.formulas.both(condition, present), *node));
                 }
                 _ => {}
             }
@@ -93,8 +93,8 @@ impl SolverContext {
         }
         for (condition, node) in self.conditional_subschemas(rules, condition, JsonType::Object)? {
             if seen.insert((condition, node)) {
-                self.count_step()?;
-                let rules = self.schema.node(node).rules.clone();
+                self.base.count_step()?;
+                let rules = self.base.schema.node(node).rules.clone();
                 self.collect_evaluated_properties(&rules, condition, true, covered, seen)?;
             }
         }
@@ -131,7 +131,7 @@ impl SolverContext {
         for &name in &names {
             let mut conditions = Vec::new();
             for (condition, which) in &covered {
-                if self.selects_name(which, name)? {
+                if self.languages.selects_name(&mut self.base, which, name)? {
                     conditions.push(*condition);
                 }
             }
@@ -156,7 +156,7 @@ impl SolverContext {
             };
             all.push(self.rule_unless(conditions, (which, rest)));
         }
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 
     /// Returns the formula that one of the conditions holds or the property rule does.
@@ -165,8 +165,8 @@ impl SolverContext {
         mut conditions: Vec<FormulaId>,
         rule: (NameSelector, NodeId),
     ) -> FormulaId {
-        conditions.push(self.formulas.atom(FormulaAtom::Properties([rule].into())));
-        self.formulas.or(conditions)
+        conditions.push(self.base.formulas.atom(FormulaAtom::Properties([rule].into())));
+        self.base.formulas.or(conditions)
     }
 
     /// Adds the item positions that rules evaluate, each with its condition.
@@ -194,8 +194,8 @@ impl SolverContext {
         }
         for (condition, node) in self.conditional_subschemas(rules, condition, JsonType::Array)? {
             if seen.insert((condition, node)) {
-                self.count_step()?;
-                let rules = self.schema.node(node).rules.clone();
+                self.base.count_step()?;
+                let rules = self.base.schema.node(node).rules.clone();
                 self.collect_evaluated_items(&rules, condition, true, covered, seen)?;
             }
         }
@@ -228,14 +228,17 @@ impl SolverContext {
                 let chosen: Vec<_> = chosen.map(|at| covered.contains[at]).collect();
                 let mut nodes = vec![rest];
                 nodes.extend(chosen.iter().map(|&(_, node)| node));
-                let node = if nodes.len() == 1 { rest } else { self.schema.any_of_node(nodes) };
+                let node =
+                    if nodes.len() == 1 { rest } else { self.base.schema.any_of_node(nodes) };
                 let mut needs: Vec<FormulaId> =
                     chosen.iter().map(|&(condition, _)| condition).collect();
-                needs.push(self.formulas.atom(FormulaAtom::Items([(from, to, node)].into(), 0)));
-                branches.push(self.formulas.and(needs));
+                needs.push(
+                    self.base.formulas.atom(FormulaAtom::Items([(from, to, node)].into(), 0)),
+                );
+                branches.push(self.base.formulas.and(needs));
             }
-            all.push(self.formulas.or(branches));
+            all.push(self.base.formulas.or(branches));
         }
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 }

@@ -129,11 +129,11 @@ impl SchemaAutomaton {
         let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
         let has_unique_items = rules.any(|rule| matches!(rule, KeywordRule::UniqueItems));
         let mut core = SolverContext::new(schema, options, limits);
-        let must = core.child(root);
+        let must = core.base.child(root);
         let some = core.has_value(must)?;
-        core.steps = 0;
+        core.base.reset_steps();
         notes.extend(core.unique_items_notes()?);
-        core.steps = 0;
+        core.base.reset_steps();
         if !some {
             return Ok((None, notes.into()));
         }
@@ -208,7 +208,7 @@ impl SchemaAutomaton {
     /// Returns the JSON pointers of all reachable subschemas, each once.
     pub fn subschema_pointers(&self) -> Vec<String> {
         let tables = self.lock();
-        let schema = &tables.core.schema;
+        let schema = &tables.core.base.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
         let places: std::collections::BTreeSet<String> = nodes
             .map(|id| schema.json_pointer(id))
@@ -366,7 +366,7 @@ impl Machine for SchemaAutomaton {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().core.automata().any(|one| one.is_abandoned())
+                || self.lock().core.languages.automata().any(|one| one.is_abandoned())
         })
     }
 

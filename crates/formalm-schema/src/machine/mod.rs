@@ -143,7 +143,7 @@ impl LazyTables {
 
     /// Fails if there are too many states, or if they take too many bytes.
     fn check_limits(&self) -> Result<(), Error> {
-        let limits = self.core.limits;
+        let limits = self.core.base.limits;
         let bytes = (self.next.len() + self.run_transitions.len()) * 40
             + (self.states.len() + self.frames.len()) * 100;
         for (resource, needed, allowed) in [
@@ -163,7 +163,7 @@ impl LazyTables {
         position: ReaderPosition,
         byte: u8,
     ) -> Result<Option<ReaderPosition>, Error> {
-        self.core.steps = 0;
+        self.core.base.reset_steps();
         let read = self.read(position, byte);
         if read.is_err() {
             self.core.answers.abandon();

@@ -88,7 +88,7 @@ fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<V
     let tables = &mut machine.lock();
     let mut formulas = vec![TRUE];
     for &node in nodes {
-        formulas.push(tables.core.formulas.child(node));
+        formulas.push(tables.core.base.formulas.child(node));
     }
     let container =
         Obligation { formulas: formulas.clone().into(), queries: [].into(), goal: TRUE };
@@ -128,7 +128,7 @@ proptest! {
         for (at, part) in parts.iter().enumerate() {
             let position = format!("#/anyOf/{}", at + 1);
             let tables = machine.lock();
-            let schema = &tables.core.schema;
+            let schema = &tables.core.base.schema;
             let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
             let node = nodes.find(|&id| {
                 schema.json_pointer(id) == position && !schema.node(id).rules.is_empty()
@@ -158,8 +158,8 @@ proptest! {
             let Ok(read) = schema_reader::read_schema(&document, &[], options()) else { return Ok(()) };
             let mut uncached = SolverContext::new(read, options(), JsonSchemaLimits::default());
             uncached.answers.forgets = true;
-            let (one, other) = (cached.child(node), uncached.child(node));
-            cached.steps = 0;
+            let (one, other) = (cached.base.child(node), uncached.base.child(node));
+            cached.base.reset_steps();
             let found = cached.has_value(one);
             if found.is_err() {
                 cached.answers.abandon();

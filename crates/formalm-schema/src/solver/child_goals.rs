@@ -47,7 +47,7 @@ impl SolverContext {
             JsonType::Object => self.object_fits(literals, rest.used_names),
             _ => {
                 let goal = self.items_fit(literals, known)?;
-                let both = self.formulas.both(known, goal);
+                let both = self.base.formulas.both(known, goal);
                 Ok(goal == TRUE || goal != FALSE && self.has_value(both)?)
             }
         }
@@ -74,48 +74,48 @@ impl SolverContext {
         rest: RemainingContainer<'_>,
     ) -> Result<FormulaId, Error> {
         let _solving = SolverTimer::begin();
-        if !self.formulas.has_child(id) {
+        if !self.base.formulas.has_child(id) {
             return self.rest_goal(id, must, rest);
         }
-        if !self.formulas.has_atom(id) {
+        if !self.base.formulas.has_atom(id) {
             return Ok(id);
         }
         let (mut pure, mut mixed) = (Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(id) {
-            if self.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
+        for part in self.base.formulas.conjuncts(id) {
+            if self.base.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
         }
-        let mixed = self.formulas.and(mixed);
-        let known = self.formulas.and([&pure[..], &[must]].concat());
-        if !self.formulas.has_child(mixed) {
+        let mixed = self.base.formulas.and(mixed);
+        let known = self.base.formulas.and([&pure[..], &[must]].concat());
+        if !self.base.formulas.has_child(mixed) {
             pure.push(self.rest_goal(mixed, known, rest)?);
-            return Ok(self.formulas.and(pure));
+            return Ok(self.base.formulas.and(pure));
         }
         if let Some((list, context)) = self.single_disjunction(mixed) {
             let mut branches = Vec::with_capacity(list.len());
             for &one in list.iter() {
-                let all = self.formulas.both(one, context);
+                let all = self.base.formulas.both(one, context);
                 branches.push(self.project_to_child(all, known, rest)?);
             }
-            pure.push(self.formulas.or(branches));
-            return Ok(self.formulas.and(pure));
+            pure.push(self.base.formulas.or(branches));
+            return Ok(self.base.formulas.and(pure));
         }
         let goal = match self.split_by_vectors(mixed, known, rest, false)? {
             Some(goal) => goal,
             None => self.split_by_verdicts(mixed, known, rest, false)?,
         };
         pure.push(goal);
-        Ok(self.formulas.and(pure))
+        Ok(self.base.formulas.and(pure))
     }
 
     /// Returns the operands and the context of the only disjunction that mentions the child.
     fn single_disjunction(&mut self, id: FormulaId) -> Option<(Arc<[FormulaId]>, FormulaId)> {
-        let mut parts = self.formulas.conjuncts(id);
-        let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
+        let mut parts = self.base.formulas.conjuncts(id);
+        let mut mixed = (0..parts.len()).filter(|&at| self.base.formulas.has_child(parts[at]));
         let (at, None) = (mixed.next()?, mixed.next()) else { return None };
-        let Formula::Or(list) = self.formulas.get(parts.swap_remove(at)).clone() else {
+        let Formula::Or(list) = self.base.formulas.get(parts.swap_remove(at)).clone() else {
             return None;
         };
-        Some((list, self.formulas.and(parts)))
+        Some((list, self.base.formulas.and(parts)))
     }
 
     /// Branches on the verdicts of the child, skipping impossible combinations, and decides the
@@ -129,24 +129,24 @@ impl SolverContext {
         rest: RemainingContainer<'_>,
         any: bool,
     ) -> Result<FormulaId, Error> {
-        self.count_step()?;
-        if !self.formulas.has_child(id) {
+        self.base.count_step()?;
+        if !self.base.formulas.has_child(id) {
             let goal = self.rest_goal(id, known, rest)?;
-            let both = self.formulas.both(known, goal);
+            let both = self.base.formulas.both(known, goal);
             return Ok(if goal == TRUE || self.has_value(both)? { goal } else { FALSE });
         }
-        let Some(&node) = self.formulas.queried_nodes(&[id]).first() else { return Ok(FALSE) };
-        let child = self.formulas.child(node);
+        let Some(&node) = self.base.formulas.queried_nodes(&[id]).first() else { return Ok(FALSE) };
+        let child = self.base.formulas.child(node);
         let mut sides = [FALSE; 2];
         let mut possible = [true; 2];
         for (at, verdict) in [TRUE, FALSE].into_iter().enumerate() {
-            let literal = if verdict == TRUE { child } else { self.formulas.not(child) };
-            let both = self.formulas.both(known, literal);
+            let literal = if verdict == TRUE { child } else { self.base.formulas.not(child) };
+            let both = self.base.formulas.both(known, literal);
             if !self.has_value(both)? {
                 possible[at] = false;
                 continue;
             }
-            let smaller = self.formulas.substitute_verdicts(id, &[node], &[verdict]);
+            let smaller = self.base.formulas.substitute_verdicts(id, &[node], &[verdict]);
             sides[at] = self.split_by_verdicts(smaller, both, rest, any)?;
             if any && sides[at] != FALSE {
                 return Ok(TRUE);
@@ -159,10 +159,10 @@ impl SolverContext {
             _ if sides[0] == sides[1] => return Ok(sides[0]),
             _ => {}
         }
-        let other = self.formulas.not(child);
-        let with = self.formulas.both(child, sides[0]);
-        let without = self.formulas.both(other, sides[1]);
-        Ok(self.formulas.or(vec![with, without]))
+        let other = self.base.formulas.not(child);
+        let with = self.base.formulas.both(child, sides[0]);
+        let without = self.base.formulas.both(other, sides[1]);
+        Ok(self.base.formulas.or(vec![with, without]))
     }
 
     /// Returns `true` if some child and some rest together satisfy a formula.
@@ -173,42 +173,44 @@ impl SolverContext {
     ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(id) {
-            match (self.formulas.has_child(part), self.formulas.has_atom(part)) {
+        for part in self.base.formulas.conjuncts(id) {
+            match (self.base.formulas.has_child(part), self.base.formulas.has_atom(part)) {
                 (true, false) => pure.push(part),
                 (true, true) => mixed.push(part),
                 _ => apart.push(part),
             }
         }
-        let pure = self.formulas.and(pure);
+        let pure = self.base.formulas.and(pure);
         if mixed.is_empty() {
             if !self.has_value(pure)? {
                 return Ok(false);
             }
-            let apart = self.formulas.and(apart);
+            let apart = self.base.formulas.and(apart);
             let goal = self.rest_goal(apart, pure, rest)?;
-            let child = self.formulas.both(pure, goal);
+            let child = self.base.formulas.both(pure, goal);
             return self.has_value(child);
         }
         let child = |solver: &mut SolverContext, literals: &[FormulaId]| {
-            let children = literals.iter().copied().filter(|&one| solver.formulas.has_child(one));
+            let children =
+                literals.iter().copied().filter(|&one| solver.base.formulas.has_child(one));
             let mut children: Vec<FormulaId> = children.collect();
             children.push(pure);
-            solver.formulas.and(children)
+            solver.base.formulas.and(children)
         };
         let fits = |solver: &mut SolverContext, literals: &[FormulaId]| {
             let child = child(solver, literals);
             Ok(solver.has_value(child)? && solver.rest_may_fit(literals, rest)?)
         };
         mixed.extend(apart);
-        let mixed = self.formulas.and(mixed);
+        let mixed = self.base.formulas.and(mixed);
         let patience = self.answers.implicant_steps();
         let found =
             self.find_implicant(mixed, patience, &mut { fits }, &mut |solver, literals| {
                 if !fits(solver, literals)? {
                     return Ok(false);
                 }
-                let atoms = literals.iter().copied().filter(|&one| !solver.formulas.has_child(one));
+                let atoms =
+                    literals.iter().copied().filter(|&one| !solver.base.formulas.has_child(one));
                 let atoms: Vec<FormulaId> = atoms.collect();
                 let child = child(solver, literals);
                 solver.rest_fits(&atoms, child, rest)

@@ -109,7 +109,9 @@ impl SolverContext {
             JsonType::Bool => {
                 for truth in [true, false] {
                     let all = 0..list.len();
-                    joined.union_all(all.filter(|&at| self.holds_for_boolean(list[at], truth)));
+                    joined.union_all(
+                        all.filter(|&at| self.base.formulas.holds_for_boolean(list[at], truth)),
+                    );
                 }
             }
             JsonType::String => self.join_strings(list, &mut joined, budget)?,
@@ -156,7 +158,7 @@ impl SolverContext {
         joined: &mut UnionFind,
         budget: &mut usize,
     ) -> Result<(), Error> {
-        let listed: Vec<_> = list.iter().map(|&one| self.enum_lists(one)).collect();
+        let listed: Vec<_> = list.iter().map(|&one| self.base.enum_lists(one)).collect();
         let others: Vec<usize> = (0..list.len()).filter(|&at| listed[at].is_none()).collect();
         joined.union_all(others.iter().copied());
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
@@ -182,17 +184,17 @@ impl SolverContext {
     /// automaton to find out.
     fn may_be_satisfied_by(&self, id: FormulaId, string: &str) -> Result<bool, Error> {
         let mut is_listed = true;
-        for atom in self.atoms(id) {
-            is_listed &= matches!(atom, FormulaAtom::InLanguage(regex) if self.schema.enum_strings.contains_key(&regex));
+        for atom in self.base.formulas.atoms(id) {
+            is_listed &= matches!(atom, FormulaAtom::InLanguage(regex) if self.base.schema.enum_strings.contains_key(&regex));
         }
-        Ok(!is_listed || self.string_satisfies(id, string)?)
+        Ok(!is_listed || self.languages.string_satisfies(&self.base, id, string)?)
     }
 
     /// Unites formulas whose number ranges overlap.
     fn join_numbers(&self, list: &[FormulaId], joined: &mut UnionFind) {
         let mut all = Vec::new();
         for (at, &one) in list.iter().enumerate() {
-            all.extend(number_ranges(&self.formulas, one).into_iter().map(|span| (span, at)));
+            all.extend(number_ranges(&self.base.formulas, one).into_iter().map(|span| (span, at)));
         }
         all.sort();
         let mut last = None;
@@ -219,17 +221,17 @@ impl SolverContext {
             let (mut items, mut is_there) = (Vec::with_capacity(list.len()), true);
             for &one in list {
                 let (mut item, mut least) = (Vec::new(), 0);
-                for part in self.formulas.conjuncts(one) {
-                    match self.formulas.get(part).clone() {
+                for part in self.base.formulas.conjuncts(one) {
+                    match self.base.formulas.get(part).clone() {
                         Formula::Atom(FormulaAtom::Items(ranges, read)) => {
-                            item.push(self.item_formula_at(&ranges, u64::from(read) + place));
+                            item.push(self.base.item_formula_at(&ranges, u64::from(read) + place));
                         }
                         Formula::Atom(FormulaAtom::MinItems(count)) => least = least.max(count),
                         _ => {}
                     }
                 }
                 is_there &= least > place;
-                items.push(self.formulas.and(item));
+                items.push(self.base.formulas.and(item));
             }
             if !is_there {
                 break;
@@ -268,8 +270,8 @@ impl SolverContext {
     /// Returns what the conjuncts of a formula state unconditionally.
     fn object_facts(&self, id: FormulaId) -> ObjectFacts {
         let mut facts = ObjectFacts { required: Vec::new(), properties: Vec::new() };
-        for part in self.formulas.conjuncts(id) {
-            match self.formulas.get(part) {
+        for part in self.base.formulas.conjuncts(id) {
+            match self.base.formulas.get(part) {
                 Formula::Atom(FormulaAtom::Required(names)) => facts.required.extend(names.iter()),
                 Formula::Atom(FormulaAtom::Properties(rules)) => {
                     facts.properties.push(rules.clone())
@@ -357,9 +359,9 @@ impl SolverContext {
     fn property_formula(&mut self, facts: &ObjectFacts, name: NameId) -> Result<FormulaId, Error> {
         let mut all = Vec::with_capacity(facts.properties.len());
         for rules in &facts.properties {
-            all.push(self.rules_for_name(rules, name)?);
+            all.push(self.languages.rules_for_name(&mut self.base, rules, name)?);
         }
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 
     /// Returns `true` if one of the conditions certainly holds in a context: they test one required
@@ -384,7 +386,8 @@ impl SolverContext {
         context: &ObjectFacts,
     ) -> Result<bool, Error> {
         let Some(&first) = conditions.first() else { return Ok(false) };
-        let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(first).clone() else {
+        let Formula::Atom(FormulaAtom::Properties(rules)) = self.base.formulas.get(first).clone()
+        else {
             return Ok(false);
         };
         let Some([name]) = rules.first().and_then(|(which, _)| which.names.as_deref()) else {
@@ -400,7 +403,7 @@ impl SolverContext {
             match (ty, self.formula_for_type(allowed, ty)?) {
                 (_, FALSE) => {}
                 (JsonType::String, typed) => {
-                    let Some(lists) = self.enum_lists(typed) else { return Ok(false) };
+                    let Some(lists) = self.base.enum_lists(typed) else { return Ok(false) };
                     strings.extend(lists.iter().flat_map(|strings| strings.iter().cloned()));
                 }
                 _ => return Ok(false),
@@ -408,17 +411,17 @@ impl SolverContext {
         }
         for &condition in conditions {
             let Formula::Atom(FormulaAtom::Properties(rules)) =
-                self.formulas.get(condition).clone()
+                self.base.formulas.get(condition).clone()
             else {
                 continue;
             };
             if rules.iter().any(|(which, _)| which.names.as_deref() != Some(&[name])) {
                 continue;
             }
-            let value = self.rules_for_name(&rules, name)?;
+            let value = self.languages.rules_for_name(&mut self.base, &rules, name)?;
             let value = self.formula_for_type(value, JsonType::String)?;
-            if let Formula::Atom(FormulaAtom::InLanguage(regex)) = self.formulas.get(value)
-                && let Some(listed) = self.schema.enum_strings.get(regex)
+            if let Formula::Atom(FormulaAtom::InLanguage(regex)) = self.base.formulas.get(value)
+                && let Some(listed) = self.base.schema.enum_strings.get(regex)
             {
                 listed.iter().for_each(|string| {
                     strings.remove(string);

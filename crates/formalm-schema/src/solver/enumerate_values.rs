@@ -90,15 +90,16 @@ impl SolverContext {
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
         let (mut names, tests) = self.mentioned_names_and_tests(formula);
-        for class in self.name_classes(&tests)? {
-            let is_endless = tests.is_empty() || self.has_many_strings(class)?;
+        for class in self.languages.name_classes(&mut self.base, &tests)? {
+            let is_endless =
+                tests.is_empty() || self.languages.has_many_strings(&self.base, class)?;
             loop {
-                self.count_step()?;
+                self.base.count_step()?;
                 let taken: Vec<String> =
-                    names.iter().map(|&name| self.schema.names.get(name).to_owned()).collect();
+                    names.iter().map(|&name| self.base.schema.names.get(name).to_owned()).collect();
                 let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
-                let Some(string) = self.fresh_string(class, &taken)? else { break };
-                let name = self.schema.names.intern(&string);
+                let Some(string) = self.languages.fresh_string(class, &taken)? else { break };
+                let name = self.base.schema.names.intern(&string);
                 let begun = self.begin_property(formula, name)?;
                 if !self.child_viable(
                     begun,
@@ -122,7 +123,7 @@ impl SolverContext {
     /// Returns the names that a formula mentions and the tests that distinguish all others.
     fn mentioned_names_and_tests(&mut self, formula: FormulaId) -> (Vec<NameId>, Vec<FormulaId>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
-        for atom in self.atoms(formula) {
+        for atom in self.base.formulas.atoms(formula) {
             match atom {
                 FormulaAtom::Required(required) => names.extend(required.iter()),
                 FormulaAtom::PropertyNames(language) => tests.push(language),
@@ -132,7 +133,7 @@ impl SolverContext {
                         names.extend(&which.excluded_names);
                         for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns)
                         {
-                            tests.push(self.formulas.atom(FormulaAtom::InLanguage(regex)));
+                            tests.push(self.base.formulas.atom(FormulaAtom::InLanguage(regex)));
                         }
                     }
                 }
@@ -156,22 +157,22 @@ impl SolverContext {
         id: FormulaId,
         known: &mut CompactMap<FormulaId, FormulaId>,
     ) -> FormulaId {
-        if !self.formulas.has_atom(id) {
+        if !self.base.formulas.has_atom(id) {
             return id;
         }
         if let Some(&known) = known.get(&id) {
             return known;
         }
-        let weakened = match self.formulas.get(id).clone() {
+        let weakened = match self.base.formulas.get(id).clone() {
             Formula::And(list) => {
                 let list =
                     list.iter().map(|&one| self.child_demands_memoized(one, known)).collect();
-                self.formulas.and(list)
+                self.base.formulas.and(list)
             }
             Formula::Or(list) => {
                 let list =
                     list.iter().map(|&one| self.child_demands_memoized(one, known)).collect();
-                self.formulas.or(list)
+                self.base.formulas.or(list)
             }
             _ => TRUE,
         };
@@ -194,11 +195,11 @@ impl SolverContext {
         properties: &mut Vec<(NameId, ValueId)>,
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
-        self.count_step()?;
-        if self.holds_at_end(formula) {
+        self.base.count_step()?;
+        if self.base.formulas.holds_at_end(formula) {
             let mut sorted = properties.clone();
             sorted.sort_unstable();
-            let object = self.schema.values.intern(JsonValue::Object(sorted.into()));
+            let object = self.base.schema.values.intern(JsonValue::Object(sorted.into()));
             if let Some(stopped) = found.push(object) {
                 return Ok(Some(stopped));
             }
@@ -215,12 +216,13 @@ impl SolverContext {
             let (container, must, _) = self.split_obligation(begun);
             let kept = container.formulas[0];
             let demanded = self.child_demands(kept);
-            let must = self.formulas.both(must, demanded);
+            let must = self.base.formulas.both(must, demanded);
             // If some values have no continuation, all of them must be known.
-            let enough = if self.formulas.has_child(kept) { MAX_ENUMERATED } else { found.enough };
+            let enough =
+                if self.base.formulas.has_child(kept) { MAX_ENUMERATED } else { found.enough };
             let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
                 Enumeration::All(values) => values,
-                Enumeration::Plenty if !self.formulas.has_child(kept) => {
+                Enumeration::Plenty if !self.base.formulas.has_child(kept) => {
                     if self.has_object(kept, &used_names)? {
                         return Ok(Some(Enumeration::Plenty));
                     }
@@ -228,7 +230,7 @@ impl SolverContext {
                 }
                 _ => return Ok(Some(Enumeration::Unknown)),
             };
-            let queries = self.formulas.queried_nodes(&[kept]);
+            let queries = self.base.formulas.queried_nodes(&[kept]);
             for value in values {
                 let verdicts = self.verdicts_of(&queries, value)?;
                 let rest = self.after_child(&container, &queries, &verdicts, None)?.formulas[0];
@@ -253,9 +255,9 @@ impl SolverContext {
         items: &mut Vec<ValueId>,
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
-        self.count_step()?;
-        if self.holds_at_end(owes.formulas[0]) {
-            let array = self.schema.values.intern(JsonValue::Array(items.as_slice().into()));
+        self.base.count_step()?;
+        if self.base.formulas.holds_at_end(owes.formulas[0]) {
+            let array = self.base.schema.values.intern(JsonValue::Array(items.as_slice().into()));
             if let Some(stopped) = found.push(array) {
                 return Ok(Some(stopped));
             }
@@ -273,15 +275,16 @@ impl SolverContext {
         let (container, must, _) = self.split_obligation(begun);
         let kept = container.formulas[0];
         let demanded = self.child_demands(kept);
-        let must = self.formulas.both(must, demanded);
-        let is_free = !self.formulas.has_child(kept) && !self.requires_unique_items(&container);
+        let must = self.base.formulas.both(must, demanded);
+        let is_free =
+            !self.base.formulas.has_child(kept) && !self.requires_unique_items(&container);
         let enough = if is_free { found.enough } else { MAX_ENUMERATED };
         let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
             Enumeration::All(values) => values,
             // Each value makes another array.
-            Enumeration::Plenty if !self.formulas.has_child(kept) => {
+            Enumeration::Plenty if !self.base.formulas.has_child(kept) => {
                 let is_completable = match self.requires_unique_items(&container) {
-                    true => self.holds_at_end(kept),
+                    true => self.base.formulas.holds_at_end(kept),
                     false => self.has_array(kept)?,
                 };
                 return Ok(Some(if is_completable {
@@ -292,7 +295,7 @@ impl SolverContext {
             }
             _ => return Ok(Some(Enumeration::Unknown)),
         };
-        let queries = self.formulas.queried_nodes(&[kept]);
+        let queries = self.base.formulas.queried_nodes(&[kept]);
         for value in values {
             let verdicts = self.verdicts_of(&queries, value)?;
             let rest = self.after_child(&container, &queries, &verdicts, Some(value))?;
@@ -311,12 +314,12 @@ impl SolverContext {
 
     /// Returns which of some nodes a value satisfies.
     fn verdicts_of(&mut self, queries: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
-        let same = self.schema.node_for_values(&[value]);
-        let same = self.child(same);
+        let same = self.base.schema.node_for_values(&[value]);
+        let same = self.base.child(same);
         let mut verdicts = Vec::with_capacity(queries.len());
         for &node in queries {
-            let satisfied = self.child(node);
-            let both = self.formulas.both(satisfied, same);
+            let satisfied = self.base.child(node);
+            let both = self.base.formulas.both(satisfied, same);
             verdicts.push(self.has_value(both)?);
         }
         Ok(verdicts)

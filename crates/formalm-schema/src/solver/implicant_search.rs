@@ -59,7 +59,7 @@ impl SolverContext {
         fits: &mut ImplicantVisitor<'_>,
         leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<bool, Error> {
-        self.count_step()?;
+        self.base.count_step()?;
         *patience = patience.saturating_sub(1);
         if *patience == 0 {
             return Ok(false);
@@ -67,18 +67,18 @@ impl SolverContext {
         let mut waiting: Vec<FormulaId> = Vec::new();
         while !work.is_empty() {
             while let Some(id) = work.pop() {
-                match self.formulas.get(id) {
+                match self.base.formulas.get(id) {
                     Formula::True => {}
                     Formula::False => return Ok(false),
                     Formula::And(list) => work.extend_from_slice(list),
                     Formula::Or(_) | Formula::ExactlyOne(_) => waiting.push(id),
                     Formula::Not(inner)
-                        if matches!(self.formulas.get(*inner), Formula::ExactlyOne(_)) =>
+                        if matches!(self.base.formulas.get(*inner), Formula::ExactlyOne(_)) =>
                     {
                         waiting.push(id);
                     }
                     Formula::Not(_) | Formula::Atom(_) | Formula::Child(_) => {
-                        let opposite = self.formulas.not(id);
+                        let opposite = self.base.formulas.not(id);
                         if chosen.contains(&opposite) {
                             return Ok(false);
                         }
@@ -89,7 +89,7 @@ impl SolverContext {
             if waiting.is_empty() {
                 break;
             }
-            self.count_steps(waiting.len() / SIMPLIFICATIONS_PER_STEP)?;
+            self.base.count_steps(waiting.len() / SIMPLIFICATIONS_PER_STEP)?;
             let mut known = self.literal_values(&chosen);
             for id in std::mem::take(&mut waiting) {
                 let simpler = self.simplify(id, &mut known);
@@ -119,7 +119,7 @@ impl SolverContext {
 
     /// Returns the number of branches of a formula.
     fn width(&self, id: FormulaId) -> usize {
-        match self.formulas.get(id) {
+        match self.base.formulas.get(id) {
             Formula::Or(list) => list.len(),
             Formula::ExactlyOne(list) => list.len() + 1,
             Formula::Not(inner) => 2 * self.width(*inner),
@@ -130,19 +130,19 @@ impl SolverContext {
     /// Returns the branches of a disjunction or of an "exactly one". Branches that demand nothing
     /// more come first.
     fn disjuncts(&mut self, id: FormulaId) -> Vec<Vec<FormulaId>> {
-        match self.formulas.get(id).clone() {
+        match self.base.formulas.get(id).clone() {
             Formula::Or(list) => {
                 let mut list = list.to_vec();
-                list.sort_by_key(|&one| !self.holds_at_end(one));
+                list.sort_by_key(|&one| !self.base.formulas.holds_at_end(one));
                 list.into_iter().map(|one| vec![one]).collect()
             }
             Formula::ExactlyOne(list) => {
                 let mut branches: Vec<usize> = (0..list.len()).collect();
-                branches.sort_by_key(|&at| !self.holds_at_end(list[at]));
+                branches.sort_by_key(|&at| !self.base.formulas.holds_at_end(list[at]));
                 branches.into_iter().map(|at| self.only_these_hold(&list, &[at])).collect()
             }
             Formula::Not(inner) => {
-                let Formula::ExactlyOne(list) = self.formulas.get(inner).clone() else {
+                let Formula::ExactlyOne(list) = self.base.formulas.get(inner).clone() else {
                     return Vec::new();
                 };
                 let mut branches = vec![self.only_these_hold(&list, &[])];
@@ -160,7 +160,7 @@ impl SolverContext {
     /// Returns the literals "the operands at `kept` hold and the others fail".
     fn only_these_hold(&mut self, list: &[FormulaId], kept: &[usize]) -> Vec<FormulaId> {
         let each = list.iter().enumerate();
-        each.map(|(at, &one)| if kept.contains(&at) { one } else { self.formulas.not(one) })
+        each.map(|(at, &one)| if kept.contains(&at) { one } else { self.base.formulas.not(one) })
             .collect()
     }
 
@@ -174,7 +174,7 @@ impl SolverContext {
         literals.sort_unstable();
         for literal in literals {
             known.insert(literal, TRUE);
-            known.insert(self.formulas.not(literal), FALSE);
+            known.insert(self.base.formulas.not(literal), FALSE);
         }
         known
     }
@@ -186,7 +186,9 @@ impl SolverContext {
         known: &mut CompactMap<FormulaId, FormulaId>,
     ) -> FormulaId {
         let assumed: Result<FormulaId, Infallible> =
-            self.formulas.replace_leaves(id, ReplacedLeaves::All, known, &mut |_, leaf| Ok(leaf));
+            self.base
+                .formulas
+                .replace_leaves(id, ReplacedLeaves::All, known, &mut |_, leaf| Ok(leaf));
         match assumed {
             Ok(formula) => formula,
         }

@@ -19,6 +19,7 @@ mod child_goals;
 pub(crate) mod context;
 mod disjoint_alternatives;
 mod enumerate_values;
+pub(crate) mod formula_base;
 mod implicant_search;
 mod numbers;
 mod objects;
@@ -27,20 +28,18 @@ mod strings;
 mod verdict_vectors;
 
 use formalm_automata::{Error, Resource};
-use rustc_hash::FxHashMap;
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::JsonType;
-use crate::solver::context::{LanguageId, SolverContext};
+use crate::solver::context::SolverContext;
 
 pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use child_goals::RemainingContainer;
 pub(crate) use enumerate_values::Enumeration;
 pub(crate) use numbers::number_cells::NumberCells;
 pub(crate) use numbers::{NumberInterval, NumberScale, gap_satisfies, number_satisfies};
-pub(crate) use objects::property_rule_index::PropertyRuleIndex;
 pub(crate) use solver_clock::SolverTimer;
 #[cfg(feature = "solver-clock")]
 pub use solver_clock::solver_time;
@@ -65,9 +64,6 @@ pub(crate) struct AnswerCache {
     open_queries: Vec<OpenQuery>,
     /// Tentative *no* answers, in order.
     tentative: Vec<FormulaId>,
-    classes: CompactMap<Vec<FormulaId>, Vec<LanguageId>>,
-    /// Lists of tests that make too many classes.
-    many_classes: CompactMap<Vec<FormulaId>, ()>,
     /// Depth of case splits on properties of one object.
     splits: u32,
     /// Remaining steps to assign properties to the demands on some property; `None` for no limit.
@@ -77,10 +73,6 @@ pub(crate) struct AnswerCache {
     numbers: CompactMap<FormulaId, bool>,
     /// Enumerated numbers and strings of formulas.
     listed: CompactMap<(FormulaId, JsonType), arrays::unique_matching::KnownValues>,
-    /// Names of a class that differ from some others.
-    fresh_names: FxHashMap<(LanguageId, Vec<NameId>), Option<NameId>>,
-    /// Languages that are known to have many strings, or not.
-    has_many: CompactMap<LanguageId, bool>,
     /// Disables memoization, for tests.
     #[cfg(test)]
     pub(crate) forgets: bool,
@@ -104,16 +96,9 @@ impl AnswerCache {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.values.memory_bytes()
             + self.tentative.capacity() * size_of::<FormulaId>()
-            + self.classes.memory_bytes()
-            + self.classes.len() * 2 * LIST_BYTES
-            + self.many_classes.memory_bytes()
-            + self.many_classes.len() * LIST_BYTES
             + self.objects.memory_bytes()
             + self.objects.len() * LIST_BYTES
             + self.numbers.memory_bytes()
-            + self.fresh_names.capacity() * 48
-            + self.fresh_names.len() * LIST_BYTES
-            + self.has_many.memory_bytes()
     }
 
     /// Returns the step budget of an implicant search.
@@ -148,7 +133,7 @@ impl SolverContext {
             open.was_assumed_false = true;
             return Ok(false);
         }
-        self.count_step()?;
+        self.base.count_step()?;
         if self.answers.open_queries.len() >= MAX_OPEN_QUERIES {
             let (needed, allowed) = (MAX_OPEN_QUERIES as u64 + 1, MAX_OPEN_QUERIES as u64);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
@@ -203,31 +188,13 @@ impl SolverContext {
         }
         match ty {
             JsonType::Null => Ok(false),
-            JsonType::Bool => {
-                Ok([true, false].into_iter().any(|truth| self.holds_for_boolean(id, truth)))
-            }
-            JsonType::String => self.has_string(id),
+            JsonType::Bool => Ok([true, false]
+                .into_iter()
+                .any(|truth| self.base.formulas.holds_for_boolean(id, truth))),
+            JsonType::String => self.languages.has_string(&mut self.base, id),
             JsonType::Number => self.has_any_number(id),
             JsonType::Array => self.has_array(id),
             JsonType::Object => self.has_object(id, &[]),
         }
-    }
-
-    pub(crate) fn holds_for_boolean(&self, id: FormulaId, value: bool) -> bool {
-        self.formulas.evaluate(id, &mut |atom| matches!(atom, FormulaAtom::IsTrue) && value)
-    }
-
-    /// Returns `true` if a formula holds should the object or array end here.
-    pub(crate) fn holds_at_end(&self, id: FormulaId) -> bool {
-        self.formulas.evaluate(id, &mut |atom| {
-            matches!(
-                atom,
-                FormulaAtom::Properties(_)
-                    | FormulaAtom::PropertyNames(_)
-                    | FormulaAtom::Items(..)
-                    | FormulaAtom::UniqueItems(_)
-                    | FormulaAtom::UniqueWithCurrent(_)
-            )
-        })
     }
 }

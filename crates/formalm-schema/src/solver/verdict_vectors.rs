@@ -46,13 +46,13 @@ impl SolverContext {
                 JsonType::Null => [queries.iter().map(|&one| one == TRUE).collect()].into(),
                 JsonType::Bool => {
                     let verdicts = [true, false].into_iter();
-                    let verdicts =
-                        verdicts.filter(|&verdict| self.holds_for_boolean(known, verdict));
+                    let verdicts = verdicts
+                        .filter(|&verdict| self.base.formulas.holds_for_boolean(known, verdict));
                     verdicts
                         .map(|verdict| {
                             queries
                                 .iter()
-                                .map(|&one| self.holds_for_boolean(one, verdict))
+                                .map(|&one| self.base.formulas.holds_for_boolean(one, verdict))
                                 .collect()
                         })
                         .collect()
@@ -81,7 +81,7 @@ impl SolverContext {
     ) -> Option<VerdictVectors> {
         let mut ends = Vec::new();
         let one = Decimal::from_integer(1);
-        for atom in self.atoms_of(&[queries, &[known]].concat()) {
+        for atom in self.base.formulas.atoms_of(&[queries, &[known]].concat()) {
             match atom {
                 FormulaAtom::AtLeast(at)
                 | FormulaAtom::GreaterThan(at)
@@ -98,10 +98,10 @@ impl SolverContext {
         let mut vectors = VerdictVectors::new();
         for integers in [false, true] {
             let cells = NumberCells::for_integers_or_others(ends.clone(), integers);
-            let known = cells.satisfying(&self.formulas, &[known], false);
+            let known = cells.satisfying(&self.base.formulas, &[known], false);
             let columns: Vec<Vec<bool>> = queries
                 .iter()
-                .map(|&one| cells.satisfying(&self.formulas, &[one], false))
+                .map(|&one| cells.satisfying(&self.base.formulas, &[one], false))
                 .collect();
             for at in (0..known.len()).filter(|&at| known[at]) {
                 let has_any = match at % 2 {
@@ -129,49 +129,19 @@ impl SolverContext {
         known: FormulaId,
     ) -> Option<VerdictVectors> {
         let mut strings: BTreeSet<&str> = BTreeSet::new();
-        for atom in self.atoms_of(&[queries, &[known]].concat()) {
+        for atom in self.base.formulas.atoms_of(&[queries, &[known]].concat()) {
             let FormulaAtom::InLanguage(regex) = atom else { return None };
-            strings.extend(self.schema.enum_strings.get(regex)?.iter().map(String::as_str));
+            strings.extend(self.base.schema.enum_strings.get(regex)?.iter().map(String::as_str));
         }
         if strings.len().saturating_mul(queries.len()) > MAX_VERDICTS {
             return None;
         }
         let strings: Vec<&str> = strings.into_iter().collect();
         let columns: Vec<_> =
-            queries.iter().map(|&one| self.enum_verdicts(one, &strings)).collect();
-        let known = self.enum_verdicts(known, &strings);
+            queries.iter().map(|&one| self.base.enum_verdicts(one, &strings)).collect();
+        let known = self.base.enum_verdicts(known, &strings);
         let all = (0..known.len()).filter(|&at| known[at]);
         Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
-    }
-
-    /// Returns the truth of a formula over enumerations: first for strings in none of them, then
-    /// for each of `strings`, which must be sorted and contain all enumerated strings.
-    pub(crate) fn enum_verdicts(&self, id: FormulaId, strings: &[impl AsRef<str>]) -> Box<[bool]> {
-        // Strings in no enumeration are equivalent, and there are infinitely many.
-        let mut verdicts = vec![self.holds_for_enum_string(id, None); strings.len() + 1];
-        for atom in self.atoms(id) {
-            let FormulaAtom::InLanguage(regex) = atom else { continue };
-            for string in
-                self.schema.enum_strings.get(&regex).into_iter().flat_map(|list| list.iter())
-            {
-                if let Ok(at) = strings.binary_search_by(|one| one.as_ref().cmp(string)) {
-                    verdicts[at + 1] = self.holds_for_enum_string(id, Some(string));
-                }
-            }
-        }
-        verdicts.into()
-    }
-
-    /// Returns the truth of a formula over enumerations for a string, or for one in none of them.
-    fn holds_for_enum_string(&self, id: FormulaId, string: Option<&str>) -> bool {
-        self.formulas.evaluate(id, &mut |atom| match (atom, string) {
-            (FormulaAtom::InLanguage(regex), Some(string)) => {
-                self.schema.enum_strings.get(regex).is_some_and(|list| {
-                    list.binary_search_by(|one| one.as_str().cmp(string)).is_ok()
-                })
-            }
-            _ => false,
-        })
     }
 
     /// Returns the result of [`SolverContext::split_by_verdicts`] if the verdict vectors are known
@@ -184,14 +154,14 @@ impl SolverContext {
         rest: RemainingContainer<'_>,
         any: bool,
     ) -> Result<Option<FormulaId>, Error> {
-        let nodes = self.formulas.queried_nodes(&[id]);
+        let nodes = self.base.formulas.queried_nodes(&[id]);
         let Some(vectors) = self.verdicts_of_values(&nodes, known)? else { return Ok(None) };
         let mut decisions: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(vectors.len());
         for vector in vectors {
-            self.count_step()?;
+            self.base.count_step()?;
             let verdicts: Vec<FormulaId> =
                 vector.iter().map(|&verdict| FormulaArena::constant(verdict)).collect();
-            let left = self.formulas.substitute_verdicts(id, &nodes, &verdicts);
+            let left = self.base.formulas.substitute_verdicts(id, &nodes, &verdicts);
             let known = match rest.json_type {
                 JsonType::Array => self.with_verdicts(known, &nodes, &vector),
                 _ => known,
@@ -219,10 +189,10 @@ impl SolverContext {
     ) -> FormulaId {
         let mut all = vec![known];
         for (&node, &verdict) in nodes.iter().zip(verdicts) {
-            let child = self.formulas.child(node);
-            all.push(if verdict { child } else { self.formulas.not(child) });
+            let child = self.base.formulas.child(node);
+            all.push(if verdict { child } else { self.base.formulas.not(child) });
         }
-        self.formulas.and(all)
+        self.base.formulas.and(all)
     }
 
     /// Returns a formula that separates good vectors from bad ones. `decisions` is sorted, and its
@@ -251,11 +221,11 @@ impl SolverContext {
             if without == with {
                 return with;
             }
-            let child = self.formulas.child(nodes[at]);
-            let other = self.formulas.not(child);
+            let child = self.base.formulas.child(nodes[at]);
+            let other = self.base.formulas.not(child);
             let (with, without) =
-                (self.formulas.both(child, with), self.formulas.both(other, without));
-            return self.formulas.or(vec![with, without]);
+                (self.base.formulas.both(child, with), self.base.formulas.both(other, without));
+            return self.base.formulas.or(vec![with, without]);
         }
         FALSE
     }

@@ -92,8 +92,8 @@ impl SolverContext {
         edges.dedup();
         let mut places = Vec::with_capacity(edges.len());
         for (at, &edge) in edges.iter().enumerate() {
-            let all = items.iter().map(|ranges| self.item_formula_at(ranges, edge)).collect();
-            let item = self.formulas.and(all);
+            let all = items.iter().map(|ranges| self.base.item_formula_at(ranges, edge)).collect();
+            let item = self.base.formulas.and(all);
             if max_items.is_some_and(|max_items| edge >= max_items) || !self.has_value(item)? {
                 break;
             }
@@ -135,7 +135,7 @@ impl SolverContext {
     ) -> Result<bool, Error> {
         let Some(levels) = levels.checked_sub(1) else { return Ok(false) };
         constraints.is_optional |= either;
-        let rules = Arc::clone(&self.schema.node(id).rules);
+        let rules = Arc::clone(&self.base.schema.node(id).rules);
         for rule in rules.iter() {
             let (inside, negates): (Vec<NodeId>, bool) = match rule {
                 KeywordRule::Items(ranges) => {
@@ -218,7 +218,7 @@ impl SolverContext {
             return Ok(false);
         }
         let items = constraints.items.iter().flat_map(|ranges| ranges.iter());
-        let same = |node| self.schema.representative(node);
+        let same = |node| self.base.schema.representative(node);
         parts.extend(items.map(|&(_, _, node)| (same(node), constraints.is_optional)));
         let bounded = |&(node, _, max): &(NodeId, u64, Option<u64>)| {
             (same(node), constraints.is_optional || max.is_some())
@@ -231,14 +231,14 @@ impl SolverContext {
         }
         let mut kinds: Vec<FormulaId> = vec![TRUE];
         for (node, either) in parts {
-            let is_one = self.child(node);
+            let is_one = self.base.child(node);
             let mut sides = vec![is_one];
             if either {
-                sides.push(self.formulas.not(is_one));
+                sides.push(self.base.formulas.not(is_one));
             }
             for at in 0..kinds.len() {
                 for &side in &sides {
-                    kinds.push(self.formulas.both(kinds[at], side));
+                    kinds.push(self.base.formulas.both(kinds[at], side));
                 }
             }
         }

@@ -40,11 +40,12 @@ struct NodeRelations {
 impl SolverContext {
     /// Returns a note for each `uniqueItems` that is not proven exact.
     pub(crate) fn unique_items_notes(&mut self) -> Result<Vec<SchemaNote>, Error> {
-        let nodes = self.schema.nodes.len() as u32;
+        let nodes = self.base.schema.nodes.len() as u32;
         let unique: Vec<NodeId> = (0..nodes)
             .map(NodeId)
             .filter(|&id| {
-                self.schema
+                self.base
+                    .schema
                     .node(id)
                     .rules
                     .iter()
@@ -58,7 +59,7 @@ impl SolverContext {
         let relations = self.node_relations(&unique)?;
         for id in unique {
             if !self.is_exact_everywhere(id, &relations)? {
-                let place = format!("{}/uniqueItems", self.schema.json_pointer(id));
+                let place = format!("{}/uniqueItems", self.base.schema.json_pointer(id));
                 let effect = NoteEffect::DeadEnds;
                 notes.push(SchemaNote { place, message: MESSAGE.to_owned(), effect });
             }
@@ -115,7 +116,7 @@ impl SolverContext {
         &mut self,
         proof: impl FnOnce(&mut SolverContext) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        self.steps = 0;
+        self.base.reset_steps();
         match proof(self) {
             Err(Error::Limit { .. }) => {
                 self.answers.abandon();
@@ -128,8 +129,8 @@ impl SolverContext {
     /// Computes how nodes constrain the same arrays.
     fn node_relations(&mut self, unique: &[NodeId]) -> Result<NodeRelations, Error> {
         let mut found = NodeRelations::default();
-        for at in 0..self.schema.nodes.len() {
-            let rules = Arc::clone(&self.schema.nodes[at].rules);
+        for at in 0..self.base.schema.nodes.len() {
+            let rules = Arc::clone(&self.base.schema.nodes[at].rules);
             for rule in rules.iter() {
                 let inside: Vec<NodeId> = match rule {
                     KeywordRule::AllOf(list)
@@ -185,8 +186,8 @@ impl SolverContext {
         let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
         let mut is_plain = true;
         for &literal in literals {
-            let (form, positive) = match self.formulas.get(literal) {
-                Formula::Not(inner) => (self.formulas.get(*inner), false),
+            let (form, positive) = match self.base.formulas.get(literal) {
+                Formula::Not(inner) => (self.base.formulas.get(*inner), false),
                 form => (form, true),
             };
             match (form, positive) {
@@ -288,8 +289,8 @@ impl SolverContext {
     fn has_infinite_items(&mut self, literals: &[FormulaId], depth: usize) -> Result<bool, Error> {
         let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
         for &part in literals {
-            let (form, positive) = match self.formulas.get(part) {
-                Formula::Not(inner) => (self.formulas.get(*inner), false),
+            let (form, positive) = match self.base.formulas.get(part) {
+                Formula::Not(inner) => (self.base.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form.clone() {
@@ -297,7 +298,7 @@ impl SolverContext {
                     let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                     let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                     alike = alike.max(u64::from(last));
-                    first.push(self.item_formula_at(&ranges, u64::from(read)));
+                    first.push(self.base.item_formula_at(&ranges, u64::from(read)));
                 }
                 Formula::Atom(FormulaAtom::MinItems(count)) if positive => alike = alike.max(count),
                 Formula::Atom(FormulaAtom::MinItems(_)) => is_bounded = true,
@@ -307,7 +308,7 @@ impl SolverContext {
             }
         }
         let longer = |solver: &mut SolverContext, count: u64| {
-            let more = solver.formulas.atom(FormulaAtom::MinItems(count));
+            let more = solver.base.formulas.atom(FormulaAtom::MinItems(count));
             solver.array_fits(&[literals, &[more]].concat())
         };
         if !is_bounded && !is_unique && alike < MAX_ENUMERATED as u64 && longer(self, alike + 1)? {
@@ -316,7 +317,7 @@ impl SolverContext {
         if !longer(self, 1)? {
             return Ok(false);
         }
-        let first = self.formulas.and(first);
+        let first = self.base.formulas.and(first);
         for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
             let item = self.formula_for_type(first, ty)?;
             if self.has_unbounded_values(item, ty, depth + 1)? {
@@ -332,8 +333,8 @@ impl SolverContext {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        let id = self.drop_exclusions(id);
-        let above = Decimal::new(NumberScale::new(&self.atoms(id)).above, 0);
+        let id = self.base.formulas.drop_exclusions(id);
+        let above = Decimal::new(NumberScale::new(&self.base.formulas.atoms(id)).above, 0);
         let beyond = NumberInterval { low: Some((above, false)), high: None };
         for within in [beyond.clone(), beyond.mirrored()] {
             if self.find_number(id, &within)?.is_some() {

@@ -53,7 +53,7 @@ impl SolverContext {
         nodes: &FxHashSet<NodeId>,
     ) -> FxHashMap<NodeId, Vec<NodeId>> {
         let mut found: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
-        for at in 0..self.schema.nodes.len() {
+        for at in 0..self.base.schema.nodes.len() {
             let children = self.children_in_place(NodeId(at as u32));
             if children.len() > MAX_CHILDREN {
                 continue;
@@ -80,7 +80,7 @@ impl SolverContext {
             if !seen.insert(id) {
                 continue;
             }
-            for rule in Arc::clone(&self.schema.node(id).rules).iter() {
+            for rule in Arc::clone(&self.base.schema.node(id).rules).iter() {
                 match rule {
                     KeywordRule::AllOf(list)
                     | KeywordRule::AnyOf(list)

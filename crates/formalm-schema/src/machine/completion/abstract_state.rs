@@ -56,13 +56,13 @@ impl LazyTables {
     fn is_plain_uniqueness(&self, obligation: ObligationId) -> bool {
         let required = self.parts.obligations.get(obligation.0);
         required.formulas.len() == 1
-            && self.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
+            && self.core.base.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
                 let is_one = |atom: &FormulaAtom| {
                     matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
                 };
-                match self.core.formulas.get(part) {
+                match self.core.base.formulas.get(part) {
                     Formula::Atom(_) => true,
-                    _ => !self.core.atoms(part).iter().any(is_one),
+                    _ => !self.core.base.formulas.atoms(part).iter().any(is_one),
                 }
             })
     }
@@ -161,7 +161,7 @@ impl LazyTables {
             let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
                     let known = self.mentioned_names(obligation).0;
-                    known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
+                    known.iter().any(|&one| self.core.base.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
             };
@@ -212,12 +212,12 @@ impl LazyTables {
         let mut has_unique_items = false;
         let mut add = |obligation: ObligationId| {
             for &formula in &self.parts.obligations.get(obligation.0).formulas {
-                for atom in self.core.atoms(formula) {
+                for atom in self.core.base.formulas.atoms(formula) {
                     if let FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) =
                         atom
                     {
                         has_unique_items = true;
-                        let schema = &self.core.schema;
+                        let schema = &self.core.base.schema;
                         let mut left = taken.to_vec();
                         while let Some(value) = left.pop() {
                             add_strings(value, &schema.values, &schema.names, &mut left, strings);

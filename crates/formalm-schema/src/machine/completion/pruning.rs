@@ -132,7 +132,7 @@ impl LazyTables {
     fn string_bytes(&self, language: LanguageId, state: StateId) -> Result<ByteSet, Error> {
         let mut set = ByteSet::default();
         set.insert(b'"');
-        for byte in self.core.automaton(language).live_bytes(state)?.iter() {
+        for byte in self.core.languages.automaton(language).live_bytes(state)?.iter() {
             let is_unescaped = escaped_len(byte, self.core.options.escapes) == 1;
             set.insert(if is_unescaped { byte } else { b'\\' });
         }
@@ -232,8 +232,8 @@ impl LazyTables {
         }
         let must = self.parts.obligations.get(self.names_at(next_names).obligation.0).formulas[0];
         let mut required = FxHashSet::default();
-        for part in self.core.formulas.conjuncts(must) {
-            if let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part) {
+        for part in self.core.base.formulas.conjuncts(must) {
+            if let Formula::Atom(FormulaAtom::Required(names)) = self.core.base.formulas.get(part) {
                 required.extend(names.iter().copied());
             }
         }
@@ -276,18 +276,18 @@ impl SolverContext {
         id: FormulaId,
         known: &mut CompactMap<FormulaId, bool>,
     ) -> bool {
-        let is_small = self.formulas.is_small(id);
+        let is_small = self.base.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
         let names_only = |id: FormulaId| {
-            !self.formulas.any_atom(&[id], |one| !matches!(one, FormulaAtom::Required(_)))
+            !self.base.formulas.any_atom(&[id], |one| !matches!(one, FormulaAtom::Required(_)))
         };
-        let needs_none = match self.formulas.get(id) {
+        let needs_none = match self.base.formulas.get(id) {
             Formula::Atom(FormulaAtom::MinProperties(_)) => false,
             Formula::Not(inner) => {
                 let is_most = matches!(
-                    self.formulas.get(*inner),
+                    self.base.formulas.get(*inner),
                     Formula::Atom(FormulaAtom::MinProperties(_))
                 );
                 is_most || names_only(*inner)

@@ -336,7 +336,7 @@ impl LazyTables {
     ) -> Result<Option<ReaderPosition>, Error> {
         budget.step()?;
         let next = self.read_byte(here, byte)?;
-        budget.steps_of(STEPS_READING * self.core.steps)?;
+        budget.steps_of(STEPS_READING * self.core.base.steps())?;
         Ok(next)
     }
 

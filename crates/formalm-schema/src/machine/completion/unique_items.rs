@@ -132,7 +132,7 @@ impl LazyTables {
         if required.formulas.len() > 1 || required.goal != TRUE {
             return None;
         }
-        let formulas = &self.core.formulas;
+        let formulas = &self.core.base.formulas;
         let mut found = RequiredItems { count: 0, min_matching: None, matching_below: None };
         let mut is_distinct = false;
         for part in formulas.conjuncts(required.formulas[0]) {
@@ -186,10 +186,10 @@ impl LazyTables {
     ) -> Result<Option<CompletedItems>, Error> {
         let Frame::Array { obligation, parent, .. } = start.frame else { return Ok(None) };
         let own =
-            self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+            self.core.base.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
-            let kept = match self.core.formulas.get(part) {
+            let kept = match self.core.base.formulas.get(part) {
                 Formula::Atom(atom) => !matches!(
                     atom,
                     FormulaAtom::Contains(..)
@@ -204,12 +204,15 @@ impl LazyTables {
             }
         }
         let ranges = [(0, u32::MAX, node)].into();
-        let of_node = self.core.formulas.atom(FormulaAtom::Items(ranges, 0));
+        let of_node = self.core.base.formulas.atom(FormulaAtom::Items(ranges, 0));
         let mut left = Vec::new();
         if let Some((count, _)) = required.matching_below {
-            let many =
-                self.core.formulas.atom(FormulaAtom::Contains(count.saturating_sub(least), node));
-            left.push(self.core.formulas.not(many));
+            let many = self
+                .core
+                .base
+                .formulas
+                .atom(FormulaAtom::Contains(count.saturating_sub(least), node));
+            left.push(self.core.base.formulas.not(many));
         }
         let (mut position, mut texts) = (start, Vec::new());
         for (count, more) in [(least, vec![of_node]), (required.all() - least, left)] {
@@ -219,15 +222,21 @@ impl LazyTables {
             let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
                 return Ok(None);
             };
-            let parts =
-                self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+            let parts = self
+                .core
+                .base
+                .formulas
+                .conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
             let is_unique = |part: &FormulaId| {
-                matches!(self.core.formulas.get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
+                matches!(
+                    self.core.base.formulas.get(*part),
+                    Formula::Atom(FormulaAtom::UniqueItems(_))
+                )
             };
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
-            let required = self.core.formulas.atom(FormulaAtom::MinItems(count));
+            let required = self.core.base.formulas.atom(FormulaAtom::MinItems(count));
             let queries = [&rest[..], &more, &[unique, required]].concat();
-            let queries = self.core.formulas.and(queries);
+            let queries = self.core.base.formulas.and(queries);
             let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
             let obligation = self.parts.obligation(plain);
             position.frame = Frame::Array { obligation, mode, whitespace, from, parent };

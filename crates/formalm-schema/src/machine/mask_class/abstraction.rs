@@ -168,9 +168,9 @@ impl LazyTables {
             return Ok(None);
         }
         let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.max_token_len as u64);
-        for part in self.core.formulas.conjuncts(required.formulas[0]) {
-            let (form, positive) = match self.core.formulas.get(part) {
-                Formula::Not(inner) => (self.core.formulas.get(*inner), false),
+        for part in self.core.base.formulas.conjuncts(required.formulas[0]) {
+            let (form, positive) = match self.core.base.formulas.get(part) {
+                Formula::Not(inner) => (self.core.base.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form {
@@ -194,10 +194,10 @@ impl LazyTables {
         if needed > ENOUGH_VALUES / 2 {
             return Ok(None);
         }
-        let item = item.into_iter().map(|node| self.core.child(node)).collect();
-        let item = self.core.formulas.and(item);
-        owing.push(self.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
-        required.formulas[0] = self.core.formulas.and(owing);
+        let item = item.into_iter().map(|node| self.core.base.child(node)).collect();
+        let item = self.core.base.formulas.and(item);
+        owing.push(self.core.base.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
+        required.formulas[0] = self.core.base.formulas.and(owing);
         Ok(Some((item, self.parts.obligation(required))))
     }
 }
@@ -229,8 +229,8 @@ impl SolverContext {
             return Ok(id == TRUE && !matches!(of, JsonType::Null | JsonType::Bool));
         }
         match of {
-            JsonType::String => match self.language(id)? {
-                Some(language) => self.has_many_strings(language),
+            JsonType::String => match self.languages.language(&self.base, id)? {
+                Some(language) => self.languages.has_many_strings(&self.base, language),
                 None => Ok(false),
             },
             // Numbers are recorded digit by digit and arrays item by item, so only those inside
@@ -260,7 +260,7 @@ impl SolverContext {
     ) -> Result<bool, Error> {
         let (mut names, mut lists, mut has_patterns) = (Vec::new(), Vec::new(), false);
         for &part in literals {
-            match self.formulas.get(part) {
+            match self.base.formulas.get(part) {
                 Formula::Atom(FormulaAtom::Properties(rules)) => {
                     for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten().copied());
@@ -318,31 +318,32 @@ impl SolverContext {
     ) -> Result<bool, Error> {
         let (mut required, mut lists) = (Vec::new(), Vec::new());
         for &part in literals {
-            match self.formulas.get(part) {
+            match self.base.formulas.get(part) {
                 Formula::Atom(FormulaAtom::Properties(rules)) => lists.push(rules.clone()),
                 Formula::Atom(FormulaAtom::Required(names)) => {
                     required.extend(names.iter().copied())
                 }
                 Formula::Atom(_) => {}
-                Formula::Not(inner) if matches!(self.formulas.get(*inner), Formula::Atom(_)) => {}
+                Formula::Not(inner)
+                    if matches!(self.base.formulas.get(*inner), Formula::Atom(_)) => {}
                 _ => return Ok(false),
             }
         }
         for name in required {
             let mut others_left = Vec::with_capacity(literals.len());
             for &part in literals {
-                let Formula::Not(inner) = *self.formulas.get(part) else {
+                let Formula::Not(inner) = *self.base.formulas.get(part) else {
                     others_left.push(part);
                     continue;
                 };
-                let without = match self.formulas.get(inner).clone() {
+                let without = match self.base.formulas.get(inner).clone() {
                     Formula::Atom(FormulaAtom::Properties(rules)) => {
                         let rules = rules.iter().map(|(which, node)| (which.without(name), *node));
-                        self.formulas.atom(FormulaAtom::Properties(rules.collect()))
+                        self.base.formulas.atom(FormulaAtom::Properties(rules.collect()))
                     }
                     _ => inner,
                 };
-                others_left.push(self.formulas.not(without));
+                others_left.push(self.base.formulas.not(without));
             }
             if !self.object_fits(&others_left, &[])? {
                 continue;
@@ -362,8 +363,8 @@ impl SolverContext {
     ) -> Result<FormulaId, Error> {
         let mut all = Vec::with_capacity(lists.len());
         for rules in lists {
-            all.push(self.rules_for_name(rules, name)?);
+            all.push(self.languages.rules_for_name(&mut self.base, rules, name)?);
         }
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 }

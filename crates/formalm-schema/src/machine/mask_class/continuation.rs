@@ -110,7 +110,7 @@ impl LazyTables {
         if record != NO_RECORD || self.continuations.tokens.is_empty() {
             return position;
         }
-        self.core.steps = 0;
+        self.core.base.reset_steps();
         match self.frame_representative(frame) {
             Ok(frame) => ReaderPosition { frame, record },
             Err(_) => {
@@ -212,7 +212,7 @@ impl LazyTables {
             };
         };
         for id in chain.into_iter().rev() {
-            self.core.steps = 0;
+            self.core.base.reset_steps();
             let continuation = match self.continuation(id, known) {
                 Ok(continuation) => continuation,
                 Err(error) => {
@@ -234,7 +234,7 @@ impl LazyTables {
 
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
-        let (options, limits) = (&self.core.options, &self.core.limits);
+        let (options, limits) = (&self.core.options, &self.core.base.limits);
         let deepest = u64::from(self.depth(frame)) + self.max_token_len as u64 + 2;
         options.layout.is_some()
             || options.max_free_depth != u32::MAX
@@ -322,7 +322,9 @@ impl LazyTables {
         }
         match *self.parts.queries.get(names.start.classes.0).machines {
             [] => NextPart::SomeName,
-            [Some((class, _))] if self.core.language_formula(class) == TRUE => NextPart::AnyName,
+            [Some((class, _))] if self.core.languages.language_formula(class) == TRUE => {
+                NextPart::AnyName
+            }
             _ => NextPart::Names(next_names),
         }
     }

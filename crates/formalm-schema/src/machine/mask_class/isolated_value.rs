@@ -139,7 +139,7 @@ impl LazyTables {
         let mut is_late = false;
         let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
             let formula = self.only_formula(obligation)?;
-            self.core.steps = 0;
+            self.core.base.reset_steps();
             let formula = self.core.formula_for_type(formula, of);
             let Ok(formula) = formula else {
                 // Whoever needs this answer gets the error.
@@ -181,7 +181,7 @@ impl LazyTables {
     /// Returns `true` if a value behaves alike everywhere: its parent has no queries, and neither
     /// its depth nor that of anything a token opens in it matters.
     fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
-        let (options, limits) = (&self.core.options, &self.core.limits);
+        let (options, limits) = (&self.core.options, &self.core.base.limits);
         let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
         options.layout.is_none()
             && options.max_free_depth == u32::MAX
@@ -207,6 +207,6 @@ impl LazyTables {
 impl SolverContext {
     /// Returns the formula of integers.
     fn integer_formula(&mut self) -> FormulaId {
-        self.formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
+        self.base.formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
     }
 }

@@ -117,9 +117,9 @@ impl LazyTables {
     /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
         let formulas = &self.parts.obligations.get(obligation.0).formulas;
-        self.core.formulas.any_atom(formulas, |atom| match atom {
+        self.core.base.formulas.any_atom(formulas, |atom| match atom {
             FormulaAtom::UniqueWithCurrent(taken) => {
-                taken.iter().any(|&one| match self.core.schema.values.get(one) {
+                taken.iter().any(|&one| match self.core.base.schema.values.get(one) {
                     JsonValue::String(text) => is_so(text.as_bytes()),
                     _ => false,
                 })

@@ -58,7 +58,7 @@ pub(crate) struct LookaheadState<'a> {
 
 impl<'a> SchemaLookahead<'a> {
     pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
-        tables.core.begin_lookahead();
+        tables.core.languages.begin_lookahead();
         let (positions, strings) = std::mem::take(&mut tables.spare_tables);
         let records = tables.records.len();
         let queries = (tables.parts.queries.len(), tables.retained_counts());
@@ -77,7 +77,7 @@ impl Drop for LookaheadState<'_> {
         tables.spare_tables =
             (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
         tables.records.truncate(self.records);
-        if tables.core.end_lookahead() && self.queries.1 == tables.retained_counts() {
+        if tables.core.languages.end_lookahead() && self.queries.1 == tables.retained_counts() {
             tables.parts.queries.truncate(self.queries.0);
         }
     }
@@ -100,7 +100,7 @@ impl LookaheadState<'_> {
     pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<MaskClassId, Error> {
         let mut position = position;
         if let Frame::String { language, state, escape: EscapeState::None, .. } = position.frame
-            && state == self.tables.core.automaton(language).start()
+            && state == self.tables.core.languages.automaton(language).start()
         {
             position.frame = self.tables.relaxed_string(position.frame)?;
         }
@@ -145,8 +145,8 @@ impl LookaheadState<'_> {
         let core = &self.tables.core;
         match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                core.language_formula(language) == TRUE
-                    && state == core.automaton(language).start()
+                core.languages.language_formula(language) == TRUE
+                    && state == core.languages.automaton(language).start()
                     && self.tables.has_constant_verdicts(queries)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
@@ -163,10 +163,12 @@ impl LookaheadState<'_> {
         let core = &self.tables.core;
         let of = |queries: QueriesId| {
             let mut texts = self.tables.parts.queries.get(queries.0).iter().flatten();
-            texts.any(|&(text, _)| core.is_unbounded(text))
+            texts.any(|&(text, _)| core.languages.is_unbounded(text))
         };
         match position.frame {
-            Frame::String { language, queries, .. } => core.is_unbounded(language) || of(queries),
+            Frame::String { language, queries, .. } => {
+                core.languages.is_unbounded(language) || of(queries)
+            }
             Frame::Name { candidates, .. } => of(candidates.classes),
             _ => false,
         }
@@ -180,10 +182,11 @@ impl LookaheadState<'_> {
         let Frame::String { parent, queries, .. } = position.frame else {
             return self.class_of(position);
         };
-        let Some(language) = self.tables.core.language(TRUE)? else {
+        let core = &mut self.tables.core;
+        let Some(language) = core.languages.language(&core.base, TRUE)? else {
             return self.class_of(position);
         };
-        let state = self.tables.core.automaton(language).start();
+        let state = self.tables.core.languages.automaton(language).start();
         let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         self.class_of(ReaderPosition { frame, ..position })
     }
@@ -247,12 +250,12 @@ impl LookaheadState<'_> {
 
     fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
         let Frame::String { language, state, .. } = frame else { return Ok(None) };
-        if self.tables.core.language_formula(language) == TRUE
+        if self.tables.core.languages.language_formula(language) == TRUE
             || self.tables.remaining_chars(language, state)?.is_some()
         {
             return Ok(None);
         }
-        let mut live = self.tables.core.automaton(language).live_bytes(state)?;
+        let mut live = self.tables.core.languages.automaton(language).live_bytes(state)?;
         if live.len() > MAX_LIVE_BYTES {
             return Ok(None);
         }

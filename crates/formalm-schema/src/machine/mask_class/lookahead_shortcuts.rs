@@ -54,7 +54,8 @@ impl LookaheadState<'_> {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
                 let only_counts = tables.has_constant_verdicts(queries)
                     && tables.remaining_chars(language, state)?.is_some();
-                !only_counts && tables.core.is_always_viable(language, state)?
+                let core = &mut tables.core;
+                !only_counts && core.languages.is_always_viable(&core.base, language, state)?
             }
             Frame::Name {
                 next_names,
@@ -92,7 +93,7 @@ impl LookaheadState<'_> {
             }
             _ => return Ok(None),
         };
-        let machine = Arc::clone(self.tables.core.automaton(language));
+        let machine = Arc::clone(self.tables.core.languages.automaton(language));
         let escapes = self.tables.core.options.escapes;
         let like = if is_dropped { machine.representative(state)? } else { None };
         let fits = !is_dropped || like.is_some();

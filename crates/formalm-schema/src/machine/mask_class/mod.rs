@@ -172,7 +172,7 @@ impl LazyTables {
     /// Returns `true` if all unknown names form one class, which is allowed.
     pub(crate) fn allows_any_name(&self, classes: QueriesId) -> bool {
         let [Some((class, _))] = *self.parts.queries.get(classes.0).machines else { return false };
-        self.core.language_formula(class) == TRUE
+        self.core.languages.language_formula(class) == TRUE
     }
 
     /// Returns `true` if only known names may still come.
@@ -185,6 +185,6 @@ impl LazyTables {
         let [Some((class, state))] = *self.parts.queries.get(classes.0).machines else {
             return false;
         };
-        self.allows_any_name(classes) && self.core.automaton(class).is_accepting(state)
+        self.allows_any_name(classes) && self.core.languages.automaton(class).is_accepting(state)
     }
 }

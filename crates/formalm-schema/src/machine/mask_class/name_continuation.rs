@@ -106,7 +106,7 @@ impl LazyTables {
             } else {
                 None
             };
-            let rest = &self.core.schema.names.get(name).as_bytes()[depth..];
+            let rest = &self.core.base.schema.names.get(name).as_bytes()[depth..];
             known.push((
                 self.continuations.names.rests.intern_borrowed(rest, || rest.into()),
                 member,

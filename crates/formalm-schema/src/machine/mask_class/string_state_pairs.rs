@@ -171,7 +171,8 @@ impl StringStates {
         let (run, state) = self.split(class);
         if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
-            let next = tables.core.automaton(language).step(state, byte)?.map(StateId::number);
+            let next =
+                tables.core.languages.automaton(language).step(state, byte)?.map(StateId::number);
             return Ok(match next {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
@@ -203,7 +204,7 @@ impl StringStates {
             return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
         let &(state, queries) = self.products.get(state);
-        let Some(state) = tables.core.automaton(language).step(state, byte)? else {
+        let Some(state) = tables.core.languages.automaton(language).step(state, byte)? else {
             return Ok(StringStep::Dead);
         };
         let queries = tables.advance_queries(queries, &[byte])?;
@@ -243,8 +244,8 @@ impl LazyTables {
     pub(crate) fn has_constant_verdicts(&self, queries: QueriesId) -> bool {
         queries == NO_QUERIES
             || self.parts.queries.get(queries.0).iter().flatten().all(|&(text, state)| {
-                self.core.language_formula(text) == crate::formula::TRUE
-                    && state == self.core.automaton(text).start()
+                self.core.languages.language_formula(text) == crate::formula::TRUE
+                    && state == self.core.languages.automaton(text).start()
             })
     }
 }

@@ -29,11 +29,11 @@ impl LazyTables {
     ) -> Result<bool, Error> {
         let required = self.parts.obligations.get(obligation.0).clone();
         let total = self.core.total(&required);
-        if !self.core.formulas.never_requires_equal_items(total) {
+        if !self.core.base.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
         let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
-        self.core.formulas.any_atom(&[total], |atom| {
+        self.core.base.formulas.any_atom(&[total], |atom| {
             let more = match atom {
                 FormulaAtom::Items(ranges, _) => {
                     nodes.extend(ranges.iter().map(|range| range.2));
@@ -71,7 +71,7 @@ impl SolverContext {
         for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
             let mut formulas = Vec::new();
             for &node in nodes {
-                let formula = self.child(node);
+                let formula = self.base.child(node);
                 let formula = self.formula_for_type(formula, one)?;
                 if formula != TRUE && formula != FALSE && !formulas.contains(&formula) {
                     formulas.push(formula);
@@ -82,10 +82,10 @@ impl SolverContext {
             }
             for signs in 0..1usize << formulas.len() {
                 let signed = |core: &mut SolverContext, (at, &formula): (usize, &FormulaId)| {
-                    if signs >> at & 1 == 1 { formula } else { core.formulas.not(formula) }
+                    if signs >> at & 1 == 1 { formula } else { core.base.formulas.not(formula) }
                 };
                 let cell = formulas.iter().enumerate().map(|each| signed(self, each)).collect();
-                let cell = self.formulas.and(cell);
+                let cell = self.base.formulas.and(cell);
                 if self.has_value_of_type(cell, one)?
                     && (one == JsonType::Number || !self.has_unbounded_values(cell, one, 0)?)
                 {

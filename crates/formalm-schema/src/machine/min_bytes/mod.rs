@@ -172,7 +172,7 @@ impl LazyTables {
                 let must = gap + self.min_value_bytes(formulas[0], budget);
                 let mut verdicts = Vec::with_capacity(formulas.len() - 1);
                 for &one in &formulas[1..] {
-                    let both = self.core.formulas.both(formulas[0], one);
+                    let both = self.core.base.formulas.both(formulas[0], one);
                     verdicts.push(gap + self.min_value_bytes(both, budget));
                 }
                 (must, verdicts, parent)

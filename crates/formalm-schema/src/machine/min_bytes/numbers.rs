@@ -45,7 +45,7 @@ impl LazyTables {
             if ends && self.core.number_ends(wanted, &number) {
                 return Ok(0);
             }
-            let wanted = self.core.formulas.both(wanted, total);
+            let wanted = self.core.base.formulas.both(wanted, total);
             let least = missing_integer_chars(
                 self.core.min_integer_digits(wanted, !number.digits.is_zero()),
                 &number,
@@ -156,7 +156,9 @@ impl SolverContext {
         let read = decimal_length(&number.digits);
         // For an integer part, only digit counts that some solution has are tried.
         let counts = match number.part {
-            NumberPart::Integer => self.possible_digit_counts(id, number.negative, read + most),
+            NumberPart::Integer => {
+                self.base.formulas.possible_digit_counts(id, number.negative, read + most)
+            }
             _ => Vec::new(),
         };
         let can = |more: i64| {
@@ -165,7 +167,7 @@ impl SolverContext {
         };
         for bytes in least..least.max(1) + most {
             // Arithmetic on large numbers takes longer.
-            let size = u64::from(self.formulas.size(id));
+            let size = u64::from(self.base.formulas.size(id));
             let cost = STEPS_PER_SPAN + (number.digits.bits() + 3 * bytes as u64 + size) / 2;
             for (power, low, places) in continuation_spans(number, bytes, scale.places) {
                 if number.part == NumberPart::Integer && !can(power) {
@@ -211,8 +213,8 @@ impl SolverContext {
             return Ok(self.find_spelled_number(id, &within, true)?.is_some());
         }
         let unit = Decimal::new(BigInt::from(1), -i64::from(places));
-        let unit = self.formulas.atom(FormulaAtom::MultipleOf(unit));
-        let id = self.formulas.both(id, unit);
+        let unit = self.base.formulas.atom(FormulaAtom::MultipleOf(unit));
+        let id = self.base.formulas.both(id, unit);
         Ok(self.find_spelled_number(id, &within, false)?.is_some())
     }
 
@@ -231,13 +233,13 @@ impl SolverContext {
         other: bool,
         known: &mut CompactMap<FormulaId, usize>,
     ) -> usize {
-        let is_small = self.formulas.is_small(id);
+        let is_small = self.base.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
         let mut of = |one: &FormulaId| self.min_integer_digits_within(*one, other, known);
         let least =
-            match self.formulas.get(id) {
+            match self.base.formulas.get(id) {
                 Formula::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
                 Formula::Or(list) | Formula::ExactlyOne(list) => {
                     list.iter().map(&mut of).min().unwrap_or(0)
@@ -251,7 +253,7 @@ impl SolverContext {
                 Formula::Atom(FormulaAtom::EqualTo(value)) => {
                     usize::from(value.is_negative()) + value.integer_digits()
                 }
-                Formula::Not(inner) => match self.formulas.get(*inner) {
+                Formula::Not(inner) => match self.base.formulas.get(*inner) {
                     Formula::Atom(
                         FormulaAtom::AtLeast(bound) | FormulaAtom::GreaterThan(bound),
                     ) if bound.is_negative() => 1 + bound.integer_digits(),

@@ -126,12 +126,14 @@ impl SolverContext {
         let least = -i64::from(scale.places) - i64::from(length(&digits.digits)) - 1;
         let most = i64::from(scale.reach);
         for power in [most, least].into_iter().chain(least + 1..most) {
-            self.count_step()?;
+            self.base.count_step()?;
             if self.find_spelled_number(id, &between(power), false)?.is_some() {
                 return Ok(true);
             }
         }
-        if digits.has_integer_form() && self.atoms(id).contains(&FormulaAtom::IntegerSpelling) {
+        if digits.has_integer_form()
+            && self.base.formulas.atoms(id).contains(&FormulaAtom::IntegerSpelling)
+        {
             for power in 0..=most {
                 if self.find_spelled_number(id, &between(power), true)?.is_some() {
                     return Ok(true);
@@ -159,9 +161,12 @@ impl SolverContext {
             let (mut first, mut end) = (digits.exponent, digits.exponent + 1);
             loop {
                 for power in first..end.min(most + 1) {
-                    self.count_step()?;
+                    self.base.count_step()?;
                     let value = digits.times_power(negative_exponent, power);
-                    if self.formulas.evaluate(id, &mut |atom| number_satisfies(atom, &value, false))
+                    if self
+                        .base
+                        .formulas
+                        .evaluate(id, &mut |atom| number_satisfies(atom, &value, false))
                     {
                         return Ok(true);
                     }

@@ -108,7 +108,7 @@ impl SolverContext {
         digits.can_end()
             && (id == TRUE || {
                 let value = digits.value();
-                self.formulas.evaluate(id, &mut |atom| {
+                self.base.formulas.evaluate(id, &mut |atom| {
                     number_satisfies(atom, &value, digits.has_integer_form())
                 })
             })
@@ -126,7 +126,7 @@ impl SolverContext {
         if self.number_ends(id, digits) {
             return Ok(true);
         }
-        let atoms = self.atoms(id);
+        let atoms = self.base.formulas.atoms(id);
         let sided = |interval: NumberInterval| {
             if digits.negative { interval.mirrored() } else { interval }
         };
@@ -147,7 +147,7 @@ impl SolverContext {
                 let written_whole = atoms.contains(&FormulaAtom::IntegerSpelling);
                 let above = &digits.digits + 1u32;
                 for reach in self.possible_extra_digits(id, digits, &scale) {
-                    self.count_steps((digits.digits.bits() / 256) as usize)?;
+                    self.base.count_steps((digits.digits.bits() / 256) as usize)?;
                     let within = between(&digits.digits, &above, -i64::from(reach));
                     if self.find_spelled_number(id, &within, false)?.is_some()
                         || (written_whole && self.find_spelled_number(id, &within, true)?.is_some())
@@ -184,7 +184,11 @@ impl SolverContext {
             return (0..=scale.reach).collect();
         }
         let read = decimal_length(&digits.digits);
-        let counts = self.possible_digit_counts(id, digits.negative, read + scale.reach as usize);
+        let counts = self.base.formulas.possible_digit_counts(
+            id,
+            digits.negative,
+            read + scale.reach as usize,
+        );
         let can = |reach: &u32| counts.get(read + *reach as usize).is_some_and(|&can| can);
         (0..=scale.reach).filter(can).collect()
     }
@@ -308,11 +312,11 @@ impl NumberPlan {
 impl NumberSet {
     /// Builds an interval set, or else a modular set; `None` if neither fits.
     fn new(core: &SolverContext, total: FormulaId, scale: &NumberScale) -> Option<NumberSet> {
-        if let Some(intervals) = IntervalSet::new(&core.formulas, total, scale.places) {
+        if let Some(intervals) = IntervalSet::new(&core.base.formulas, total, scale.places) {
             return Some(NumberSet::Intervals(intervals));
         }
-        let atoms = core.atoms(total);
-        ModularSet::new(&core.formulas, total, &atoms, scale.places).map(NumberSet::Modular)
+        let atoms = core.base.formulas.atoms(total);
+        ModularSet::new(&core.base.formulas, total, &atoms, scale.places).map(NumberSet::Modular)
     }
 
     fn viable(&self, digits: &NumberPrefix) -> Option<bool> {
@@ -347,7 +351,7 @@ impl LazyTables {
         let total = self.core.total(&required);
         let constant = |id: &FormulaId| *id == TRUE || *id == FALSE;
         let all: Vec<FormulaId> = required.formulas.iter().copied().chain([total]).collect();
-        let scale = NumberScale::new(self.core.atoms_of(&all));
+        let scale = NumberScale::new(self.core.base.formulas.atoms_of(&all));
         let plain = !self.core.options.allow_exponents;
         let sets = plain.then(|| NumberSet::new(&self.core, total, &scale)).flatten();
         let plan = Arc::new(NumberPlan {

@@ -74,7 +74,7 @@ impl LazyTables {
         value: Option<ValueId>,
     ) -> Result<ObligationId, Error> {
         let before = self.parts.obligations.get(obligation.0).clone();
-        let queries = self.core.formulas.queried_nodes(&before.formulas);
+        let queries = self.core.base.formulas.queried_nodes(&before.formulas);
         let verdicts = self.parts.verdicts.get(verdicts.0).clone();
         let after = self.core.after_child(&before, &queries, &verdicts, value)?;
         Ok(self.parts.obligation(after))
@@ -128,7 +128,7 @@ impl LazyTables {
         let limit = |resource, allowed| Error::Limit { resource, needed: allowed + 1, allowed };
         let json = serde_json::from_slice(&text)
             .map_err(|_| limit(Resource::Nesting, MAX_COMPARABLE_DEPTH))?;
-        let schema = &mut self.core.schema;
+        let schema = &mut self.core.base.schema;
         let value = schema.values.intern_json(&json, &mut schema.names);
         value.ok_or_else(|| limit(Resource::Digits, MAX_DIGITS as u64))
     }
@@ -136,7 +136,7 @@ impl LazyTables {
     /// Fails if one more container would exceed the limit of nesting.
     pub(crate) fn check_nesting(&self, parent: FrameId) -> Result<(), Error> {
         let depth = u64::from(self.depth(parent)) + 1;
-        let allowed = u64::from(self.core.limits.nesting);
+        let allowed = u64::from(self.core.base.limits.nesting);
         if depth > allowed {
             return Err(Error::Limit { resource: Resource::Nesting, needed: depth, allowed });
         }
@@ -178,8 +178,10 @@ impl LazyTables {
         let required = self.parts.obligations.get(obligation.0).clone();
         let total = self.core.total(&required);
         let ended = required.formulas.iter().skip(1);
-        let verdicts: Vec<bool> = ended.map(|&id| self.core.holds_at_end(id)).collect();
-        let verdicts = self.core.holds_at_end(total).then(|| self.parts.verdicts(&verdicts));
+        let verdicts: Vec<bool> =
+            ended.map(|&id| self.core.base.formulas.holds_at_end(id)).collect();
+        let verdicts =
+            self.core.base.formulas.holds_at_end(total).then(|| self.parts.verdicts(&verdicts));
         self.cache.end_verdicts.insert(obligation, verdicts);
         verdicts
     }
@@ -385,12 +387,13 @@ impl LazyTables {
         array: &Obligation,
         child: &mut Obligation,
     ) -> Result<(), Error> {
-        let taken = self.core.formulas.conjuncts(array.formulas[0]).into_iter().find_map(|id| {
-            match self.core.formulas.get(id) {
-                Formula::Atom(FormulaAtom::UniqueWithCurrent(taken)) => Some(taken.to_vec()),
-                _ => None,
-            }
-        });
+        let taken =
+            self.core.base.formulas.conjuncts(array.formulas[0]).into_iter().find_map(|id| {
+                match self.core.base.formulas.get(id) {
+                    Formula::Atom(FormulaAtom::UniqueWithCurrent(taken)) => Some(taken.to_vec()),
+                    _ => None,
+                }
+            });
         let Some(taken) = taken else { return Ok(()) };
         let must = child.formulas[0];
         let listed = self.core.enumerate_values(must, FEW_VALUES, &taken)?;
@@ -404,8 +407,8 @@ impl LazyTables {
             }
         }
         good.sort_unstable();
-        let node = self.core.schema.node_for_values(&good);
-        child.formulas[0] = self.core.formulas.child(node);
+        let node = self.core.base.schema.node_for_values(&good);
+        child.formulas[0] = self.core.base.formulas.child(node);
         Ok(())
     }
 }

@@ -31,12 +31,12 @@ pub(crate) struct ChildStart {
 impl SolverContext {
     /// Returns the whole obligation as one formula, including the goal over the queries.
     pub(crate) fn total(&mut self, obligation: &Obligation) -> FormulaId {
-        let goal = self.formulas.substitute_verdicts(
+        let goal = self.base.formulas.substitute_verdicts(
             obligation.goal,
             &obligation.queries,
             &obligation.formulas[1..],
         );
-        self.formulas.both(goal, obligation.formulas[0])
+        self.base.formulas.both(goal, obligation.formulas[0])
     }
 
     /// Returns the obligation after a property of this name has begun.
@@ -51,7 +51,7 @@ impl SolverContext {
             .iter()
             .map(|&id| {
                 // Conjuncts are kept unchanged: they hold anyway, and many states share them.
-                let certain = self.formulas.conjuncts(id);
+                let certain = self.base.formulas.conjuncts(id);
                 self.map_atoms(id, &mut known, &|core, atom, leaf| {
                     let is_certain = certain.binary_search(&leaf).is_ok();
                     core.atom_after_name(atom, leaf, name, is_certain)
@@ -88,23 +88,23 @@ impl SolverContext {
             |core: &mut SolverContext, list: &[FormulaId]| -> Result<Vec<FormulaId>, Error> {
                 list.iter().map(|&one| core.map_atoms(one, known, leaf)).collect()
             };
-        let new = match self.formulas.get(id).clone() {
+        let new = match self.base.formulas.get(id).clone() {
             Formula::Atom(atom) => leaf(self, atom, id)?,
             Formula::Not(inner) => {
                 let inner = all(self, &[inner])?[0];
-                self.formulas.not(inner)
+                self.base.formulas.not(inner)
             }
             Formula::And(list) => match self.map_atoms_unless(&list, FALSE, known, leaf)? {
-                Some(list) => self.formulas.and(list),
+                Some(list) => self.base.formulas.and(list),
                 None => FALSE,
             },
             Formula::Or(list) => match self.map_atoms_unless(&list, TRUE, known, leaf)? {
-                Some(list) => self.formulas.or(list),
+                Some(list) => self.base.formulas.or(list),
                 None => TRUE,
             },
             Formula::ExactlyOne(list) => {
                 let list = all(self, &list)?;
-                self.formulas.exactly_one(list)
+                self.base.formulas.exactly_one(list)
             }
             Formula::False | Formula::True | Formula::Child(_) => id,
         };
@@ -142,23 +142,20 @@ impl SolverContext {
     ) -> Result<FormulaId, Error> {
         Ok(match atom {
             FormulaAtom::Properties(rules) => {
-                let value = self.rules_for_name(&rules, name)?;
+                let value = self.languages.rules_for_name(&mut self.base, &rules, name)?;
                 let rest = if is_certain { leaf } else { self.rules_except(&rules, leaf, name) };
-                self.formulas.both(rest, value)
+                self.base.formulas.both(rest, value)
             }
-            FormulaAtom::Required(names) => {
-                self.required(names.iter().copied().filter(|&one| one != name).collect())
-            }
+            FormulaAtom::Required(names) => self
+                .base
+                .formulas
+                .required(names.iter().copied().filter(|&one| one != name).collect()),
             FormulaAtom::MinProperties(count) if count > 1 => {
-                self.formulas.atom(FormulaAtom::MinProperties(count - 1))
+                self.base.formulas.atom(FormulaAtom::MinProperties(count - 1))
             }
             FormulaAtom::MinProperties(_) => TRUE,
             FormulaAtom::PropertyNames(names) => {
-                if self.contains_name(names, name)? {
-                    leaf
-                } else {
-                    FALSE
-                }
+                if self.languages.contains_name(&self.base, names, name)? { leaf } else { FALSE }
             }
             _ => leaf,
         })
@@ -188,7 +185,7 @@ impl SolverContext {
         if left.is_empty() {
             TRUE
         } else {
-            self.formulas.atom(FormulaAtom::Properties(left.into()))
+            self.base.formulas.atom(FormulaAtom::Properties(left.into()))
         }
     }
 
@@ -196,7 +193,7 @@ impl SolverContext {
     fn atom_after_item(&mut self, atom: FormulaAtom) -> FormulaId {
         match atom {
             FormulaAtom::Items(ranges, read) => {
-                let item = self.item_formula_at(&ranges, u64::from(read));
+                let item = self.base.item_formula_at(&ranges, u64::from(read));
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                 let endless = ranges.iter().any(|range| range.1 == u32::MAX);
@@ -204,36 +201,36 @@ impl SolverContext {
                 if read == last && !endless {
                     return item;
                 }
-                let rest = self.formulas.atom(FormulaAtom::Items(ranges, read));
-                self.formulas.both(rest, item)
+                let rest = self.base.formulas.atom(FormulaAtom::Items(ranges, read));
+                self.base.formulas.both(rest, item)
             }
             FormulaAtom::MinItems(count) if count > 1 => {
-                self.formulas.atom(FormulaAtom::MinItems(count - 1))
+                self.base.formulas.atom(FormulaAtom::MinItems(count - 1))
             }
             FormulaAtom::MinItems(_) => TRUE,
             FormulaAtom::Contains(count, node) => {
-                let counted = self.child(node);
-                let other = self.formulas.not(counted);
-                let same = self.formulas.atom(FormulaAtom::Contains(count, node));
+                let counted = self.base.child(node);
+                let other = self.base.formulas.not(counted);
+                let same = self.base.formulas.atom(FormulaAtom::Contains(count, node));
                 let fewer = match count {
                     1 => TRUE,
-                    _ => self.formulas.atom(FormulaAtom::Contains(count - 1, node)),
+                    _ => self.base.formulas.atom(FormulaAtom::Contains(count - 1, node)),
                 };
                 let (yes, no) =
-                    (self.formulas.both(counted, fewer), self.formulas.both(other, same));
-                self.formulas.or(vec![yes, no])
+                    (self.base.formulas.both(counted, fewer), self.base.formulas.both(other, same));
+                self.base.formulas.or(vec![yes, no])
             }
             FormulaAtom::UniqueItems(taken) => {
-                let rest = self.formulas.atom(FormulaAtom::UniqueWithCurrent(taken.clone()));
+                let rest = self.base.formulas.atom(FormulaAtom::UniqueWithCurrent(taken.clone()));
                 if taken.is_empty() {
                     return rest;
                 }
-                let node = self.schema.node_for_values(&taken);
-                let repeated = self.child(node);
-                let other = self.formulas.not(repeated);
-                self.formulas.both(other, rest)
+                let node = self.base.schema.node_for_values(&taken);
+                let repeated = self.base.child(node);
+                let other = self.base.formulas.not(repeated);
+                self.base.formulas.both(other, rest)
             }
-            other => self.formulas.atom(other),
+            other => self.base.formulas.atom(other),
         }
     }
 
@@ -244,13 +241,13 @@ impl SolverContext {
         obligation: Obligation,
     ) -> (Obligation, FormulaId, FormulaId) {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(obligation.formulas[0]) {
-            let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
+        for part in self.base.formulas.conjuncts(obligation.formulas[0]) {
+            let moves = self.base.formulas.has_child(part) && !self.base.formulas.has_atom(part);
             if moves { must.push(part) } else { kept.push(part) }
         }
-        let must = self.formulas.and(must);
+        let must = self.base.formulas.and(must);
         let mut container = obligation;
-        container.formulas[0] = self.formulas.and(kept);
+        container.formulas[0] = self.base.formulas.and(kept);
         let total = self.total(&container);
         (container, must, total)
     }
@@ -262,7 +259,7 @@ impl SolverContext {
         rest: RemainingContainer<'_>,
     ) -> Result<bool, Error> {
         let (_, must, total) = self.split_obligation(obligation);
-        let all = self.formulas.both(total, must);
+        let all = self.base.formulas.both(total, must);
         self.has_child_and_rest(all, rest)
     }
 
@@ -286,7 +283,7 @@ impl SolverContext {
         self.substitute_verdicts(must, container.formulas.iter_mut());
         let total = self.total(&container);
         let is_repeated = rest.json_type == JsonType::Array && self.may_need_equal_item(total);
-        let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
+        let asks = container.formulas.iter().any(|&one| self.base.formulas.has_child(one));
         let child = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
         let mut start = ChildStart { container, child };
         if asks || is_repeated {
@@ -304,11 +301,11 @@ impl SolverContext {
         formulas: impl Iterator<Item = &'a mut FormulaId>,
     ) -> Vec<FormulaId> {
         let mut literals: Vec<(NodeId, FormulaId, FormulaId)> = Vec::new();
-        for part in self.formulas.conjuncts(id) {
-            match *self.formulas.get(part) {
+        for part in self.base.formulas.conjuncts(id) {
+            match *self.base.formulas.get(part) {
                 Formula::Child(node) => literals.push((node, TRUE, part)),
                 Formula::Not(inner) => {
-                    if let Formula::Child(node) = *self.formulas.get(inner) {
+                    if let Formula::Child(node) = *self.base.formulas.get(inner) {
                         literals.push((node, FALSE, part));
                     }
                 }
@@ -319,7 +316,7 @@ impl SolverContext {
         let nodes: Vec<NodeId> = literals.iter().map(|one| one.0).collect();
         let verdicts: Vec<FormulaId> = literals.iter().map(|one| one.1).collect();
         for one in formulas {
-            *one = self.formulas.substitute_verdicts(*one, &nodes, &verdicts);
+            *one = self.base.formulas.substitute_verdicts(*one, &nodes, &verdicts);
         }
         literals.into_iter().map(|one| one.2).collect()
     }
@@ -334,9 +331,10 @@ impl SolverContext {
         let mut must =
             self.substitute_verdicts(implied, container.formulas.iter_mut().chain([&mut goal]));
         must.push(child.formulas[0]);
-        let queries = self.formulas.queried_nodes(&container.formulas);
+        let queries = self.base.formulas.queried_nodes(&container.formulas);
         // The goal may mention nodes that the container does not ask about.
         if self
+            .base
             .formulas
             .queried_nodes(&[goal])
             .iter()
@@ -344,8 +342,8 @@ impl SolverContext {
         {
             must.push(std::mem::replace(&mut goal, TRUE));
         }
-        let mut formulas = vec![self.formulas.and(must)];
-        formulas.extend(queries.iter().map(|&node| self.formulas.child(node)));
+        let mut formulas = vec![self.base.formulas.and(must)];
+        formulas.extend(queries.iter().map(|&node| self.base.formulas.child(node)));
         *child = Obligation { formulas: formulas.into(), queries: queries.into(), goal };
     }
 
@@ -359,22 +357,23 @@ impl SolverContext {
         id: FormulaId,
         known: &mut CompactMap<FormulaId, bool>,
     ) -> bool {
-        let is_small = self.formulas.is_small(id);
+        let is_small = self.base.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
-        let may_be = match self.formulas.get(id) {
+        let may_be = match self.base.formulas.get(id) {
             Formula::Not(inner) => {
                 matches!(
-                    self.formulas.get(*inner),
+                    self.base.formulas.get(*inner),
                     Formula::Atom(FormulaAtom::UniqueWithCurrent(_))
-                ) || matches!(self.formulas.get(*inner), Formula::ExactlyOne(_))
+                ) || matches!(self.base.formulas.get(*inner), Formula::ExactlyOne(_))
                     && self.may_need_equal_item_within(*inner, known)
             }
             Formula::And(list) | Formula::Or(list) => {
                 list.iter().any(|&one| self.may_need_equal_item_within(one, known))
             }
             Formula::ExactlyOne(list) => self
+                .base
                 .formulas
                 .any_atom(list, |atom| matches!(atom, FormulaAtom::UniqueWithCurrent(_))),
             _ => false,
@@ -400,14 +399,14 @@ impl SolverContext {
         let mut known = CompactMap::default();
         let mut formulas = Vec::with_capacity(obligation.formulas.len());
         for &id in &obligation.formulas {
-            let id = self.formulas.substitute_verdicts(id, queries, &verdicts);
+            let id = self.base.formulas.substitute_verdicts(id, queries, &verdicts);
             formulas.push(self.map_atoms(id, &mut known, &|core, atom, leaf| match atom {
                 FormulaAtom::UniqueWithCurrent(taken) => {
                     let mut taken = taken.to_vec();
                     taken.extend(value);
                     taken.sort_unstable();
                     taken.dedup();
-                    Ok(core.formulas.atom(FormulaAtom::UniqueItems(taken.into())))
+                    Ok(core.base.formulas.atom(FormulaAtom::UniqueItems(taken.into())))
                 }
                 _ => Ok(leaf),
             })?);
@@ -421,7 +420,7 @@ impl SolverContext {
             let is_unique = |atom: &FormulaAtom| {
                 matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
             };
-            self.formulas.any_atom(&[id], is_unique)
+            self.base.formulas.any_atom(&[id], is_unique)
         })
     }
 
@@ -430,7 +429,7 @@ impl SolverContext {
     pub(crate) fn declared(&self, obligation: &Obligation) -> Vec<NameId> {
         let (mut names, mut required) = (Vec::new(), Vec::new());
         let mut visited = FxHashSet::default();
-        for node in self.formulas.queried_nodes(&obligation.formulas) {
+        for node in self.base.formulas.queried_nodes(&obligation.formulas) {
             self.declare(node, &mut names, &mut required, &mut visited);
         }
         names.extend(required);
@@ -449,7 +448,7 @@ impl SolverContext {
         if !visited.insert(node) {
             return;
         }
-        let rules = &self.schema.node(node).rules;
+        let rules = &self.base.schema.node(node).rules;
         for rule in rules.iter() {
             match rule {
                 KeywordRule::Properties(list) => {

@@ -89,10 +89,11 @@ impl LazyTables {
         }
         let mut texts: Vec<String> = Vec::new();
         for (&id, _) in formulas.iter().zip(&listed).filter(|(_, listed)| **listed) {
-            for atom in self.core.atoms(id) {
+            for atom in self.core.base.formulas.atoms(id) {
                 let FormulaAtom::InLanguage(regex) = atom else { continue };
                 texts.extend(
                     self.core
+                        .base
                         .schema
                         .enum_strings
                         .get(&regex)
@@ -108,14 +109,14 @@ impl LazyTables {
         for digit in 0..digits {
             let with = texts.iter().enumerate().filter(|(at, _)| (at + 1) >> digit & 1 == 1);
             let with = with.map(|(_, text)| text.clone()).collect();
-            let regex = self.core.schema.enum_regex(with);
-            let formula = self.core.formulas.atom(FormulaAtom::InLanguage(regex));
+            let regex = self.core.base.schema.enum_regex(with);
+            let formula = self.core.base.formulas.atom(FormulaAtom::InLanguage(regex));
             machines.push(self.string_query(formula)?);
         }
         let mut verdicts = Vec::with_capacity(formulas.len());
         for (&id, &listed) in formulas.iter().zip(&listed) {
             verdicts.push(if listed {
-                VerdictSource::Number(self.core.enum_verdicts(id, &texts))
+                VerdictSource::Number(self.core.base.enum_verdicts(id, &texts))
             } else {
                 machines.push(self.string_query(id)?);
                 VerdictSource::Machine(machines.len() - 1)
@@ -132,16 +133,16 @@ impl LazyTables {
 
     /// Returns the automaton of one query in its start state.
     fn string_query(&mut self, id: FormulaId) -> Result<QueryState, Error> {
-        let language = self.core.language(id)?;
-        Ok(language.map(|one| (one, self.core.automaton(one).start())))
+        let language = self.core.languages.language(&self.core.base, id)?;
+        Ok(language.map(|one| (one, self.core.languages.automaton(one).start())))
     }
 }
 
 impl SolverContext {
     /// Returns `true` if enumerated strings alone decide a formula.
     fn is_listed(&self, id: FormulaId) -> bool {
-        self.atoms(id)
+        self.base.formulas.atoms(id)
             .iter()
-            .all(|atom| matches!(atom, FormulaAtom::InLanguage(regex) if self.schema.enum_strings.contains_key(regex)))
+            .all(|atom| matches!(atom, FormulaAtom::InLanguage(regex) if self.base.schema.enum_strings.contains_key(regex)))
     }
 }

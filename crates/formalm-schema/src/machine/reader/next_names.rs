@@ -66,7 +66,7 @@ impl LazyTables {
         }
         let (mut names, tests) = self.mentioned_names(obligation);
         names.extend(self.parts.used_names.get(used_names.0));
-        self.core.schema.names.sort(&mut names);
+        self.core.base.schema.names.sort(&mut names);
         let independent = self.has_independent_names(obligation);
         let status = vec![NameStatus::Unknown; names.len()].into();
         let start = NameCandidates { from: 0, to: names.len() as u32, classes: NO_QUERIES };
@@ -99,7 +99,7 @@ impl LazyTables {
     /// Returns `true` if names do not depend on each other, see [`NextNames::independent`].
     pub(crate) fn has_independent_names(&self, obligation: ObligationId) -> bool {
         let required = self.parts.obligations.get(obligation.0);
-        let formulas = &self.core.formulas;
+        let formulas = &self.core.base.formulas;
         let independent = |&id: &FormulaId| match formulas.get(id) {
             Formula::Atom(FormulaAtom::Properties(_) | FormulaAtom::Required(_)) => true,
             _ => {
@@ -121,7 +121,7 @@ impl LazyTables {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         let required = self.parts.obligations.get(obligation.0);
         let atoms: Vec<FormulaAtom> =
-            required.formulas.iter().flat_map(|&id| self.core.atoms(id)).collect();
+            required.formulas.iter().flat_map(|&id| self.core.base.formulas.atoms(id)).collect();
         for atom in atoms {
             match atom {
                 FormulaAtom::Properties(rules) => {
@@ -130,7 +130,8 @@ impl LazyTables {
                         names.extend(&which.excluded_names);
                         for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns)
                         {
-                            tests.push(self.core.formulas.atom(FormulaAtom::InLanguage(regex)));
+                            tests
+                                .push(self.core.base.formulas.atom(FormulaAtom::InLanguage(regex)));
                         }
                     }
                 }
@@ -146,11 +147,11 @@ impl LazyTables {
 
     /// Finds the allowed classes of other names.
     fn find_classes(&mut self, id: NextNamesId, tests: &[FormulaId]) -> Result<(), Error> {
-        let all = match self.core.name_classes_if_few(tests)? {
+        let all = match self.core.languages.name_classes_if_few(&mut self.core.base, tests)? {
             Some(all) => all,
             None => match self.unmentioned_names(id)? {
                 Some(viable) => return self.classify_by_tests(id, tests, viable),
-                None => self.core.name_classes(tests)?,
+                None => self.core.languages.name_classes(&mut self.core.base, tests)?,
             },
         };
         let mut classes = Vec::with_capacity(all.len());
@@ -161,23 +162,24 @@ impl LazyTables {
             } else {
                 let known = &self.names_at(id).known;
                 let taken: Vec<&str> =
-                    known.iter().map(|&name| self.core.schema.names.get(name)).collect();
-                let Some(text) = self.core.fresh_string(class, &taken)? else { continue };
-                self.core.schema.names.intern(&text)
+                    known.iter().map(|&name| self.core.base.schema.names.get(name)).collect();
+                let Some(text) = self.core.languages.fresh_string(class, &taken)? else { continue };
+                self.core.base.schema.names.intern(&text)
             };
             if self.property_viable(id, name)? {
                 classes.push((class, name));
             }
         }
-        let start =
-            classes.iter().map(|&(class, _)| Some((class, self.core.automaton(class).start())));
+        let start = classes
+            .iter()
+            .map(|&(class, _)| Some((class, self.core.languages.automaton(class).start())));
         let start: Box<[_]> = start.collect();
         self.name_sets[id.0 as usize].start.classes = self.parts.machines(start);
         self.name_sets[id.0 as usize].allows_all_others = classes.len() == all.len();
         let few = self.names_needed(id) <= ENOUGH_VALUES / 2;
         let mut plenty = Vec::with_capacity(classes.len());
         for &(class, _) in &classes {
-            plenty.push(few && self.core.has_many_strings(class)?);
+            plenty.push(few && self.core.languages.has_many_strings(&self.core.base, class)?);
         }
         self.name_sets[id.0 as usize].plenty = plenty.into();
         self.name_sets[id.0 as usize].classes = classes.into();
@@ -195,15 +197,17 @@ impl LazyTables {
         tests: &[FormulaId],
         viable: FormulaId,
     ) -> Result<(), Error> {
-        let Some(language) = self.core.language(viable)? else { return Ok(()) };
+        let Some(language) = self.core.languages.language(&self.core.base, viable)? else {
+            return Ok(());
+        };
         let mut machines = Vec::with_capacity(tests.len() + 1);
-        machines.push(Some((language, self.core.automaton(language).start())));
+        machines.push(Some((language, self.core.languages.automaton(language).start())));
         for &test in tests {
-            let test = self.core.language(test)?;
-            machines.push(test.map(|test| (test, self.core.automaton(test).start())));
+            let test = self.core.languages.language(&self.core.base, test)?;
+            machines.push(test.map(|test| (test, self.core.languages.automaton(test).start())));
         }
-        let plenty =
-            self.names_needed(id) <= ENOUGH_VALUES / 2 && self.core.has_many_strings(language)?;
+        let plenty = self.names_needed(id) <= ENOUGH_VALUES / 2
+            && self.core.languages.has_many_strings(&self.core.base, language)?;
         let classes = self.parts.guarded_machines(machines.into());
         let next_names = &mut self.name_sets[id.0 as usize];
         next_names.start.classes = classes;
@@ -239,14 +243,16 @@ impl LazyTables {
         if !are_free {
             return Ok(None);
         }
-        let names = self.core.formulas.or(implicants);
+        let names = self.core.base.formulas.or(implicants);
         if independent {
             return Ok(Some(names));
         }
         // Names that can run out depend on those used before.
-        let Some(language) = self.core.language(names)? else { return Ok(Some(names)) };
-        let are_many =
-            self.names_needed(id) <= ENOUGH_VALUES / 2 && self.core.has_many_strings(language)?;
+        let Some(language) = self.core.languages.language(&self.core.base, names)? else {
+            return Ok(Some(names));
+        };
+        let are_many = self.names_needed(id) <= ENOUGH_VALUES / 2
+            && self.core.languages.has_many_strings(&self.core.base, language)?;
         Ok(are_many.then_some(names))
     }
 
@@ -255,7 +261,7 @@ impl LazyTables {
     pub(crate) fn names_needed(&self, id: NextNamesId) -> u64 {
         let &NextNames { obligation, used_names, .. } = self.names_at(id);
         let required = self.parts.obligations.get(obligation.0);
-        let atoms = required.formulas.iter().flat_map(|&id| self.core.atoms(id));
+        let atoms = required.formulas.iter().flat_map(|&id| self.core.base.formulas.atoms(id));
         let more =
             atoms.map(|atom| if let FormulaAtom::MinProperties(count) = atom { count } else { 0 });
         let read = self.parts.used_names.get(used_names.0).len() + self.max_token_len;
@@ -340,7 +346,7 @@ impl LazyTables {
 
     /// Returns the string of a known name.
     pub(crate) fn known_name(&self, id: NextNamesId, at: u32) -> &str {
-        self.core.schema.names.get(self.names_at(id).known[at as usize])
+        self.core.base.schema.names.get(self.names_at(id).known[at as usize])
     }
 
     /// Returns the candidates after one more byte of a name, `None` if there are none. `depth`
@@ -356,7 +362,7 @@ impl LazyTables {
         let classes = self.advance_queries(candidates.classes, &[byte])?;
         let mut narrow = NameCandidates { classes, ..candidates };
         if candidates.from < candidates.to {
-            let names = &self.core.schema.names;
+            let names = &self.core.base.schema.names;
             let range = &self.names_at(id).known[candidates.from as usize..candidates.to as usize];
             let at = |name: &NameId| names.get(*name).as_bytes().get(depth).copied();
             let before = range.partition_point(|name| at(name) < Some(byte));
@@ -384,13 +390,13 @@ impl LazyTables {
             self.parts.queries.get(classes.0).required_machines().iter().flatten()
         {
             // The class of all names cannot run out.
-            if from == to || self.core.language_formula(class) == TRUE {
+            if from == to || self.core.languages.language_formula(class) == TRUE {
                 return Ok(true);
             }
             let read = text();
             let known = (from..to).map(|at| self.known_name(id, at).as_bytes());
             let taken: Vec<&[u8]> = known.filter_map(|name| name.strip_prefix(&read[..])).collect();
-            if fresh_prefix(&**self.core.automaton(class), state, &taken)?.is_some() {
+            if fresh_prefix(&**self.core.languages.automaton(class), state, &taken)?.is_some() {
                 return Ok(true);
             }
         }
@@ -409,8 +415,8 @@ impl LazyTables {
         let allows_all_others = self.names_at(id).allows_all_others;
         for (class, state) in alive {
             let is_open = match allows_all_others {
-                true => self.core.automaton(class).step(state, b'a')?.is_some(),
-                false => self.core.is_always_viable(class, state)?,
+                true => self.core.languages.automaton(class).step(state, b'a')?.is_some(),
+                false => self.core.languages.is_always_viable(&self.core.base, class, state)?,
             };
             if is_open {
                 return Ok(true);
@@ -462,7 +468,7 @@ impl LazyTables {
     ) -> Option<NameId> {
         let states = self.parts.queries.get(candidates.classes.0);
         let is_end = |one: &QueryState| {
-            one.is_some_and(|(text, state)| self.core.automaton(text).is_accepting(state))
+            one.is_some_and(|(text, state)| self.core.languages.automaton(text).is_accepting(state))
         };
         if states.has_guard {
             let (guard, tests) = states.split_first()?;
@@ -472,12 +478,12 @@ impl LazyTables {
             let tests = self.names_at(next_names).tests.iter().zip(tests);
             let found = tests.filter(|(_, state)| is_end(state)).map(|(&test, _)| test);
             let found: Vec<FormulaId> = found.collect();
-            return Some(self.core.schema.names.intern_test_class(&found));
+            return Some(self.core.base.schema.names.intern_test_class(&found));
         }
         let (class, _) = states
             .iter()
             .flatten()
-            .find(|(class, state)| self.core.automaton(*class).is_accepting(*state))?;
+            .find(|(class, state)| self.core.languages.automaton(*class).is_accepting(*state))?;
         let found = self.names_at(next_names).classes.iter().find(|(one, _)| one == class);
         found.map(|&(_, name)| name)
     }

@@ -53,30 +53,34 @@ impl LazyTables {
         if !self.required_may_follow(must, (used_names, order), name) {
             return Ok(false);
         }
-        for part in self.core.formulas.conjuncts(must) {
-            match self.core.formulas.get(part) {
+        for part in self.core.base.formulas.conjuncts(must) {
+            match self.core.base.formulas.get(part) {
                 Formula::Atom(FormulaAtom::Properties(_)) => {
                     value.push(self.property_value(part, name)?)
                 }
-                _ if self.core.formulas.excluded_property(part) == Some(name) => return Ok(false),
+                _ if self.core.base.formulas.excluded_property(part) == Some(name) => {
+                    return Ok(false);
+                }
                 _ => {}
             }
         }
-        let value = self.core.formulas.and(value);
+        let value = self.core.base.formulas.and(value);
         self.core.has_value(value)
     }
 
     /// Returns `true` if the object may have one property more than the required ones, or if `name`
     /// is one of these.
     fn has_room_for(&self, must: FormulaId, name: NameId) -> bool {
-        let parts = match self.core.formulas.get(must) {
+        let parts = match self.core.base.formulas.get(must) {
             Formula::And(list) => list,
             _ => &[must][..],
         };
-        let most =
-            parts.iter().filter_map(|&part| self.core.formulas.max_more_properties(part)).min();
+        let most = parts
+            .iter()
+            .filter_map(|&part| self.core.base.formulas.max_more_properties(part))
+            .min();
         let Some(most) = most else { return true };
-        let required = parts.iter().filter_map(|&part| match self.core.formulas.get(part) {
+        let required = parts.iter().filter_map(|&part| match self.core.base.formulas.get(part) {
             Formula::Atom(FormulaAtom::Required(names)) => Some(names),
             _ => None,
         });
@@ -106,11 +110,11 @@ impl LazyTables {
             *one != name
                 && (skipped_by_order.contains(one) || used_names.binary_search(one).is_ok())
         };
-        let parts = match self.core.formulas.get(must) {
+        let parts = match self.core.base.formulas.get(must) {
             Formula::And(list) => list,
             _ => &[must][..],
         };
-        !parts.iter().any(|&part| match self.core.formulas.get(part) {
+        !parts.iter().any(|&part| match self.core.base.formulas.get(part) {
             Formula::Atom(FormulaAtom::Required(names)) => names.iter().any(is_passed),
             _ => false,
         })
@@ -127,18 +131,19 @@ impl LazyTables {
         if required.goal != TRUE || self.cache.after_name.get(&(obligation, name)).is_some() {
             return Ok(false);
         }
-        let parts = self.core.formulas.conjuncts(required.formulas[0]);
-        let many =
-            parts.iter().enumerate().find_map(|(at, &part)| match self.core.formulas.get(part) {
+        let parts = self.core.base.formulas.conjuncts(required.formulas[0]);
+        let many = parts.iter().enumerate().find_map(|(at, &part)| {
+            match self.core.base.formulas.get(part) {
                 Formula::Or(list) if list.len() >= MIN_ALTERNATIVES => Some((at, list.clone())),
                 _ => None,
-            });
+            }
+        });
         let Some((at, list)) = many else { return Ok(false) };
         let used_names = self.parts.used_names.get(used_names.0).clone();
         for &one in list.iter().take(MAX_TRIED) {
             let mut parts = parts.clone();
             parts[at] = one;
-            let must = self.core.formulas.and(parts);
+            let must = self.core.base.formulas.and(parts);
             let required = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
             let after = self.core.after_name(&required, name)?;
             if self.core.child_viable(

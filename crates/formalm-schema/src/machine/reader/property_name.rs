@@ -69,7 +69,7 @@ impl LazyTables {
         }
         // The automata of name classes read whole characters only.
         let read = String::from_utf8_lossy(&self.recorded(text, 0)).into_owned();
-        self.core.schema.names.intern(&read)
+        self.core.base.schema.names.intern(&read)
     }
 
     /// Returns `true` if some character that the escape may become leads to an allowed name.
@@ -82,13 +82,13 @@ impl LazyTables {
         let queries = self.parts.queries.get(classes.0);
         let classes: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
         for (class, state) in classes {
-            let machine = self.core.automaton(class);
+            let machine = self.core.languages.automaton(class);
             let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
             if !some_completion(escape, policy, &reader)? {
                 continue;
             }
             if from == to
-                || self.core.language_formula(class) == TRUE
+                || self.core.languages.language_formula(class) == TRUE
                 || self.escape_viable_for_unknown(frame, class)?
             {
                 return Ok(true);
@@ -117,12 +117,15 @@ impl LazyTables {
         };
         let known =
             (candidates.from..candidates.to).map(|at| self.known_name(next_names, at).to_owned());
-        let listed = self.core.schema.enum_regex(known.collect());
-        let listed = self.core.formulas.atom(FormulaAtom::InLanguage(listed));
-        let others = self.core.formulas.not(listed);
-        let rest = self.core.formulas.both(self.core.language_formula(class), others);
-        let Some(language) = self.core.language(rest)? else { return Ok(false) };
-        let machine = std::sync::Arc::clone(self.core.automaton(language));
+        let listed = self.core.base.schema.enum_regex(known.collect());
+        let listed = self.core.base.formulas.atom(FormulaAtom::InLanguage(listed));
+        let others = self.core.base.formulas.not(listed);
+        let rest =
+            self.core.base.formulas.both(self.core.languages.language_formula(class), others);
+        let Some(language) = self.core.languages.language(&self.core.base, rest)? else {
+            return Ok(false);
+        };
+        let machine = std::sync::Arc::clone(self.core.languages.automaton(language));
         let read = self.recorded(text, 0);
         let Ok(state) = machine.walk(machine.start(), &read)? else { return Ok(false) };
         let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));

@@ -63,7 +63,7 @@ impl LazyTables {
         Ok(Some(match opened {
             OpenedValue::Literal(verdicts) => Frame::Literal { rest, verdicts, parent },
             OpenedValue::String(language, queries) => {
-                let state = self.core.automaton(language).start();
+                let state = self.core.languages.automaton(language).start();
                 Frame::String { language, state, queries, escape: EscapeState::None, parent }
             }
             OpenedValue::Number(obligation) => match self.digits_after(obligation, None, byte)? {
@@ -129,12 +129,12 @@ impl LazyTables {
         Ok(match of {
             JsonType::Null | JsonType::Bool => {
                 let verdict = byte == b't';
-                if !self.core.holds_for_boolean(total, verdict) {
+                if !self.core.base.formulas.holds_for_boolean(total, verdict) {
                     return Ok(None);
                 }
                 let all = typed.formulas.iter().skip(1);
                 let verdicts: Vec<bool> =
-                    all.map(|&id| self.core.holds_for_boolean(id, verdict)).collect();
+                    all.map(|&id| self.core.base.formulas.holds_for_boolean(id, verdict)).collect();
                 Some(OpenedValue::Literal(self.parts.verdicts(&verdicts)))
             }
             JsonType::String => self.start_string(&typed, total)?,
@@ -160,7 +160,9 @@ impl LazyTables {
         obligation: &Obligation,
         total: FormulaId,
     ) -> Result<Option<OpenedValue>, Error> {
-        let Some(language) = self.core.language(total)? else { return Ok(None) };
+        let Some(language) = self.core.languages.language(&self.core.base, total)? else {
+            return Ok(None);
+        };
         let queries = self.string_queries(&obligation.formulas[1..])?;
         let queries = QueriesId(self.parts.queries.intern(queries));
         Ok(Some(OpenedValue::String(language, queries)))
@@ -175,13 +177,14 @@ impl LazyTables {
         parent: FrameId,
         record: RecordId,
     ) -> Result<Option<ReaderPosition>, Error> {
-        if !self.core.automaton(language).is_accepting(state) {
+        if !self.core.languages.automaton(language).is_accepting(state) {
             return Ok(None);
         }
         let verdicts = match queries {
             NO_QUERIES => NO_VERDICTS,
             queries => {
-                let accepts = |&(text, state)| self.core.automaton(text).is_accepting(state);
+                let accepts =
+                    |&(text, state)| self.core.languages.automaton(text).is_accepting(state);
                 let queries = self.parts.queries.get(queries.0);
                 let accepted: Vec<bool> =
                     queries.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
@@ -212,7 +215,7 @@ impl LazyTables {
             EscapeStep::Invalid => return Ok(None),
             EscapeStep::End => return self.close_string(language, state, queries, parent, record),
             EscapeStep::Partial(escape) => {
-                let machine = self.core.automaton(language);
+                let machine = self.core.languages.automaton(language);
                 let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
                 if !some_completion(escape, policy, &reader)? {
                     return Ok(None);
@@ -222,7 +225,9 @@ impl LazyTables {
             }
             EscapeStep::Char(read) => read,
         };
-        let Ok(state) = self.core.automaton(language).walk(state, &read)? else { return Ok(None) };
+        let Ok(state) = self.core.languages.automaton(language).walk(state, &read)? else {
+            return Ok(None);
+        };
         let queries = self.advance_queries(queries, &read)?;
         let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         Ok(Some(ReaderPosition { frame, record }))
@@ -239,14 +244,20 @@ impl LazyTables {
         }
         let before = self.parts.queries.get(queries.0);
         if let [Some((text, state))] = *before.machines
-            && self.core.automaton(text).walk(state, read)? == Ok(state)
+            && self.core.languages.automaton(text).walk(state, read)? == Ok(state)
         {
             return Ok(queries);
         }
         let mut after = before.clone();
         for one in &mut after.machines {
             if let Some((text, state)) = *one {
-                *one = self.core.automaton(text).walk(state, read)?.ok().map(|state| (text, state));
+                *one = self
+                    .core
+                    .languages
+                    .automaton(text)
+                    .walk(state, read)?
+                    .ok()
+                    .map(|state| (text, state));
             }
         }
         if after.has_guard && after.machines[0].is_none() {

@@ -126,7 +126,7 @@ impl SolverContext {
         known: FormulaId,
     ) -> Result<FormulaId, Error> {
         let _solving = SolverTimer::begin();
-        if id == FALSE || self.holds_at_end(id) {
+        if id == FALSE || self.base.formulas.holds_at_end(id) {
             return Ok(FormulaArena::constant(id != FALSE));
         }
         let mut goals = Vec::new();
@@ -134,7 +134,7 @@ impl SolverContext {
             goals.push(solver.items_fit(literals, known)?);
             Ok(goals.last() == Some(&TRUE))
         })?;
-        Ok(self.formulas.or(goals))
+        Ok(self.base.formulas.or(goals))
     }
 
     /// Returns `true` if items can satisfy a conjunction of literals.
@@ -150,10 +150,10 @@ impl SolverContext {
     ) -> Result<FormulaId, Error> {
         let mut plan = ArrayPlan::default();
         for &literal in literals {
-            match self.formulas.get(literal) {
+            match self.base.formulas.get(literal) {
                 Formula::Atom(atom) => plan.add(atom.clone(), true),
                 Formula::Not(inner) => {
-                    if let Formula::Atom(atom) = self.formulas.get(*inner) {
+                    if let Formula::Atom(atom) = self.base.formulas.get(*inner) {
                         plan.add(atom.clone(), false);
                     }
                 }
@@ -187,7 +187,7 @@ impl SolverContext {
         let mut kinds = 0;
         while let Some(path) = open.pop() {
             kinds -= path.items.kinds.len();
-            self.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
+            self.base.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
             if !seen.insert(path.hash()) {
                 continue;
             }
@@ -210,10 +210,10 @@ impl SolverContext {
                 // All remaining items have the same constraints, so one stands for them.
                 let mut item = vec![self.item_formula(&plan.items, path.at)?];
                 for (_, node) in &plan.contains_allowed {
-                    let counted = self.child(*node);
-                    item.push(self.formulas.not(counted));
+                    let counted = self.base.child(*node);
+                    item.push(self.base.formulas.not(counted));
                 }
-                let item = self.formulas.and(item);
+                let item = self.base.formulas.and(item);
                 if self.has_value(item)? {
                     if path.current == TRUE {
                         return Ok(TRUE);
@@ -247,28 +247,17 @@ impl SolverContext {
             }
             open.extend(next);
         }
-        Ok(self.formulas.or(goals))
+        Ok(self.base.formulas.or(goals))
     }
 
     /// Returns the formula of an item at a position, from all item atoms.
     fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
         for (ranges, read) in items {
-            self.count_steps(ranges.len() / RANGES_PER_STEP)?;
-            all.push(self.item_formula_at(ranges, u64::from(*read) + at));
+            self.base.count_steps(ranges.len() / RANGES_PER_STEP)?;
+            all.push(self.base.item_formula_at(ranges, u64::from(*read) + at));
         }
-        Ok(self.formulas.and(all))
-    }
-
-    /// Returns the formula of an item at a position.
-    pub(crate) fn item_formula_at(&mut self, ranges: &[(u32, u32, NodeId)], at: u64) -> FormulaId {
-        let mut all = Vec::new();
-        for &(from, to, node) in ranges {
-            if u64::from(from) <= at && (at < u64::from(to) || to == u32::MAX) {
-                all.push(self.child(node));
-            }
-        }
-        self.formulas.and(all)
+        Ok(self.base.formulas.and(all))
     }
 
     /// Returns the paths after one more item, for each choice of demands that it takes over. The
@@ -282,7 +271,7 @@ impl SolverContext {
         let start = ArrayPath { at: path.at + 1, ..path.clone() };
         let mut paths = vec![(self.item_formula(&plan.items, path.at)?, start)];
         for (at, (_, node)) in plan.contains_needed.iter().enumerate() {
-            let counted = self.child(*node);
+            let counted = self.base.child(*node);
             paths = self.fork(
                 paths,
                 |path| path.contains_needed[at] > 0,
@@ -294,8 +283,8 @@ impl SolverContext {
             )?;
         }
         for (at, (_, node)) in plan.contains_allowed.iter().enumerate() {
-            let counted = self.child(*node);
-            let other = self.formulas.not(counted);
+            let counted = self.base.child(*node);
+            let other = self.base.formulas.not(counted);
             paths = self.fork(
                 paths,
                 |path| path.contains_allowed[at] > 0,
@@ -307,12 +296,12 @@ impl SolverContext {
             )?;
             // Once the budget is spent, no further item may count.
             for (item, _) in paths.iter_mut().filter(|_| path.contains_allowed[at] == 0) {
-                *item = self.formulas.both(*item, other);
+                *item = self.base.formulas.both(*item, other);
             }
         }
         for (at, (ranges, read)) in plan.rules_to_break.iter().enumerate() {
-            let kept = self.item_formula_at(ranges, u64::from(*read) + path.at);
-            let broken = self.formulas.not(kept);
+            let kept = self.base.item_formula_at(ranges, u64::from(*read) + path.at);
+            let broken = self.base.formulas.not(kept);
             paths = self.fork(
                 paths,
                 |path| !path.broken[at],
@@ -329,7 +318,7 @@ impl SolverContext {
                 continue;
             }
             if plan.has_current && path.duplicate == DuplicateState::Missing {
-                let both = self.formulas.both(item, known);
+                let both = self.base.formulas.both(item, known);
                 if self.has_value(both)? {
                     list.push(ArrayPath {
                         duplicate: DuplicateState::Done,
@@ -365,13 +354,13 @@ impl SolverContext {
         let again = match (before.duplicate, &plan.duplicate_of) {
             (DuplicateState::Missing, Some(values)) => {
                 list.push(ArrayPath { duplicate: DuplicateState::OneSeen(item), ..next.clone() });
-                let node = self.schema.node_for_values(values);
-                self.child(node)
+                let node = self.base.schema.node_for_values(values);
+                self.base.child(node)
             }
             (DuplicateState::OneSeen(other), _) => other,
             _ => return Ok(()),
         };
-        let both = self.formulas.both(item, again);
+        let both = self.base.formulas.both(item, again);
         if self.has_value(both)? {
             list.push(ArrayPath { duplicate: DuplicateState::Done, ..next });
         }
@@ -389,17 +378,17 @@ impl SolverContext {
         take: impl Fn(&mut ArrayPath),
     ) -> Result<Vec<(FormulaId, ArrayPath)>, Error> {
         // Each demand may double the number of paths.
-        self.count_steps(paths.len() / FORKS_PER_STEP)?;
+        self.base.count_steps(paths.len() / FORKS_PER_STEP)?;
         let mut more = Vec::with_capacity(paths.len() * 2);
         for (item, path) in paths {
             if !can(&path) {
                 more.push((item, path));
                 continue;
             }
-            more.push((self.formulas.both(item, left), path.clone()));
+            more.push((self.base.formulas.both(item, left), path.clone()));
             let mut path = path;
             take(&mut path);
-            more.push((self.formulas.both(item, taken), path));
+            more.push((self.base.formulas.both(item, taken), path));
         }
         Ok(more)
     }

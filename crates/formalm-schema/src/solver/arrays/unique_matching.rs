@@ -76,7 +76,7 @@ impl SolverContext {
         // An item with as many values as there are items always finds a free one.
         let mut owner = FxHashMap::default();
         for item in 0..scarce.len() {
-            self.count_steps(scarce[item].len() / VALUES_PER_STEP)?;
+            self.base.count_steps(scarce[item].len() / VALUES_PER_STEP)?;
             if !augment_matching(item, &scarce, &mut owner, &mut FxHashSet::default()) {
                 return Ok(false);
             }
@@ -110,7 +110,7 @@ impl SolverContext {
                 continue;
             }
             let more = match ty {
-                JsonType::Null => Some(vec![self.schema.values.intern(JsonValue::Null)]),
+                JsonType::Null => Some(vec![self.base.schema.values.intern(JsonValue::Null)]),
                 JsonType::Bool => Some(self.enumerate_booleans(formula)),
                 JsonType::Number => self.enumerate_scalars(formula, ty, enough + taken.len())?,
                 JsonType::String => self.enumerate_scalars(formula, ty, enough + taken.len())?,
@@ -140,9 +140,12 @@ impl SolverContext {
 
     fn enumerate_booleans(&mut self, formula: FormulaId) -> Vec<ValueId> {
         let truths = [false, true].into_iter();
-        let truths = truths.filter(|&truth| self.holds_for_boolean(formula, truth));
+        let truths = truths.filter(|&truth| self.base.formulas.holds_for_boolean(formula, truth));
         let truths: Vec<bool> = truths.collect();
-        truths.into_iter().map(|truth| self.schema.values.intern(JsonValue::Bool(truth))).collect()
+        truths
+            .into_iter()
+            .map(|truth| self.base.schema.values.intern(JsonValue::Bool(truth)))
+            .collect()
     }
 
     /// Returns all numbers or strings of a formula unless there are at least `enough`. Results are
@@ -190,7 +193,7 @@ impl SolverContext {
         }
         Ok(self.enumerate_numbers(formula, enough)?.map(|numbers| {
             let values = numbers.into_iter().map(JsonValue::Number);
-            values.map(|value| self.schema.values.intern(value)).collect()
+            values.map(|value| self.base.schema.values.intern(value)).collect()
         }))
     }
 
@@ -199,20 +202,27 @@ impl SolverContext {
         formula: FormulaId,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        if let Some(lists) = self.enum_lists(formula) {
+        if let Some(lists) = self.base.enum_lists(formula) {
             return self.enumerate_enum_strings(formula, &lists, enough);
         }
-        let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
-        if formula == TRUE || enough as u64 <= ENOUGH_VALUES && self.has_many_strings(language)? {
+        let Some(language) = self.languages.language(&self.base, formula)? else {
+            return Ok(Some(Vec::new()));
+        };
+        if formula == TRUE
+            || enough as u64 <= ENOUGH_VALUES
+                && self.languages.has_many_strings(&self.base, language)?
+        {
             return Ok(None);
         }
         let mut found: Vec<String> = Vec::new();
         while found.len() < enough {
-            self.count_steps(1 + found.len() / VALUES_PER_STEP)?;
+            self.base.count_steps(1 + found.len() / VALUES_PER_STEP)?;
             let strings: Vec<&str> = found.iter().map(String::as_str).collect();
-            let Some(string) = self.fresh_string(language, &strings)? else {
+            let Some(string) = self.languages.fresh_string(language, &strings)? else {
                 let values = found.into_iter().map(JsonValue::String);
-                return Ok(Some(values.map(|value| self.schema.values.intern(value)).collect()));
+                return Ok(Some(
+                    values.map(|value| self.base.schema.values.intern(value)).collect(),
+                ));
             };
             found.push(string);
         }
@@ -227,13 +237,13 @@ impl SolverContext {
         lists: &EnumLists,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        self.build_automata(formula)?;
+        self.languages.build_automata(&mut self.base, formula)?;
         let (mut values, mut seen) = (Vec::new(), FxHashSet::default());
         for string in lists.iter().flat_map(|strings| strings.iter()) {
-            if !self.string_satisfies(formula, string)? {
+            if !self.languages.string_satisfies(&self.base, formula, string)? {
                 continue;
             }
-            let value = self.schema.values.intern(JsonValue::String(string.clone()));
+            let value = self.base.schema.values.intern(JsonValue::String(string.clone()));
             if seen.insert(value) {
                 values.push(value);
             }

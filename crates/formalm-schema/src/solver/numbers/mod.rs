@@ -15,7 +15,7 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, ReplacedLeaves};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, ReplacedLeaves};
 use crate::interner::CompactMap;
 use crate::json::decimal::{Decimal, pow10};
 use crate::solver::SolverTimer;
@@ -78,58 +78,16 @@ pub(crate) fn gap_satisfies(atom: &FormulaAtom, low: Option<&Decimal>, as_intege
 }
 
 impl SolverContext {
-    /// Returns the distinct atoms of a formula.
-    pub(crate) fn atoms(&self, id: FormulaId) -> Vec<FormulaAtom> {
-        self.atoms_of(&[id]).into_iter().cloned().collect()
-    }
-
-    /// Returns the distinct atoms of some formulas.
-    pub(crate) fn atoms_of(&self, all: &[FormulaId]) -> Vec<&FormulaAtom> {
-        let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
-        let mut seen = rustc_hash::FxHashSet::default();
-        while let Some(id) = stack.pop() {
-            if !self.formulas.has_atom(id) || !seen.insert(id) {
-                continue;
-            }
-            match self.formulas.get(id) {
-                Formula::Atom(atom) => atoms.push(atom),
-                Formula::Not(inner) => stack.push(*inner),
-                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
-                    stack.extend_from_slice(list);
-                }
-                Formula::False | Formula::True | Formula::Child(_) => {}
-            }
-        }
-        atoms
-    }
-
     /// Returns `true` if some number satisfies a formula.
     pub(in crate::solver) fn has_any_number(&mut self, id: FormulaId) -> Result<bool, Error> {
         if let Some(&known) = self.answers.numbers.get(&id) {
             return Ok(known);
         }
-        let rest = self.drop_exclusions(id);
+        let rest = self.base.formulas.drop_exclusions(id);
         let found = rest != id && self.is_infinite_number(rest)?
             || self.find_number(id, &NumberInterval::default())?.is_some();
         self.answers.numbers.insert(id, found);
         Ok(found)
-    }
-
-    /// Returns a formula without its conjuncts that only exclude single numbers.
-    pub(crate) fn drop_exclusions(&mut self, id: FormulaId) -> FormulaId {
-        let Formula::And(list) = self.formulas.get(id).clone() else { return id };
-        let is_equal = |id: &FormulaId| {
-            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::EqualTo(_)))
-        };
-        let is_exception = |id: &FormulaId| match self.formulas.get(*id) {
-            Formula::Not(inner) => match self.formulas.get(*inner) {
-                Formula::Or(list) => list.iter().all(is_equal),
-                _ => is_equal(inner),
-            },
-            _ => false,
-        };
-        let rest: Vec<FormulaId> = list.iter().copied().filter(|id| !is_exception(id)).collect();
-        if rest.len() == list.len() { id } else { self.formulas.and(rest) }
     }
 
     /// Returns a number in an interval that satisfies a formula, in either spelling.
@@ -141,7 +99,7 @@ impl SolverContext {
         let _solving = SolverTimer::begin();
         let found = self.find_spelled_number(id, within, false)?;
         if found.is_some()
-            || !self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling)
+            || !self.base.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling)
         {
             return Ok(found);
         }
@@ -158,7 +116,7 @@ impl SolverContext {
     ) -> Result<Option<Decimal>, Error> {
         let _solving = SolverTimer::begin();
         let mut edges: Vec<Decimal> = Vec::new();
-        for atom in self.atoms(id) {
+        for atom in self.base.formulas.atoms(id) {
             if let FormulaAtom::AtLeast(at)
             | FormulaAtom::GreaterThan(at)
             | FormulaAtom::EqualTo(at) = atom
@@ -170,15 +128,17 @@ impl SolverContext {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
-        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
-        let split = self.separate_multiples(id, as_integer);
+        self.base.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        let split = self.base.formulas.separate_multiples(id, as_integer);
         let cells = split.as_ref().map(|(_, _, compared)| {
-            NumberCells::new(edges.clone()).satisfying(&self.formulas, compared, as_integer)
+            NumberCells::new(edges.clone()).satisfying(&self.base.formulas, compared, as_integer)
         });
         // If disjunctions contain multiples, these bounds say where to look closer.
         let bounds = match split {
             Some(_) => Vec::new(),
-            None => NumberCells::new(edges.clone()).must_and_may(&self.formulas, id, as_integer),
+            None => {
+                NumberCells::new(edges.clone()).must_and_may(&self.base.formulas, id, as_integer)
+            }
         };
         for (place, at) in edges.iter().enumerate() {
             let holds = || match (&cells, &split) {
@@ -189,6 +149,7 @@ impl SolverContext {
                 }
                 _ => match bounds[2 * place + 1] {
                     (false, true) => self
+                        .base
                         .formulas
                         .evaluate(id, &mut |atom| number_satisfies(atom, at, as_integer)),
                     (must, _) => must,
@@ -230,7 +191,7 @@ impl SolverContext {
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers = Vec::new();
         let is_written =
-            self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling);
+            self.base.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling);
         for as_integer in if is_written { &[false, true][..] } else { &[false] } {
             match self.enumerate_spelled_numbers(id, *as_integer, enough)? {
                 Some(more) => numbers.extend(more),
@@ -251,24 +212,26 @@ impl SolverContext {
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers: Vec<Decimal> = Vec::new();
-        let Some((units, avoided, compared)) = self.separate_multiples(id, as_integer) else {
+        let Some((units, avoided, compared)) =
+            self.base.formulas.separate_multiples(id, as_integer)
+        else {
             let mut rest = id;
             while numbers.len() < enough {
-                self.count_step()?;
+                self.base.count_step()?;
                 let Some(number) =
                     self.find_spelled_number(rest, &NumberInterval::default(), as_integer)?
                 else {
                     return Ok(Some(numbers));
                 };
-                let equal = self.formulas.atom(FormulaAtom::EqualTo(number.clone()));
-                let other = self.formulas.not(equal);
-                rest = self.formulas.both(rest, other);
+                let equal = self.base.formulas.atom(FormulaAtom::EqualTo(number.clone()));
+                let other = self.base.formulas.not(equal);
+                rest = self.base.formulas.both(rest, other);
                 numbers.push(number);
             }
             return Ok(None);
         };
         let mut edges: Vec<Decimal> = Vec::new();
-        for atom in self.atoms(id) {
+        for atom in self.base.formulas.atoms(id) {
             if let FormulaAtom::AtLeast(at)
             | FormulaAtom::GreaterThan(at)
             | FormulaAtom::EqualTo(at) = atom
@@ -278,9 +241,9 @@ impl SolverContext {
         }
         edges.sort_unstable();
         edges.dedup();
-        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        self.base.count_steps(edges.len() / BOUNDS_PER_STEP)?;
         let cells =
-            NumberCells::new(edges.clone()).satisfying(&self.formulas, &compared, as_integer);
+            NumberCells::new(edges.clone()).satisfying(&self.base.formulas, &compared, as_integer);
         let is_one = |at: &Decimal| {
             units.iter().all(|unit| at.is_multiple_of(unit))
                 && !avoided.iter().any(|unit| at.is_multiple_of(unit))
@@ -298,7 +261,7 @@ impl SolverContext {
                 if numbers.len() >= enough {
                     return Ok(None);
                 }
-                self.count_step()?;
+                self.base.count_step()?;
                 let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
                 let Some(found) = found else { break };
                 // Step away from the finite end.
@@ -310,40 +273,6 @@ impl SolverContext {
         Ok(Some(numbers))
     }
 
-    /// Returns the required multiples, the excluded ones, and the other conjuncts; `None` if those
-    /// mention multiples too.
-    fn separate_multiples(
-        &self,
-        id: FormulaId,
-        as_integer: bool,
-    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<FormulaId>)> {
-        let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(id) {
-            let (form, positive) = match self.formulas.get(part) {
-                Formula::Not(inner) => (self.formulas.get(*inner), false),
-                form => (form, true),
-            };
-            match form {
-                Formula::Atom(FormulaAtom::MultipleOf(unit)) if positive => {
-                    units.push(unit.clone())
-                }
-                Formula::Atom(FormulaAtom::MultipleOf(unit)) => avoided.push(unit.clone()),
-                _ => {
-                    let is_multiple =
-                        |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
-                    if self.formulas.any_atom(&[part], is_multiple) {
-                        return None;
-                    }
-                    compared.push(part);
-                }
-            }
-        }
-        if as_integer {
-            units.push(Decimal::from_integer(1));
-        }
-        Some((units, avoided, compared))
-    }
-
     /// Returns a number strictly between two adjacent bounds of the formula.
     fn number_between(
         &mut self,
@@ -352,7 +281,7 @@ impl SolverContext {
         high: Option<&Decimal>,
         as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
-        let reduced: Result<FormulaId, Infallible> = self.formulas.replace_leaves(
+        let reduced: Result<FormulaId, Infallible> = self.base.formulas.replace_leaves(
             id,
             ReplacedLeaves::All,
             &mut CompactMap::default(),
@@ -374,11 +303,11 @@ impl SolverContext {
         self.search_implicants(reduced, &mut |_, _| Ok(true), &mut |solver, literals| {
             let (mut units, mut avoided) = (Vec::new(), Vec::new());
             for &literal in literals {
-                match solver.formulas.get(literal) {
+                match solver.base.formulas.get(literal) {
                     Formula::Atom(FormulaAtom::MultipleOf(unit)) => units.push(unit.clone()),
                     Formula::Not(inner) => {
                         if let Formula::Atom(FormulaAtom::MultipleOf(unit)) =
-                            solver.formulas.get(*inner)
+                            solver.base.formulas.get(*inner)
                         {
                             avoided.push(unit.clone());
                         }
@@ -393,6 +322,42 @@ impl SolverContext {
             Ok(found.is_some())
         })?;
         Ok(found)
+    }
+}
+
+impl FormulaArena {
+    /// Returns the required multiples, the excluded ones, and the other conjuncts; `None` if those
+    /// mention multiples too.
+    fn separate_multiples(
+        &self,
+        id: FormulaId,
+        as_integer: bool,
+    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<FormulaId>)> {
+        let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.conjuncts(id) {
+            let (form, positive) = match self.get(part) {
+                Formula::Not(inner) => (self.get(*inner), false),
+                form => (form, true),
+            };
+            match form {
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) if positive => {
+                    units.push(unit.clone())
+                }
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) => avoided.push(unit.clone()),
+                _ => {
+                    let is_multiple =
+                        |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
+                    if self.any_atom(&[part], is_multiple) {
+                        return None;
+                    }
+                    compared.push(part);
+                }
+            }
+        }
+        if as_integer {
+            units.push(Decimal::from_integer(1));
+        }
+        Some((units, avoided, compared))
     }
 }
 

@@ -52,7 +52,7 @@ impl SolverContext {
             return Ok(Some(FALSE));
         }
         let is_minimum = |id: &FormulaId| {
-            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::MinProperties(_)))
+            matches!(self.base.formulas.get(*id), Formula::Atom(FormulaAtom::MinProperties(_)))
         };
         let others: Vec<FormulaId> =
             literals.iter().copied().filter(|id| !is_minimum(id)).collect();
@@ -70,14 +70,15 @@ impl SolverContext {
         let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
         let mut all = vec![self.names_with_values(rules)?];
         all.extend(&plan.names_in);
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 
     /// Returns `true` if the names with satisfiable values certainly do not run out.
     pub(in crate::solver) fn has_many_names(&mut self, plan: &ObjectPlan) -> Result<bool, Error> {
         let names = self.names_of_plan(plan)?;
-        let Some(language) = self.language(names)? else { return Ok(false) };
-        Ok(plan.min <= ENOUGH_VALUES / 2 && self.has_many_strings(language)?)
+        let Some(language) = self.languages.language(&self.base, names)? else { return Ok(false) };
+        Ok(plan.min <= ENOUGH_VALUES / 2
+            && self.languages.has_many_strings(&self.base, language)?)
     }
 
     /// Returns the names of a branch whose values are satisfiable. Fails after [`MAX_BRANCHES`].
@@ -87,7 +88,7 @@ impl SolverContext {
         branch: &mut PatternBranch,
         budget: &mut usize,
     ) -> Result<FormulaId, Error> {
-        self.count_step()?;
+        self.base.count_step()?;
         *budget = budget.checked_sub(1).ok_or({
             let allowed = MAX_BRANCHES as u64;
             Error::Limit { resource: Resource::Terms, needed: allowed + 1, allowed }
@@ -95,19 +96,19 @@ impl SolverContext {
         let mut certain = Vec::new();
         let mut possible: Vec<(FormulaId, FormulaId)> = Vec::new();
         for (which, node) in rules {
-            let value = self.child(*node);
+            let value = self.base.child(*node);
             match self.undecided_test(which, branch) {
                 RuleApplies::Never => {}
                 RuleApplies::Always => certain.push(value),
                 RuleApplies::If(test) => possible.push((value, test)),
             }
         }
-        let certain = self.formulas.and(certain);
+        let certain = self.base.formulas.and(certain);
         if !self.has_value(certain)? {
             return Ok(FALSE);
         }
         let all = possible.iter().map(|one| one.0).chain([certain]).collect();
-        let all = self.formulas.and(all);
+        let all = self.base.formulas.and(all);
         if self.has_value(all)? {
             return Ok(TRUE);
         }
@@ -116,7 +117,7 @@ impl SolverContext {
         while at < possible.len() {
             let (value, test) = possible.remove(at);
             let others = possible.iter().map(|one| one.0).chain([certain]).collect();
-            let others = self.formulas.and(others);
+            let others = self.base.formulas.and(others);
             if self.has_value(others)? {
                 possible.insert(at, (value, test));
                 at += 1;
@@ -132,10 +133,10 @@ impl SolverContext {
         if with == without {
             return Ok(with);
         }
-        let other = self.formulas.not(test);
-        let with = self.formulas.both(test, with);
-        let without = self.formulas.both(other, without);
-        Ok(self.formulas.or(vec![with, without]))
+        let other = self.base.formulas.not(test);
+        let with = self.base.formulas.both(test, with);
+        let without = self.base.formulas.both(other, without);
+        Ok(self.base.formulas.or(vec![with, without]))
     }
 
     /// Returns whether a rule applies to the names of a branch, or a test that decides it.
@@ -145,7 +146,7 @@ impl SolverContext {
         for (regex, is_found) in
             found.chain(which.unmatched_patterns.iter().map(|&regex| (regex, false)))
         {
-            let test = self.formulas.atom(FormulaAtom::InLanguage(regex));
+            let test = self.base.formulas.atom(FormulaAtom::InLanguage(regex));
             let (holds, fails) = match is_found {
                 true => (&branch.found, &branch.missing),
                 false => (&branch.missing, &branch.found),

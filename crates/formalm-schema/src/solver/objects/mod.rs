@@ -77,12 +77,12 @@ impl SolverContext {
         used_names: &[NameId],
     ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
-        if id == FALSE || self.holds_at_end(id) {
+        if id == FALSE || self.base.formulas.holds_at_end(id) {
             return Ok(id != FALSE);
         }
-        let parts = self.formulas.conjuncts(id);
-        if parts.iter().all(|&part| self.formulas.is_literal(part)) {
-            self.count_step()?;
+        let parts = self.base.formulas.conjuncts(id);
+        if parts.iter().all(|&part| self.base.formulas.is_literal(part)) {
+            self.base.count_step()?;
             return self.object_fits(&parts, used_names);
         }
         if self.answers.splits > 0 {
@@ -145,7 +145,7 @@ impl SolverContext {
         if let Some(found) = self.object_fits_quickly(literals, used_names)? {
             return Ok(found);
         }
-        let all = self.formulas.and(literals.to_vec());
+        let all = self.base.formulas.and(literals.to_vec());
         if let Some(found) = self.split_by_property(all, used_names)? {
             return Ok(found);
         }
@@ -191,9 +191,9 @@ impl SolverContext {
     ) -> ObjectPlan {
         let mut plan = ObjectPlan::default();
         for &literal in literals {
-            let (atom, positive) = match self.formulas.get(literal) {
+            let (atom, positive) = match self.base.formulas.get(literal) {
                 Formula::Atom(atom) => (atom.clone(), true),
-                Formula::Not(inner) => match self.formulas.get(*inner) {
+                Formula::Not(inner) => match self.base.formulas.get(*inner) {
                     Formula::Atom(atom) => (atom.clone(), false),
                     _ => continue,
                 },
@@ -221,7 +221,7 @@ impl SolverContext {
             plan.mentioned.extend(which.names.iter().flatten());
             plan.mentioned.extend(&which.excluded_names);
             for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns) {
-                tests.push(self.formulas.atom(FormulaAtom::InLanguage(regex)));
+                tests.push(self.base.formulas.atom(FormulaAtom::InLanguage(regex)));
             }
         }
         plan.mentioned.sort_unstable();
@@ -269,7 +269,7 @@ impl SolverContext {
         let mut properties = ChosenProperties::new();
         let mut unusable: Vec<NameId> = [used_names, absent].concat();
         unusable.sort_unstable();
-        self.count_steps(plan.required.len() / REQUIRED_PER_STEP)?;
+        self.base.count_steps(plan.required.len() / REQUIRED_PER_STEP)?;
         for &name in &plan.required {
             if unusable.binary_search(&name).is_ok() {
                 return Ok(false);
@@ -286,40 +286,16 @@ impl SolverContext {
     /// Returns the formula of a property's value; [`FALSE`] if the property is forbidden.
     fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<FormulaId, Error> {
         for &names in &plan.names_in {
-            let string = self.schema.names.get(name).to_owned();
-            if !self.contains_string(names, &string)? {
+            let string = self.base.schema.names.get(name).to_owned();
+            if !self.languages.contains_string(&self.base, names, &string)? {
                 return Ok(FALSE);
             }
         }
         let mut all = Vec::new();
         for rules in &plan.rules {
-            all.push(self.rules_for_name(rules, name)?);
+            all.push(self.languages.rules_for_name(&mut self.base, rules, name)?);
         }
-        Ok(self.formulas.and(all))
-    }
-
-    /// Returns what some rules demand of a property's value.
-    pub(crate) fn rules_for_name(
-        &mut self,
-        rules: &Arc<[(NameSelector, NodeId)]>,
-        name: NameId,
-    ) -> Result<FormulaId, Error> {
-        let mut all = Vec::new();
-        if let Some(index) = self.rule_index.index_for(rules) {
-            for place in index.for_name(name) {
-                let (which, node) = &rules[place as usize];
-                if self.selects_name(which, name)? {
-                    all.push(self.child(*node));
-                }
-            }
-            return Ok(self.formulas.and(all));
-        }
-        for (which, node) in rules.iter() {
-            if self.selects_name(which, name)? {
-                all.push(self.child(*node));
-            }
-        }
-        Ok(self.formulas.and(all))
+        Ok(self.base.formulas.and(all))
     }
 
     /// Assigns each witness demand to a property, then fills up to the minimum.
@@ -330,7 +306,7 @@ impl SolverContext {
         properties: &mut ChosenProperties,
         unusable: &[NameId],
     ) -> Result<bool, Error> {
-        self.count_step()?;
+        self.base.count_step()?;
         if let Some(remaining) = &mut self.answers.duty_steps {
             *remaining = remaining.saturating_sub(1);
             if *remaining == 0 {
@@ -356,7 +332,9 @@ impl SolverContext {
                 None => {
                     let classes = match &mut classes {
                         Some(classes) => classes,
-                        None => classes.insert(self.name_classes(&plan.tests)?.into_iter()),
+                        None => classes.insert(
+                            self.languages.name_classes(&mut self.base, &plan.tests)?.into_iter(),
+                        ),
                     };
                     let Some(class) = classes.next() else { break };
                     let Some(name) = self.fresh_name(plan, class, properties, unusable)? else {
@@ -367,12 +345,16 @@ impl SolverContext {
             };
             let broken = match duty {
                 WitnessDuty::BreaksRules(rules) => {
-                    let kept = self.rules_for_name(rules, name)?;
-                    self.formulas.not(kept)
+                    let kept = self.languages.rules_for_name(&mut self.base, rules, name)?;
+                    self.base.formulas.not(kept)
                 }
                 WitnessDuty::NameOutside(names) => {
-                    let string = self.schema.names.get(name).to_owned();
-                    if self.contains_string(*names, &string)? { FALSE } else { TRUE }
+                    let string = self.base.schema.names.get(name).to_owned();
+                    if self.languages.contains_string(&self.base, *names, &string)? {
+                        FALSE
+                    } else {
+                        TRUE
+                    }
                 }
             };
             let before = properties.get(&name).copied();
@@ -380,7 +362,7 @@ impl SolverContext {
                 Some(value) => value,
                 None => self.property_value(plan, name)?,
             };
-            let value = self.formulas.both(value, broken);
+            let value = self.base.formulas.both(value, broken);
             if !self.has_value(value)? {
                 continue;
             }
@@ -418,15 +400,15 @@ impl SolverContext {
             }
         }
         if (properties.len() as u64) < plan.min
-            && self.name_classes_if_few(&plan.tests)?.is_none()
+            && self.languages.name_classes_if_few(&mut self.base, &plan.tests)?.is_none()
             && self.has_many_names(plan)?
         {
             return Ok(true);
         }
-        for class in self.name_classes(&plan.tests)? {
+        for class in self.languages.name_classes(&mut self.base, &plan.tests)? {
             let mut made_up = 0;
             while (properties.len() as u64) < plan.min {
-                self.count_steps(1 + properties.len() / NAMES_PER_STEP)?;
+                self.base.count_steps(1 + properties.len() / NAMES_PER_STEP)?;
                 let Some(name) = self.fresh_name(plan, class, &properties, unusable)? else {
                     break;
                 };
@@ -443,7 +425,7 @@ impl SolverContext {
                 let remaining = plan.min.saturating_sub(properties.len() as u64);
                 if made_up == FEW_NAMES
                     && remaining < ENOUGH_VALUES / 2
-                    && self.has_many_strings(class)?
+                    && self.languages.has_many_strings(&self.base, class)?
                 {
                     // All names of a class behave alike.
                     return Ok(true);
@@ -466,17 +448,18 @@ impl SolverContext {
         taken.sort_unstable();
         taken.dedup();
         let is_kept = taken.len() <= MAX_TAKEN;
-        if is_kept && let Some(&known) = self.answers.fresh_names.get(&(class, taken.clone())) {
+        if is_kept && let Some(&known) = self.languages.fresh_names.get(&(class, taken.clone())) {
             return Ok(known);
         }
-        let strings: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
-        let string = self.fresh_string(class, &strings)?;
-        let name = string.map(|string| self.schema.names.intern(&string));
-        if self.answers.fresh_names.len() >= MAX_FRESH {
-            self.answers.fresh_names.clear();
+        let strings: Vec<&str> =
+            taken.iter().map(|&name| self.base.schema.names.get(name)).collect();
+        let string = self.languages.fresh_string(class, &strings)?;
+        let name = string.map(|string| self.base.schema.names.intern(&string));
+        if self.languages.fresh_names.len() >= MAX_FRESH {
+            self.languages.fresh_names.clear();
         }
         if is_kept {
-            self.answers.fresh_names.insert((class, taken), name);
+            self.languages.fresh_names.insert((class, taken), name);
         }
         Ok(name)
     }

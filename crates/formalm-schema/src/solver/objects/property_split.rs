@@ -47,7 +47,7 @@ impl SolverContext {
         used_after: &[NameId],
     ) -> Result<bool, Error> {
         if !is_required {
-            let without = self.assume_absent(id, name);
+            let without = self.base.formulas.assume_absent(id, name);
             if self.has_object(without, used_after)? {
                 return Ok(true);
             }
@@ -80,7 +80,7 @@ impl SolverContext {
     /// Returns the used names that a formula can distinguish from others.
     fn relevant_used_names(&self, id: FormulaId, used_names: &[NameId]) -> Vec<NameId> {
         let mut mentioned = BTreeSet::new();
-        for atom in self.atoms(id) {
+        for atom in self.base.formulas.atoms(id) {
             match atom {
                 FormulaAtom::Required(names) => mentioned.extend(names.iter().copied()),
                 FormulaAtom::Properties(rules) => {
@@ -107,7 +107,7 @@ impl SolverContext {
         used_names: &[NameId],
     ) -> Option<(NameId, bool)> {
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
-        for atom in self.atoms(id) {
+        for atom in self.base.formulas.atoms(id) {
             match atom {
                 FormulaAtom::Required(names) => {
                     names.iter().for_each(|&one| *counts.entry(one).or_default() += 1)
@@ -120,7 +120,7 @@ impl SolverContext {
                 _ => {}
             }
         }
-        let required = self.required_names(id);
+        let required = self.base.formulas.required_names(id);
         counts.retain(|name, _| !used_names.contains(name));
         let of = |(&name, &count): (&NameId, &usize)| (required.contains(&name), count, name);
         let (is_required, _, name) =
