@@ -34,6 +34,7 @@ use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
+use crate::solver::implicant_search::{ImplicantSearch, ImplicantVisitor};
 
 pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use child_goals::RemainingContainer;
@@ -192,9 +193,46 @@ impl SolverContext {
                 .into_iter()
                 .any(|truth| self.base.formulas.holds_for_boolean(id, truth))),
             JsonType::String => self.languages.has_string(&mut self.base, id),
-            JsonType::Number => self.has_any_number(id),
+            JsonType::Number => self.has_number(id),
             JsonType::Array => self.has_array(id),
             JsonType::Object => self.has_object(id, &[]),
         }
+    }
+
+    /// Returns `true` if some number satisfies a formula.
+    fn has_number(&mut self, id: FormulaId) -> Result<bool, Error> {
+        if let Some(&known) = self.answers.numbers.get(&id) {
+            return Ok(known);
+        }
+        let rest = self.base.formulas.drop_exclusions(id);
+        let found = rest != id && self.base.numbers(rest).is_infinite()?
+            || self.base.numbers(id).find(&NumberInterval::default())?.is_some();
+        self.answers.numbers.insert(id, found);
+        Ok(found)
+    }
+
+    /// Calls `leaf` for implicants until it returns `true`, without a step budget of its own.
+    /// `fits` may reject a partial conjunction: no extension of it is tried.
+    pub(crate) fn search_implicants(
+        &mut self,
+        id: FormulaId,
+        fits: &mut ImplicantVisitor<'_, SolverContext>,
+        leaf: &mut ImplicantVisitor<'_, SolverContext>,
+    ) -> Result<bool, Error> {
+        let _solving = SolverTimer::begin();
+        ImplicantSearch { steps: u64::MAX, fits, leaf }.run(self, id)
+    }
+
+    /// Like [`SolverContext::search_implicants`], but returns `None` if a budget of steps ran out.
+    fn find_implicant(
+        &mut self,
+        id: FormulaId,
+        steps: u64,
+        fits: &mut ImplicantVisitor<'_, SolverContext>,
+        leaf: &mut ImplicantVisitor<'_, SolverContext>,
+    ) -> Result<Option<bool>, Error> {
+        let mut search = ImplicantSearch { steps, fits, leaf };
+        let found = search.run(self, id)?;
+        Ok((found || search.steps > 0).then_some(found))
     }
 }

@@ -13,12 +13,9 @@ use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
-use crate::json::decimal::Decimal;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNote};
 use crate::solver::context::SolverContext;
-use crate::solver::{
-    ENOUGH_VALUES, Enumeration, FEW_VALUES, MAX_ENUMERATED, NumberInterval, NumberScale,
-};
+use crate::solver::{ENOUGH_VALUES, Enumeration, FEW_VALUES, MAX_ENUMERATED};
 
 const MESSAGE: &str = "could not prove that enough distinct items remain";
 
@@ -263,7 +260,7 @@ impl SolverContext {
         for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
             let formula = self.formula_for_type(item, ty)?;
             let endless = match ty {
-                JsonType::Number => self.is_infinite_number(formula)?,
+                JsonType::Number => self.base.numbers(formula).is_infinite()?,
                 JsonType::Array => self.is_infinite_array(formula, 0)?,
                 _ => self.has_unbounded_values(formula, ty, 0)?,
             };
@@ -321,23 +318,6 @@ impl SolverContext {
         for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
             let item = self.formula_for_type(first, ty)?;
             if self.has_unbounded_values(item, ty, depth + 1)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns `true` if a formula holds for arbitrarily large numbers. Multiples recur, so one
-    /// beyond every bound suffices.
-    pub(crate) fn is_infinite_number(&mut self, id: FormulaId) -> Result<bool, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id == TRUE);
-        }
-        let id = self.base.formulas.drop_exclusions(id);
-        let above = Decimal::new(NumberScale::new(&self.base.formulas.atoms(id)).above, 0);
-        let beyond = NumberInterval { low: Some((above, false)), high: None };
-        for within in [beyond.clone(), beyond.mirrored()] {
-            if self.find_number(id, &within)?.is_some() {
                 return Ok(true);
             }
         }

@@ -235,7 +235,7 @@ impl SolverContext {
             },
             // Numbers are recorded digit by digit and arrays item by item, so only those inside
             // objects count.
-            JsonType::Number if depth > 0 => self.is_infinite_number(id),
+            JsonType::Number if depth > 0 => self.base.numbers(id).is_infinite(),
             JsonType::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
                 self.is_infinite_array(id, depth)
             }

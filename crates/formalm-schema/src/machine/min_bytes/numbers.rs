@@ -210,12 +210,12 @@ impl SolverContext {
         let within = NumberInterval { low: Some((low, true)), high: Some((high, false)) };
         let within = if negative { within.mirrored() } else { within };
         if places == 0 {
-            return Ok(self.find_spelled_number(id, &within, true)?.is_some());
+            return Ok(self.base.numbers(id).find_spelled(&within, true)?.is_some());
         }
         let unit = Decimal::new(BigInt::from(1), -i64::from(places));
         let unit = self.base.formulas.atom(FormulaAtom::MultipleOf(unit));
         let id = self.base.formulas.both(id, unit);
-        Ok(self.find_spelled_number(id, &within, false)?.is_some())
+        Ok(self.base.numbers(id).find_spelled(&within, false)?.is_some())
     }
 
     /// Returns a bound on the characters before the decimal point of a number that satisfies a

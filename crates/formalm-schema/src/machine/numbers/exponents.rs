@@ -113,8 +113,8 @@ impl SolverContext {
         if digits.digits.is_zero() {
             let within = sided(Decimal::from_integer(0), None);
             return Ok(match digits.part {
-                NumberPart::Minus => self.find_number(id, &within)?.is_some(),
-                _ => self.find_spelled_number(id, &within, false)?.is_some(),
+                NumberPart::Minus => self.base.numbers(id).find(&within)?.is_some(),
+                _ => self.base.numbers(id).find_spelled(&within, false)?.is_some(),
             });
         }
         let above = &digits.digits + 1u32;
@@ -127,7 +127,7 @@ impl SolverContext {
         let most = i64::from(scale.reach);
         for power in [most, least].into_iter().chain(least + 1..most) {
             self.base.count_step()?;
-            if self.find_spelled_number(id, &between(power), false)?.is_some() {
+            if self.base.numbers(id).find_spelled(&between(power), false)?.is_some() {
                 return Ok(true);
             }
         }
@@ -135,7 +135,7 @@ impl SolverContext {
             && self.base.formulas.atoms(id).contains(&FormulaAtom::IntegerSpelling)
         {
             for power in 0..=most {
-                if self.find_spelled_number(id, &between(power), true)?.is_some() {
+                if self.base.numbers(id).find_spelled(&between(power), true)?.is_some() {
                     return Ok(true);
                 }
             }

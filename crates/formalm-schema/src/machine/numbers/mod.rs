@@ -140,7 +140,7 @@ impl SolverContext {
                     low: Some((Decimal::from_integer(0), true)),
                     high: None,
                 });
-                Ok(self.find_number(id, &within)?.is_some())
+                Ok(self.base.numbers(id).find(&within)?.is_some())
             }
             NumberPart::Integer => {
                 let scale = NumberScale::new(&atoms);
@@ -149,8 +149,9 @@ impl SolverContext {
                 for reach in self.possible_extra_digits(id, digits, &scale) {
                     self.base.count_steps((digits.digits.bits() / 256) as usize)?;
                     let within = between(&digits.digits, &above, -i64::from(reach));
-                    if self.find_spelled_number(id, &within, false)?.is_some()
-                        || (written_whole && self.find_spelled_number(id, &within, true)?.is_some())
+                    if self.base.numbers(id).find_spelled(&within, false)?.is_some()
+                        || (written_whole
+                            && self.base.numbers(id).find_spelled(&within, true)?.is_some())
                     {
                         return Ok(true);
                     }
@@ -163,7 +164,7 @@ impl SolverContext {
                 }
                 let places = i64::from(digits.places);
                 let within = between(&digits.digits, &(&digits.digits + 1u32), places);
-                Ok(self.find_spelled_number(id, &within, false)?.is_some())
+                Ok(self.base.numbers(id).find_spelled(&within, false)?.is_some())
             }
             NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
                 Ok(false)

@@ -188,10 +188,10 @@ impl SolverContext {
         formula: FormulaId,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        if formula == TRUE || self.is_infinite_number(formula)? {
+        if formula == TRUE || self.base.numbers(formula).is_infinite()? {
             return Ok(None);
         }
-        Ok(self.enumerate_numbers(formula, enough)?.map(|numbers| {
+        Ok(self.base.numbers(formula).enumerate(enough)?.map(|numbers| {
             let values = numbers.into_iter().map(JsonValue::Number);
             values.map(|value| self.base.schema.values.intern(value)).collect()
         }))
