@@ -9,9 +9,10 @@ use crate::formula::{Formula, FormulaId};
 use crate::interner::CompactMap;
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_nodes::{JsonType, NodeId, ResolvedSchema};
+use crate::solver::AnswerCache;
+use crate::solver::enumeration::EnumerationCache;
 use crate::solver::formula_base::FormulaBase;
 use crate::solver::strings::languages::Languages;
-use crate::solver::{AnswerCache, Enumeration, LIST_BYTES};
 
 pub(crate) use crate::solver::strings::languages::{LanguageId, any_string};
 
@@ -32,8 +33,7 @@ pub(crate) struct SolverContext {
     typed: CompactMap<(FormulaId, JsonType, bool), FormulaId>,
     /// Alternatives are being compared, so nodes are expanded without rewriting `oneOf` and `if`.
     pub(crate) comparing_alternatives: bool,
-    /// Enumerated objects and arrays of formulas, with the number that was requested.
-    pub(crate) enumerated: CompactMap<FormulaId, (usize, Enumeration)>,
+    pub(crate) enumerations: EnumerationCache,
     /// Current depth of nested expansions.
     pub(crate) expansion_depth: u64,
 }
@@ -52,7 +52,7 @@ impl SolverContext {
             expanded: CompactMap::default(),
             typed: CompactMap::default(),
             comparing_alternatives: false,
-            enumerated: CompactMap::default(),
+            enumerations: EnumerationCache::default(),
             expansion_depth: 0,
         }
     }
@@ -90,7 +90,6 @@ impl SolverContext {
             + self.answers.memory_bytes()
             + self.expanded.memory_bytes()
             + self.typed.memory_bytes()
-            + self.enumerated.memory_bytes()
-            + self.enumerated.len() * LIST_BYTES
+            + self.enumerations.memory_bytes()
     }
 }

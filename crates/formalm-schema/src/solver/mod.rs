@@ -18,7 +18,7 @@ mod arrays;
 mod child_goals;
 pub(crate) mod context;
 mod disjoint_alternatives;
-mod enumerate_values;
+mod enumeration;
 pub(crate) mod formula_base;
 mod implicant_search;
 mod numbers;
@@ -36,9 +36,8 @@ use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
 use crate::solver::implicant_search::{ImplicantSearch, ImplicantVisitor};
 
-pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use child_goals::RemainingContainer;
-pub(crate) use enumerate_values::Enumeration;
+pub(crate) use enumeration::{Enumeration, FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use numbers::number_cells::NumberCells;
 pub(crate) use numbers::{NumberInterval, NumberScale, gap_satisfies, number_satisfies};
 pub(crate) use solver_clock::SolverTimer;
@@ -72,8 +71,6 @@ pub(crate) struct AnswerCache {
     /// Satisfiability of objects with used names, while splitting on properties.
     objects: CompactMap<(FormulaId, Vec<NameId>), bool>,
     numbers: CompactMap<FormulaId, bool>,
-    /// Enumerated numbers and strings of formulas.
-    listed: CompactMap<(FormulaId, JsonType), arrays::unique_matching::KnownValues>,
     /// Disables memoization, for tests.
     #[cfg(test)]
     pub(crate) forgets: bool,

@@ -306,7 +306,7 @@ impl SolverContext {
         }
         let longer = |solver: &mut SolverContext, count: u64| {
             let more = solver.base.formulas.atom(FormulaAtom::MinItems(count));
-            solver.array_fits(&[literals, &[more]].concat())
+            Ok(solver.items_fit(&[literals, &[more]].concat(), TRUE)? != FALSE)
         };
         if !is_bounded && !is_unique && alike < MAX_ENUMERATED as u64 && longer(self, alike + 1)? {
             return Ok(true);

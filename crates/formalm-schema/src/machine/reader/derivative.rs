@@ -260,7 +260,7 @@ impl SolverContext {
     ) -> Result<bool, Error> {
         let (_, must, total) = self.split_obligation(obligation);
         let all = self.base.formulas.both(total, must);
-        self.has_child_and_rest(all, rest)
+        rest.fits_with_child(self, all)
     }
 
     /// Splits an obligation between container and child, `None` if no child can be read.
@@ -287,7 +287,7 @@ impl SolverContext {
         let child = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
         let mut start = ChildStart { container, child };
         if asks || is_repeated {
-            let goal = self.project_to_child(total, must, rest)?;
+            let goal = rest.project_to_child(self, total, must)?;
             self.move_queries_to_child(goal, &mut start);
         }
         Ok(start)

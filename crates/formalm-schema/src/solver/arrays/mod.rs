@@ -112,6 +112,14 @@ impl ArrayPath {
     }
 }
 
+/// The search for items that satisfy a conjunction of atoms.
+pub(super) struct ArraySearch<'a> {
+    solver: &'a mut SolverContext,
+    plan: &'a ArrayPlan,
+    /// What the item being read satisfies.
+    known: FormulaId,
+}
+
 impl SolverContext {
     /// Returns `true` if further items can satisfy a formula over array atoms.
     pub(crate) fn has_array(&mut self, id: FormulaId) -> Result<bool, Error> {
@@ -137,37 +145,24 @@ impl SolverContext {
         Ok(self.base.formulas.or(goals))
     }
 
-    /// Returns `true` if items can satisfy a conjunction of literals.
-    pub(crate) fn array_fits(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
-        Ok(self.items_fit(literals, TRUE)? != FALSE)
-    }
-
     /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
-    pub(in crate::solver) fn items_fit(
+    pub(crate) fn items_fit(
         &mut self,
         literals: &[FormulaId],
         known: FormulaId,
     ) -> Result<FormulaId, Error> {
-        let mut plan = ArrayPlan::default();
-        for &literal in literals {
-            match self.base.formulas.get(literal) {
-                Formula::Atom(atom) => plan.add(atom.clone(), true),
-                Formula::Not(inner) => {
-                    if let Formula::Atom(atom) = self.base.formulas.get(*inner) {
-                        plan.add(atom.clone(), false);
-                    }
-                }
-                _ => {}
-            }
-        }
+        let plan = ArrayPlan::new(&self.base.formulas, literals);
         if plan.max.is_some_and(|most| plan.min > most) {
             return Ok(FALSE);
         }
-        self.search_paths(&plan, known)
+        ArraySearch { solver: self, plan: &plan, known }.run()
     }
+}
 
+impl ArraySearch<'_> {
     /// Searches the paths depth first. Returns the disjunction of goals of the item being read.
-    fn search_paths(&mut self, plan: &ArrayPlan, known: FormulaId) -> Result<FormulaId, Error> {
+    fn run(&mut self) -> Result<FormulaId, Error> {
+        let (plan, known) = (self.plan, self.known);
         let mut goals = Vec::new();
         let mut open = vec![ArrayPath {
             at: 0,
@@ -187,7 +182,7 @@ impl SolverContext {
         let mut kinds = 0;
         while let Some(path) = open.pop() {
             kinds -= path.items.kinds.len();
-            self.base.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
+            self.solver.base.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
             if !seen.insert(path.hash()) {
                 continue;
             }
@@ -208,13 +203,13 @@ impl SolverContext {
             }
             if done && plan.distinct.is_none() && path.at >= plan.uniform_from {
                 // All remaining items have the same constraints, so one stands for them.
-                let mut item = vec![self.item_formula(&plan.items, path.at)?];
+                let mut item = vec![self.item_formula(path.at)?];
                 for (_, node) in &plan.contains_allowed {
-                    let counted = self.base.child(*node);
-                    item.push(self.base.formulas.not(counted));
+                    let counted = self.solver.base.child(*node);
+                    item.push(self.solver.base.formulas.not(counted));
                 }
-                let item = self.base.formulas.and(item);
-                if self.has_value(item)? {
+                let item = self.solver.base.formulas.and(item);
+                if self.solver.has_value(item)? {
                     if path.current == TRUE {
                         return Ok(TRUE);
                     }
@@ -228,8 +223,8 @@ impl SolverContext {
                 && path.at >= plan.uniform_from
             {
                 // Nothing is left to choose: the items up to the minimum are uniform.
-                let item = self.item_formula(&plan.items, path.at)?;
-                if self.has_value(item)? {
+                let item = self.item_formula(path.at)?;
+                if self.solver.has_value(item)? {
                     let mut next = path;
                     next.items.add(item, plan.min - next.at);
                     next.at = plan.min;
@@ -238,7 +233,7 @@ impl SolverContext {
                 }
                 continue;
             }
-            let next = self.next_paths(plan, &path, known)?;
+            let next = self.next_paths(&path)?;
             kinds += next.iter().map(|path| path.items.kinds.len()).sum::<usize>();
             let bytes = (kinds * size_of::<(FormulaId, u64)>() + seen.capacity() * 17) as u64;
             if bytes > MAX_BYTES {
@@ -247,31 +242,27 @@ impl SolverContext {
             }
             open.extend(next);
         }
-        Ok(self.base.formulas.or(goals))
+        Ok(self.solver.base.formulas.or(goals))
     }
 
     /// Returns the formula of an item at a position, from all item atoms.
-    fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<FormulaId, Error> {
+    fn item_formula(&mut self, at: u64) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
-        for (ranges, read) in items {
-            self.base.count_steps(ranges.len() / RANGES_PER_STEP)?;
-            all.push(self.base.item_formula_at(ranges, u64::from(*read) + at));
+        for (ranges, read) in &self.plan.items {
+            self.solver.base.count_steps(ranges.len() / RANGES_PER_STEP)?;
+            all.push(self.solver.base.item_formula_at(ranges, u64::from(*read) + at));
         }
-        Ok(self.base.formulas.and(all))
+        Ok(self.solver.base.formulas.and(all))
     }
 
     /// Returns the paths after one more item, for each choice of demands that it takes over. The
     /// choice with the most demands comes last, so it is tried first.
-    fn next_paths(
-        &mut self,
-        plan: &ArrayPlan,
-        path: &ArrayPath,
-        known: FormulaId,
-    ) -> Result<Vec<ArrayPath>, Error> {
+    fn next_paths(&mut self, path: &ArrayPath) -> Result<Vec<ArrayPath>, Error> {
+        let plan = self.plan;
         let start = ArrayPath { at: path.at + 1, ..path.clone() };
-        let mut paths = vec![(self.item_formula(&plan.items, path.at)?, start)];
+        let mut paths = vec![(self.item_formula(path.at)?, start)];
         for (at, (_, node)) in plan.contains_needed.iter().enumerate() {
-            let counted = self.base.child(*node);
+            let counted = self.solver.base.child(*node);
             paths = self.fork(
                 paths,
                 |path| path.contains_needed[at] > 0,
@@ -283,8 +274,8 @@ impl SolverContext {
             )?;
         }
         for (at, (_, node)) in plan.contains_allowed.iter().enumerate() {
-            let counted = self.base.child(*node);
-            let other = self.base.formulas.not(counted);
+            let counted = self.solver.base.child(*node);
+            let other = self.solver.base.formulas.not(counted);
             paths = self.fork(
                 paths,
                 |path| path.contains_allowed[at] > 0,
@@ -296,12 +287,12 @@ impl SolverContext {
             )?;
             // Once the budget is spent, no further item may count.
             for (item, _) in paths.iter_mut().filter(|_| path.contains_allowed[at] == 0) {
-                *item = self.base.formulas.both(*item, other);
+                *item = self.solver.base.formulas.both(*item, other);
             }
         }
         for (at, (ranges, read)) in plan.rules_to_break.iter().enumerate() {
-            let kept = self.base.item_formula_at(ranges, u64::from(*read) + path.at);
-            let broken = self.base.formulas.not(kept);
+            let kept = self.solver.base.item_formula_at(ranges, u64::from(*read) + path.at);
+            let broken = self.solver.base.formulas.not(kept);
             paths = self.fork(
                 paths,
                 |path| !path.broken[at],
@@ -314,12 +305,12 @@ impl SolverContext {
         }
         let mut list = Vec::new();
         for (item, next) in paths {
-            if item == FALSE || !self.has_value(item)? {
+            if item == FALSE || !self.solver.has_value(item)? {
                 continue;
             }
             if plan.has_current && path.duplicate == DuplicateState::Missing {
-                let both = self.base.formulas.both(item, known);
-                if self.has_value(both)? {
+                let both = self.solver.base.formulas.both(item, self.known);
+                if self.solver.has_value(both)? {
                     list.push(ArrayPath {
                         duplicate: DuplicateState::Done,
                         current: item,
@@ -327,7 +318,7 @@ impl SolverContext {
                     });
                 }
             }
-            self.add_duplicate_choices(plan, path, item, next, &mut list)?;
+            self.add_duplicate_choices(path, item, next, &mut list)?;
         }
         // After the minimum, an item that takes over no demand leads nowhere.
         list.retain(|next| {
@@ -341,27 +332,26 @@ impl SolverContext {
     /// Adds the path after an item, and the paths in which it is one of the demanded duplicates.
     fn add_duplicate_choices(
         &mut self,
-        plan: &ArrayPlan,
         before: &ArrayPath,
         item: FormulaId,
         mut next: ArrayPath,
         list: &mut Vec<ArrayPath>,
     ) -> Result<(), Error> {
-        if plan.distinct.is_some() {
+        if self.plan.distinct.is_some() {
             next.items.add(item, 1);
         }
         list.push(next.clone());
-        let again = match (before.duplicate, &plan.duplicate_of) {
+        let again = match (before.duplicate, &self.plan.duplicate_of) {
             (DuplicateState::Missing, Some(values)) => {
                 list.push(ArrayPath { duplicate: DuplicateState::OneSeen(item), ..next.clone() });
-                let node = self.base.schema.node_for_values(values);
-                self.base.child(node)
+                let node = self.solver.base.schema.node_for_values(values);
+                self.solver.base.child(node)
             }
             (DuplicateState::OneSeen(other), _) => other,
             _ => return Ok(()),
         };
-        let both = self.base.formulas.both(item, again);
-        if self.has_value(both)? {
+        let both = self.solver.base.formulas.both(item, again);
+        if self.solver.has_value(both)? {
             list.push(ArrayPath { duplicate: DuplicateState::Done, ..next });
         }
         Ok(())
@@ -378,23 +368,40 @@ impl SolverContext {
         take: impl Fn(&mut ArrayPath),
     ) -> Result<Vec<(FormulaId, ArrayPath)>, Error> {
         // Each demand may double the number of paths.
-        self.base.count_steps(paths.len() / FORKS_PER_STEP)?;
+        self.solver.base.count_steps(paths.len() / FORKS_PER_STEP)?;
         let mut more = Vec::with_capacity(paths.len() * 2);
         for (item, path) in paths {
             if !can(&path) {
                 more.push((item, path));
                 continue;
             }
-            more.push((self.base.formulas.both(item, left), path.clone()));
+            more.push((self.solver.base.formulas.both(item, left), path.clone()));
             let mut path = path;
             take(&mut path);
-            more.push((self.base.formulas.both(item, taken), path));
+            more.push((self.solver.base.formulas.both(item, taken), path));
         }
         Ok(more)
     }
 }
 
 impl ArrayPlan {
+    /// Collects the literals of a conjunction.
+    fn new(formulas: &FormulaArena, literals: &[FormulaId]) -> ArrayPlan {
+        let mut plan = ArrayPlan::default();
+        for &literal in literals {
+            match formulas.get(literal) {
+                Formula::Atom(atom) => plan.add(atom.clone(), true),
+                Formula::Not(inner) => {
+                    if let Formula::Atom(atom) = formulas.get(*inner) {
+                        plan.add(atom.clone(), false);
+                    }
+                }
+                _ => {}
+            }
+        }
+        plan
+    }
+
     fn add(&mut self, atom: FormulaAtom, positive: bool) {
         match (atom, positive) {
             (FormulaAtom::Items(ranges, read), positive) => {

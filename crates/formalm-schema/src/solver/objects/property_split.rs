@@ -12,7 +12,6 @@ use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::machine::Obligation;
-use crate::schema_nodes::JsonType;
 use crate::solver::RemainingContainer;
 use crate::solver::context::SolverContext;
 
@@ -57,8 +56,7 @@ impl SolverContext {
         if with == FALSE {
             return Ok(false);
         }
-        let rest = RemainingContainer { json_type: JsonType::Object, used_names: used_after };
-        self.has_child_and_rest(with, rest)
+        RemainingContainer::object(used_after).fits_with_child(self, with)
     }
 
     /// Returns whether properties can satisfy a formula. Memoized, since different values of one
