@@ -68,7 +68,7 @@ impl RemainingContainer<'_> {
     /// Returns `false` if no superset of the literals can be satisfied by the rest.
     fn may_fit(self, solver: &mut SolverContext, literals: &[FormulaId]) -> Result<bool, Error> {
         match self.json_type {
-            JsonType::Object => solver.object_may_fit(literals, self.used_names),
+            JsonType::Object => solver.objects(self.used_names).may_fit(literals),
             _ => Ok(true),
         }
     }

@@ -35,6 +35,7 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
 use crate::solver::implicant_search::{ImplicantSearch, ImplicantVisitor};
+use crate::solver::objects::ObjectQuery;
 
 pub(crate) use child_goals::RemainingContainer;
 pub(crate) use enumeration::{Enumeration, FEW_VALUES, MAX_ENUMERATED};
@@ -231,5 +232,39 @@ impl SolverContext {
         let mut search = ImplicantSearch { steps, fits, leaf };
         let found = search.run(self, id)?;
         Ok((found || search.steps > 0).then_some(found))
+    }
+
+    /// Returns the query for the properties of an object in which some names were used.
+    fn objects<'a>(&'a mut self, used_names: &'a [NameId]) -> ObjectQuery<'a> {
+        ObjectQuery { solver: self, used_names }
+    }
+
+    /// Returns `true` if further properties can satisfy a formula over object atoms. Fails if a
+    /// limit is exceeded.
+    pub(crate) fn has_object(
+        &mut self,
+        id: FormulaId,
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
+        self.objects(used_names).decide(id)
+    }
+
+    /// Returns `true` if properties can satisfy a conjunction of literals.
+    pub(crate) fn object_fits(
+        &mut self,
+        literals: &[FormulaId],
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
+        self.objects(used_names).fits(literals)
+    }
+
+    /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
+    /// depend on each other.
+    pub(crate) fn names_of_implicant(
+        &mut self,
+        literals: &[FormulaId],
+        used_names: &[NameId],
+    ) -> Result<Option<FormulaId>, Error> {
+        self.objects(used_names).allowed_names(literals)
     }
 }
