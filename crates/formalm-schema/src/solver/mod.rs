@@ -38,6 +38,7 @@ use crate::solver::implicant_search::{ImplicantSearch, ImplicantVisitor};
 use crate::solver::objects::ObjectQuery;
 
 pub(crate) use child_goals::RemainingContainer;
+pub(crate) use disjoint_alternatives::AlternativeComparison;
 pub(crate) use enumeration::{Enumeration, FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use numbers::number_cells::NumberCells;
 pub(crate) use numbers::{NumberInterval, NumberScale, gap_satisfies, number_satisfies};
