@@ -22,6 +22,8 @@ use crate::schema_difference;
 use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
 use crate::schema_reader;
 use crate::solver::context::SolverContext;
+use crate::unique_items_exactness::UniqueItemsProof;
+use crate::unreachable_subschemas::ReachabilityCheck;
 
 /// The input that an automaton is built from.
 #[derive(Clone, Debug)]
@@ -132,7 +134,7 @@ impl SchemaAutomaton {
         let must = core.base.child(root);
         let some = core.has_value(must)?;
         core.base.reset_steps();
-        notes.extend(core.unique_items_notes()?);
+        notes.extend(UniqueItemsProof::notes(&mut core)?);
         core.base.reset_steps();
         if !some {
             return Ok((None, notes.into()));
@@ -200,7 +202,7 @@ impl SchemaAutomaton {
     /// search, which is cached.
     pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = self.lock().core.unreachable_notes();
+            let pruned = ReachabilityCheck::notes(&mut self.lock().core);
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }

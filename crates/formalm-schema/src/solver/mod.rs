@@ -29,14 +29,16 @@ mod verdict_vectors;
 
 use formalm_automata::{Error, Resource};
 
-use crate::formula::{FALSE, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::JsonType;
+use crate::solver::arrays::ArraySearch;
 use crate::solver::context::SolverContext;
 use crate::solver::implicant_search::{ImplicantSearch, ImplicantVisitor};
 use crate::solver::objects::ObjectQuery;
 
+pub(crate) use arrays::ArrayCardinality;
 pub(crate) use child_goals::RemainingContainer;
 pub(crate) use disjoint_alternatives::AlternativeComparison;
 pub(crate) use enumeration::{Enumeration, FEW_VALUES, MAX_ENUMERATED};
@@ -106,6 +108,28 @@ impl AnswerCache {
         if self.splits > 0 { SPLIT_IMPLICANT_STEPS } else { IMPLICANT_STEPS }
     }
 
+    /// Records the answer of the innermost query, and retracts tentative answers that assumed it
+    /// false.
+    fn close(&mut self, id: FormulaId, found: bool) {
+        let Some(open) = self.open_queries.pop() else { return };
+        if found && open.was_assumed_false {
+            self.objects = CompactMap::default();
+            for wrong in self.tentative.split_off(open.tentative_before) {
+                self.values.insert(wrong, None);
+            }
+        }
+        #[cfg(test)]
+        if self.forgets {
+            return;
+        }
+        self.values.insert(id, Some(found));
+        if self.open_queries.is_empty() {
+            self.tentative.clear();
+        } else if !found {
+            self.tentative.push(id);
+        }
+    }
+
     /// Resets the state of open queries after a search that failed.
     pub(crate) fn abandon(&mut self) {
         self.open_queries.clear();
@@ -152,31 +176,8 @@ impl SolverContext {
                 break;
             }
         }
-        self.close_query(id, found);
+        self.answers.close(id, found);
         Ok(found)
-    }
-
-    /// Records the answer of the innermost query, and retracts tentative answers that assumed it
-    /// false.
-    fn close_query(&mut self, id: FormulaId, found: bool) {
-        let answers = &mut self.answers;
-        let Some(open) = answers.open_queries.pop() else { return };
-        if found && open.was_assumed_false {
-            answers.objects = CompactMap::default();
-            for wrong in answers.tentative.split_off(open.tentative_before) {
-                answers.values.insert(wrong, None);
-            }
-        }
-        #[cfg(test)]
-        if answers.forgets {
-            return;
-        }
-        answers.values.insert(id, Some(found));
-        if answers.open_queries.is_empty() {
-            answers.tentative.clear();
-        } else if !found {
-            answers.tentative.push(id);
-        }
     }
 
     /// Returns `true` if some value of a type satisfies a formula over its atoms. Fails if a limit
@@ -267,5 +268,38 @@ impl SolverContext {
         used_names: &[NameId],
     ) -> Result<Option<FormulaId>, Error> {
         self.objects(used_names).allowed_names(literals)
+    }
+
+    /// Returns `true` if further items can satisfy a formula over array atoms.
+    pub(crate) fn has_array(&mut self, id: FormulaId) -> Result<bool, Error> {
+        Ok(self.current_item_goal(id, TRUE)? != FALSE)
+    }
+
+    /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
+    /// further items can satisfy a formula.
+    pub(in crate::solver) fn current_item_goal(
+        &mut self,
+        id: FormulaId,
+        known: FormulaId,
+    ) -> Result<FormulaId, Error> {
+        let _solving = SolverTimer::begin();
+        if id == FALSE || self.base.formulas.holds_at_end(id) {
+            return Ok(FormulaArena::constant(id != FALSE));
+        }
+        let mut goals = Vec::new();
+        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
+            goals.push(solver.items_fit(literals, known)?);
+            Ok(goals.last() == Some(&TRUE))
+        })?;
+        Ok(self.base.formulas.or(goals))
+    }
+
+    /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
+    pub(crate) fn items_fit(
+        &mut self,
+        literals: &[FormulaId],
+        known: FormulaId,
+    ) -> Result<FormulaId, Error> {
+        ArraySearch::items_fit(self, literals, known)
     }
 }

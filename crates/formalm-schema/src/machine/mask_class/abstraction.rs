@@ -19,6 +19,7 @@ use crate::machine::frame::{
 };
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::{JsonType, NodeId};
+use crate::solver::ArrayCardinality;
 use crate::solver::ENOUGH_VALUES;
 use crate::solver::context::SolverContext;
 
@@ -237,7 +238,7 @@ impl SolverContext {
             // objects count.
             JsonType::Number if depth > 0 => self.base.numbers(id).is_infinite(),
             JsonType::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
-                self.is_infinite_array(id, depth)
+                ArrayCardinality { solver: self, depth: depth }.is_infinite(id)
             }
             JsonType::Object if depth < MAX_OBJECT_DEPTH => self.is_endless_object(id, depth),
             _ => Ok(false),

@@ -5,18 +5,20 @@
 //! remaining demands are visited once. After the last position with a constraint of its own, one
 //! item stands for all.
 
-pub(in crate::solver) mod unique_matching;
+mod cardinality;
+mod unique_matching;
 
 use std::sync::Arc;
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashSet;
 
+pub(crate) use cardinality::ArrayCardinality;
+
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::interned_values::ValueId;
 use crate::schema_nodes::NodeId;
 use crate::shared_automata::keyed_hash;
-use crate::solver::SolverTimer;
 use crate::solver::context::SolverContext;
 
 /// Copied paths that count as one step. Chosen, not measured.
@@ -120,46 +122,21 @@ pub(super) struct ArraySearch<'a> {
     known: FormulaId,
 }
 
-impl SolverContext {
-    /// Returns `true` if further items can satisfy a formula over array atoms.
-    pub(crate) fn has_array(&mut self, id: FormulaId) -> Result<bool, Error> {
-        Ok(self.current_item_goal(id, TRUE)? != FALSE)
-    }
-
+impl ArraySearch<'_> {
     /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
-    /// further items can satisfy a formula.
-    pub(in crate::solver) fn current_item_goal(
-        &mut self,
-        id: FormulaId,
-        known: FormulaId,
-    ) -> Result<FormulaId, Error> {
-        let _solving = SolverTimer::begin();
-        if id == FALSE || self.base.formulas.holds_at_end(id) {
-            return Ok(FormulaArena::constant(id != FALSE));
-        }
-        let mut goals = Vec::new();
-        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
-            goals.push(solver.items_fit(literals, known)?);
-            Ok(goals.last() == Some(&TRUE))
-        })?;
-        Ok(self.base.formulas.or(goals))
-    }
-
-    /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
-    pub(crate) fn items_fit(
-        &mut self,
+    /// further items can satisfy a conjunction of literals.
+    pub(super) fn items_fit(
+        solver: &mut SolverContext,
         literals: &[FormulaId],
         known: FormulaId,
     ) -> Result<FormulaId, Error> {
-        let plan = ArrayPlan::new(&self.base.formulas, literals);
+        let plan = ArrayPlan::new(&solver.base.formulas, literals);
         if plan.max.is_some_and(|most| plan.min > most) {
             return Ok(FALSE);
         }
-        ArraySearch { solver: self, plan: &plan, known }.run()
+        ArraySearch { solver, plan: &plan, known }.run()
     }
-}
 
-impl ArraySearch<'_> {
     /// Searches the paths depth first. Returns the disjunction of goals of the item being read.
     fn run(&mut self) -> Result<FormulaId, Error> {
         let (plan, known) = (self.plan, self.known);
