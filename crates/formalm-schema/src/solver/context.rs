@@ -8,7 +8,7 @@ use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_nodes::ResolvedSchema;
 use crate::solver::AnswerCache;
 use crate::solver::enumeration::EnumerationCache;
-use crate::solver::formula_base::FormulaBase;
+use crate::solver::formula_base::{FormulaBase, HasFormulas};
 use crate::solver::strings::languages::Languages;
 
 pub(crate) use crate::solver::strings::languages::{LanguageId, any_string};
@@ -46,5 +46,12 @@ impl SolverContext {
             + self.answers.memory_bytes()
             + self.expansions.memory_bytes()
             + self.enumerations.memory_bytes()
+    }
+}
+
+impl HasFormulas for SolverContext {
+    #[inline]
+    fn base(&mut self) -> &mut FormulaBase {
+        &mut self.base
     }
 }

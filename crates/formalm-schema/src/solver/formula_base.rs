@@ -7,6 +7,7 @@ use formalm_automata::{Error, Resource};
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::options::JsonSchemaLimits;
 use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};
+use crate::solver::numbers::NumberQuery;
 
 /// Steps between two checks of the deadline; about 0.1 ms.
 const DEADLINE_INTERVAL: u32 = 64;
@@ -112,6 +113,11 @@ impl FormulaBase {
         self.formulas.and(all)
     }
 
+    /// Returns the query for the numbers that satisfy a formula.
+    pub(crate) fn numbers(&mut self, formula: FormulaId) -> NumberQuery<'_> {
+        NumberQuery { base: self, formula }
+    }
+
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.formulas.memory_bytes()
@@ -119,5 +125,17 @@ impl FormulaBase {
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64
             + self.schema.values.len() * 100
+    }
+}
+
+/// A context that contains formulas: a theory that needs no more, or the solver.
+pub(crate) trait HasFormulas {
+    fn base(&mut self) -> &mut FormulaBase;
+}
+
+impl HasFormulas for FormulaBase {
+    #[inline]
+    fn base(&mut self) -> &mut FormulaBase {
+        self
     }
 }

@@ -10,30 +10,10 @@ use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaId, ReplacedLeaves, TRUE};
 use crate::interner::CompactMap;
-use crate::solver::context::SolverContext;
-use crate::solver::formula_base::FormulaBase;
+use crate::solver::formula_base::HasFormulas;
 
 /// Formulas simplified that count as one step. Chosen, not measured.
 const SIMPLIFICATIONS_PER_STEP: usize = 48;
-
-/// The context that the visitors of a search get: a theory that needs formulas only, or the solver.
-pub(crate) trait ImplicantContext {
-    fn base(&mut self) -> &mut FormulaBase;
-}
-
-impl ImplicantContext for FormulaBase {
-    #[inline]
-    fn base(&mut self) -> &mut FormulaBase {
-        self
-    }
-}
-
-impl ImplicantContext for SolverContext {
-    #[inline]
-    fn base(&mut self) -> &mut FormulaBase {
-        &mut self.base
-    }
-}
 
 /// The callback for an implicant; `true` ends the search.
 pub(crate) type ImplicantVisitor<'a, C> =
@@ -49,7 +29,7 @@ pub(in crate::solver) struct ImplicantSearch<'a, C> {
     pub(in crate::solver) leaf: &'a mut ImplicantVisitor<'a, C>,
 }
 
-impl<C: ImplicantContext> ImplicantSearch<'_, C> {
+impl<C: HasFormulas> ImplicantSearch<'_, C> {
     /// Returns whether an implicant of a formula was accepted. Also `false` if the steps ran out;
     /// then none remain.
     pub(in crate::solver) fn run(&mut self, context: &mut C, id: FormulaId) -> Result<bool, Error> {

@@ -78,17 +78,10 @@ pub(crate) fn gap_satisfies(atom: &FormulaAtom, low: Option<&Decimal>, as_intege
     }
 }
 
-impl FormulaBase {
-    /// Returns the query for the numbers that satisfy a formula.
-    pub(crate) fn numbers(&mut self, formula: FormulaId) -> NumberQuery<'_> {
-        NumberQuery { base: self, formula }
-    }
-}
-
 /// A query for the numbers that satisfy a formula.
 pub(crate) struct NumberQuery<'a> {
-    base: &'a mut FormulaBase,
-    formula: FormulaId,
+    pub(super) base: &'a mut FormulaBase,
+    pub(super) formula: FormulaId,
 }
 
 impl NumberQuery<'_> {
