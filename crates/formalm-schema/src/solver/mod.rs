@@ -13,6 +13,20 @@
 //! Recursive schemas make satisfiability a least fixpoint. A query met again while it is open is
 //! answered *no*, since a finite value cannot contain itself. Such a *no* is tentative until the
 //! open query that it assumed false is closed.
+//!
+//! The recursion goes through all theories and through [`crate::expansion`], so that one small type
+//! at the center, [`context::SolverContext`], hands out the parts:
+//!
+//! * [`formula_base::FormulaBase`]: the schema, its formulas, and the step budget. Numbers need no
+//!   more ([`numbers::NumberQuery`]).
+//! * [`strings::languages::Languages`]: the automata of formulas over strings, and the names that
+//!   patterns match.
+//! * [`AnswerCache`], [`enumeration::EnumerationCache`] and [`crate::expansion::Expansions`]: what
+//!   was decided, enumerated and expanded.
+//!
+//! A query that many functions pass on is a type that borrows the center: [`objects::ObjectQuery`],
+//! [`arrays::ArraySearch`], [`AlternativeComparison`]; [`RemainingContainer`] is what remains of a
+//! container after the child being read.
 
 mod arrays;
 mod child_goals;
