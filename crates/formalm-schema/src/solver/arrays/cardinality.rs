@@ -63,10 +63,10 @@ impl ArrayCardinality<'_> {
         if !longer(self.solver, 1)? {
             return Ok(false);
         }
-        let first = self.solver.base.formulas.and(first);
+        let (first, depth) = (self.solver.base.formulas.and(first), self.depth);
         for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
             let item = self.solver.formula_for_type(first, ty)?;
-            if self.solver.has_unbounded_values(item, ty, self.depth + 1)? {
+            if self.solver.has_unbounded_values(item, ty, depth + 1)? {
                 return Ok(true);
             }
         }
