@@ -521,12 +521,15 @@ impl FormulaArena {
         false
     }
 
-    /// Returns `true` for an atom or a negated atom.
-    pub(crate) fn is_literal(&self, id: FormulaId) -> bool {
+    /// Returns the atom of a literal, and `false` if it is negated.
+    pub(crate) fn literal(&self, id: FormulaId) -> Option<(&FormulaAtom, bool)> {
         match self.get(id) {
-            Formula::Atom(_) => true,
-            Formula::Not(inner) => matches!(self.get(*inner), Formula::Atom(_)),
-            _ => false,
+            Formula::Atom(atom) => Some((atom, true)),
+            Formula::Not(inner) => match self.get(*inner) {
+                Formula::Atom(atom) => Some((atom, false)),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

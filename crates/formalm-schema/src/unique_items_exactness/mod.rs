@@ -12,7 +12,7 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNote};
 use crate::solver::ArrayCardinality;
 use crate::solver::context::SolverContext;
@@ -198,22 +198,16 @@ fn is_implicant_exact(solver: &mut SolverContext, literals: &[FormulaId]) -> Res
     let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
     let mut is_plain = true;
     for &literal in literals {
-        let (form, positive) = match solver.base.formulas.get(literal) {
-            Formula::Not(inner) => (solver.base.formulas.get(*inner), false),
-            form => (form, true),
-        };
-        match (form, positive) {
-            (Formula::Atom(FormulaAtom::Items(ranges, _)), true) => items.push(Arc::clone(ranges)),
-            (Formula::Atom(FormulaAtom::MinItems(count)), true) => {
-                min_items = min_items.max(*count)
-            }
-            (Formula::Atom(FormulaAtom::MinItems(count)), false) => {
+        match solver.base.formulas.literal(literal) {
+            Some((FormulaAtom::Items(ranges, _), true)) => items.push(Arc::clone(ranges)),
+            Some((FormulaAtom::MinItems(count), true)) => min_items = min_items.max(*count),
+            Some((FormulaAtom::MinItems(count), false)) => {
                 let few = count.saturating_sub(1);
                 max_items = Some(max_items.map_or(few, |max_items: u64| max_items.min(few)));
             }
-            (Formula::Atom(FormulaAtom::UniqueItems(_)), true) => is_unique = true,
-            (Formula::Atom(FormulaAtom::UniqueItems(_)), false) => {
-                (is_unique, is_plain) = (true, false)
+            Some((FormulaAtom::UniqueItems(_), positive)) => {
+                is_unique = true;
+                is_plain &= positive;
             }
             _ => is_plain = false,
         }

@@ -1,10 +1,13 @@
 //! Proves that infinitely many arrays satisfy a formula.
 
+use std::sync::Arc;
+
 use formalm_automata::Error;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
 use crate::schema_nodes::JsonType;
 use crate::solver::MAX_ENUMERATED;
+use crate::solver::arrays::last_edge;
 use crate::solver::context::SolverContext;
 
 /// A query for the number of arrays inside some containers.
@@ -31,21 +34,16 @@ impl ArrayCardinality<'_> {
     fn has_infinite_items(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
         let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
         for &part in literals {
-            let (form, positive) = match self.solver.base.formulas.get(part) {
-                Formula::Not(inner) => (self.solver.base.formulas.get(*inner), false),
-                form => (form, true),
-            };
-            match form.clone() {
-                Formula::Atom(FormulaAtom::Items(ranges, read)) if positive => {
-                    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
-                    let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
-                    alike = alike.max(u64::from(last));
-                    first.push(self.solver.base.item_formula_at(&ranges, u64::from(read)));
+            match self.solver.base.formulas.literal(part) {
+                Some((FormulaAtom::Items(ranges, read), true)) => {
+                    let (ranges, read) = (Arc::clone(ranges), u64::from(*read));
+                    alike = alike.max(u64::from(last_edge(&ranges)));
+                    first.push(self.solver.base.item_formula_at(&ranges, read));
                 }
-                Formula::Atom(FormulaAtom::MinItems(count)) if positive => alike = alike.max(count),
-                Formula::Atom(FormulaAtom::MinItems(_)) => is_bounded = true,
+                Some((FormulaAtom::MinItems(count), true)) => alike = alike.max(*count),
+                Some((FormulaAtom::MinItems(_), false)) => is_bounded = true,
                 // The first item can be any that the others are not.
-                Formula::Atom(FormulaAtom::UniqueItems(_)) if positive => is_unique = true,
+                Some((FormulaAtom::UniqueItems(_), true)) => is_unique = true,
                 _ => return Ok(false),
             }
         }

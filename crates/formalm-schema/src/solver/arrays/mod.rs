@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 
 pub(crate) use cardinality::ArrayCardinality;
 
-use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::interned_values::ValueId;
 use crate::schema_nodes::NodeId;
 use crate::shared_automata::keyed_hash;
@@ -361,19 +361,19 @@ impl ArraySearch<'_> {
     }
 }
 
+/// Returns the position from which all items are in the same ranges.
+fn last_edge(ranges: &[(u32, u32, NodeId)]) -> u32 {
+    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+    edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0)
+}
+
 impl ArrayPlan {
     /// Collects the literals of a conjunction.
     fn new(formulas: &FormulaArena, literals: &[FormulaId]) -> ArrayPlan {
         let mut plan = ArrayPlan::default();
         for &literal in literals {
-            match formulas.get(literal) {
-                Formula::Atom(atom) => plan.add(atom.clone(), true),
-                Formula::Not(inner) => {
-                    if let Formula::Atom(atom) = formulas.get(*inner) {
-                        plan.add(atom.clone(), false);
-                    }
-                }
-                _ => {}
+            if let Some((atom, positive)) = formulas.literal(literal) {
+                plan.add(atom.clone(), positive);
             }
         }
         plan
@@ -382,8 +382,7 @@ impl ArrayPlan {
     fn add(&mut self, atom: FormulaAtom, positive: bool) {
         match (atom, positive) {
             (FormulaAtom::Items(ranges, read), positive) => {
-                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
-                let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                let last = last_edge(&ranges);
                 self.uniform_from = self.uniform_from.max(u64::from(last.saturating_sub(read)));
                 if positive { &mut self.items } else { &mut self.rules_to_break }
                     .push((ranges, read));

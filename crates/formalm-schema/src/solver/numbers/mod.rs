@@ -310,18 +310,10 @@ impl NumberQuery<'_> {
         let mut leaf = |base: &mut FormulaBase, literals: &[FormulaId]| {
             let mut multiples = MultipleSet::default();
             for &literal in literals {
-                match base.formulas.get(literal) {
-                    Formula::Atom(FormulaAtom::MultipleOf(unit)) => {
-                        multiples.units.push(unit.clone())
-                    }
-                    Formula::Not(inner) => {
-                        if let Formula::Atom(FormulaAtom::MultipleOf(unit)) =
-                            base.formulas.get(*inner)
-                        {
-                            multiples.avoided.push(unit.clone());
-                        }
-                    }
-                    _ => {}
+                if let Some((FormulaAtom::MultipleOf(unit), positive)) =
+                    base.formulas.literal(literal)
+                {
+                    multiples.add(unit, positive);
                 }
             }
             if as_integer {
@@ -352,15 +344,8 @@ fn separate_multiples(
 ) -> Option<(MultipleSet, Vec<FormulaId>)> {
     let (mut multiples, mut compared) = (MultipleSet::default(), Vec::new());
     for part in formulas.conjuncts(id) {
-        let (form, positive) = match formulas.get(part) {
-            Formula::Not(inner) => (formulas.get(*inner), false),
-            form => (form, true),
-        };
-        match form {
-            Formula::Atom(FormulaAtom::MultipleOf(unit)) if positive => {
-                multiples.units.push(unit.clone())
-            }
-            Formula::Atom(FormulaAtom::MultipleOf(unit)) => multiples.avoided.push(unit.clone()),
+        match formulas.literal(part) {
+            Some((FormulaAtom::MultipleOf(unit), positive)) => multiples.add(unit, positive),
             _ => {
                 let is_multiple = |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
                 if formulas.any_atom(&[part], is_multiple) {
@@ -377,6 +362,10 @@ fn separate_multiples(
 }
 
 impl MultipleSet {
+    fn add(&mut self, unit: &Decimal, positive: bool) {
+        if positive { &mut self.units } else { &mut self.avoided }.push(unit.clone());
+    }
+
     fn contains(&self, at: &Decimal) -> bool {
         self.units.iter().all(|unit| at.is_multiple_of(unit))
             && !self.avoided.iter().any(|unit| at.is_multiple_of(unit))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector};
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, NameSelector};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
 use crate::solver::SolverTimer;
@@ -67,7 +67,7 @@ impl ObjectQuery<'_> {
             return Ok(id != FALSE);
         }
         let parts = self.solver.base.formulas.conjuncts(id);
-        if parts.iter().all(|&part| self.solver.base.formulas.is_literal(part)) {
+        if parts.iter().all(|&part| self.solver.base.formulas.literal(part).is_some()) {
             self.solver.base.count_step()?;
             return self.fits(&parts);
         }
@@ -161,15 +161,9 @@ impl ObjectPlan {
     ) -> ObjectPlan {
         let mut plan = ObjectPlan::default();
         for &literal in literals {
-            let (atom, positive) = match formulas.get(literal) {
-                Formula::Atom(atom) => (atom.clone(), true),
-                Formula::Not(inner) => match formulas.get(*inner) {
-                    Formula::Atom(atom) => (atom.clone(), false),
-                    _ => continue,
-                },
-                _ => continue,
-            };
-            plan.add(atom, positive, used_names);
+            if let Some((atom, positive)) = formulas.literal(literal) {
+                plan.add(atom.clone(), positive, used_names);
+            }
         }
         plan.required.sort_unstable();
         plan.required.dedup();
