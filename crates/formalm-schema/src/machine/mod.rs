@@ -29,6 +29,7 @@ mod numbers;
 #[cfg(test)]
 mod proptests;
 mod reader;
+mod residuals;
 
 use formalm_automata::{ByteSet, Error, RegularMaskClasses, Resource};
 use rustc_hash::FxHashMap;
@@ -45,6 +46,8 @@ use reader::next_names::NextNames;
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Obligation;
+pub(crate) use mask_class::unbounded_values::UnboundedValues;
+
 pub use mask_class::SchemaMaskClasses;
 
 /// Marks a transition that leads nowhere.

@@ -100,8 +100,8 @@ impl SolverContext {
                 let Some(string) = self.fresh_string(class, &taken)? else { break };
                 let name = self.schema.names.intern(&string);
                 let begun = self.begin_property(formula, name)?;
-                if !self.child_viable(
-                    begun,
+                if !begun.child_viable(
+                    self,
                     RemainingContainer { json_type: JsonType::Object, used_names: &[] },
                 )? {
                     // All names of a class behave alike.
@@ -182,7 +182,7 @@ impl SolverContext {
     /// Returns the obligation of the value of a property.
     fn begin_property(&mut self, formula: FormulaId, name: NameId) -> Result<Obligation, Error> {
         let owes = Obligation { formulas: [formula].into(), queries: [].into(), goal: TRUE };
-        self.after_name(&owes, name)
+        owes.after_name(self, name)
     }
 
     /// Enumerates objects with properties of these names, in their order from index `from` on.
@@ -206,13 +206,13 @@ impl SolverContext {
         for at in from..names.len() {
             let used_names = names[..=at].to_vec();
             let begun = self.begin_property(formula, names[at])?;
-            if !self.child_viable(
-                begun.clone(),
+            if !begun.clone().child_viable(
+                self,
                 RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
             )? {
                 continue;
             }
-            let (container, must, _) = self.split_obligation(begun);
+            let (container, must, _) = begun.split(self);
             let kept = container.formulas[0];
             let demanded = self.child_demands(kept);
             let must = self.formulas.both(must, demanded);
@@ -231,7 +231,7 @@ impl SolverContext {
             let queries = self.formulas.queried_nodes(&[kept]);
             for value in values {
                 let verdicts = self.verdicts_of(&queries, value)?;
-                let rest = self.after_child(&container, &queries, &verdicts, None)?.formulas[0];
+                let rest = container.after_child(self, (&queries, &verdicts), None)?.formulas[0];
                 if rest == FALSE || !self.has_object(rest, &used_names)? {
                     continue;
                 }
@@ -260,9 +260,9 @@ impl SolverContext {
                 return Ok(Some(stopped));
             }
         }
-        let begun = self.after_item(owes)?;
-        if !self.child_viable(
-            begun.clone(),
+        let begun = owes.after_item(self)?;
+        if !begun.clone().child_viable(
+            self,
             RemainingContainer { json_type: JsonType::Array, used_names: &[] },
         )? {
             return Ok(None);
@@ -270,17 +270,18 @@ impl SolverContext {
         if items.len() >= MAX_ENUMERATION_DEPTH {
             return Ok(Some(Enumeration::Unknown));
         }
-        let (container, must, _) = self.split_obligation(begun);
+        let (container, must, _) = begun.split(self);
         let kept = container.formulas[0];
         let demanded = self.child_demands(kept);
         let must = self.formulas.both(must, demanded);
-        let is_free = !self.formulas.has_child(kept) && !self.requires_unique_items(&container);
+        let is_free =
+            !self.formulas.has_child(kept) && !container.requires_unique_items(&self.formulas);
         let enough = if is_free { found.enough } else { MAX_ENUMERATED };
         let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
             Enumeration::All(values) => values,
             // Each value makes another array.
             Enumeration::Plenty if !self.formulas.has_child(kept) => {
-                let is_completable = match self.requires_unique_items(&container) {
+                let is_completable = match container.requires_unique_items(&self.formulas) {
                     true => self.holds_at_end(kept),
                     false => self.has_array(kept)?,
                 };
@@ -295,7 +296,7 @@ impl SolverContext {
         let queries = self.formulas.queried_nodes(&[kept]);
         for value in values {
             let verdicts = self.verdicts_of(&queries, value)?;
-            let rest = self.after_child(&container, &queries, &verdicts, Some(value))?;
+            let rest = container.after_child(self, (&queries, &verdicts), Some(value))?;
             if rest.formulas[0] == FALSE || !self.has_array(rest.formulas[0])? {
                 continue;
             }

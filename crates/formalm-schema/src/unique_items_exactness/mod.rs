@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
+use crate::machine::UnboundedValues;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNote};
 use crate::solver::context::SolverContext;
 use crate::solver::{
@@ -264,7 +265,7 @@ impl SolverContext {
             let endless = match ty {
                 JsonType::Number => self.is_infinite_number(formula)?,
                 JsonType::Array => self.is_infinite_array(formula, 0)?,
-                _ => self.has_unbounded_values(formula, ty, 0)?,
+                _ => UnboundedValues::new(self, 0).has_unbounded_values(formula, ty)?,
             };
             if endless {
                 return Ok(true);
@@ -319,7 +320,7 @@ impl SolverContext {
         let first = self.formulas.and(first);
         for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
             let item = self.formula_for_type(first, ty)?;
-            if self.has_unbounded_values(item, ty, depth + 1)? {
+            if UnboundedValues::new(self, depth + 1).has_unbounded_values(item, ty)? {
                 return Ok(true);
             }
         }

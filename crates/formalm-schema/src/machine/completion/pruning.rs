@@ -8,7 +8,7 @@ use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
@@ -19,7 +19,7 @@ use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::reader::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD, RecordId};
 use crate::options::PropertyOrder;
-use crate::solver::context::{LanguageId, SolverContext};
+use crate::solver::context::LanguageId;
 
 impl LazyTables {
     /// Returns the bytes that the lexicographically least of the shortest completions may begin
@@ -173,7 +173,10 @@ impl LazyTables {
     ) -> Result<Option<ByteSet>, Error> {
         let required = self.parts.obligations.get(self.names_at(next_names).obligation.0);
         if required.goal != TRUE
-            || !required.formulas.iter().all(|&id| self.core.needs_no_unnamed(id))
+            || !required
+                .formulas
+                .iter()
+                .all(|&id| UnnamedNeeds::new(&self.core.formulas).needs_none(id))
         {
             return Ok(None);
         }
@@ -265,41 +268,40 @@ impl LazyTables {
     }
 }
 
-impl SolverContext {
-    /// Returns `true` if properties that a formula does not name never help to satisfy it.
-    fn needs_no_unnamed(&self, id: FormulaId) -> bool {
-        self.needs_no_unnamed_within(id, &mut CompactMap::default())
+/// Looks for statements that unnamed properties help to satisfy.
+struct UnnamedNeeds<'a> {
+    formulas: &'a FormulaArena,
+    known: CompactMap<FormulaId, bool>,
+}
+
+impl<'a> UnnamedNeeds<'a> {
+    fn new(formulas: &'a FormulaArena) -> UnnamedNeeds<'a> {
+        UnnamedNeeds { formulas, known: CompactMap::default() }
     }
 
-    fn needs_no_unnamed_within(
-        &self,
-        id: FormulaId,
-        known: &mut CompactMap<FormulaId, bool>,
-    ) -> bool {
-        let is_small = self.formulas.is_small(id);
-        if !is_small && let Some(&known) = known.get(&id) {
+    /// Returns `true` if properties that a formula does not name never help to satisfy it.
+    fn needs_none(&mut self, id: FormulaId) -> bool {
+        let formulas = self.formulas;
+        let is_small = formulas.is_small(id);
+        if !is_small && let Some(&known) = self.known.get(&id) {
             return known;
         }
         let names_only = |id: FormulaId| {
-            !self.formulas.any_atom(&[id], |one| !matches!(one, FormulaAtom::Required(_)))
+            !formulas.any_atom(&[id], |one| !matches!(one, FormulaAtom::Required(_)))
         };
-        let needs_none = match self.formulas.get(id) {
+        let needs_none = match formulas.get(id) {
             Formula::Atom(FormulaAtom::MinProperties(_)) => false,
             Formula::Not(inner) => {
-                let is_most = matches!(
-                    self.formulas.get(*inner),
-                    Formula::Atom(FormulaAtom::MinProperties(_))
-                );
+                let is_most =
+                    matches!(formulas.get(*inner), Formula::Atom(FormulaAtom::MinProperties(_)));
                 is_most || names_only(*inner)
             }
             Formula::ExactlyOne(_) => names_only(id),
-            Formula::And(list) | Formula::Or(list) => {
-                list.iter().all(|&one| self.needs_no_unnamed_within(one, known))
-            }
+            Formula::And(list) | Formula::Or(list) => list.iter().all(|&one| self.needs_none(one)),
             _ => true,
         };
         if !is_small {
-            known.insert(id, needs_none);
+            self.known.insert(id, needs_none);
         }
         needs_none
     }

@@ -8,23 +8,16 @@
 //!   unused values left. A token that ends the item and begins another could complete a duplicate.
 //!   The vocabulary lists such tokens, and they are rechecked against the state itself.
 
-use std::sync::Arc;
-
 use formalm_automata::Error;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
-use crate::json::property_names::{NameId, UNMENTIONED_NAME};
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
 use crate::machine::frame::{
     DONE, Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
 };
+use crate::machine::mask_class::unbounded_values::UnboundedValues;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::schema_nodes::{JsonType, NodeId};
+use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
-use crate::solver::context::SolverContext;
-
-/// Maximum nesting of objects that are searched for a property with unboundedly many values.
-/// Chosen, not measured.
-const MAX_OBJECT_DEPTH: usize = 6;
 
 impl LazyTables {
     /// Returns the position without anything that no token distinguishes.
@@ -150,7 +143,9 @@ impl LazyTables {
             return Ok(known.is_some());
         }
         let representative = match self.uniform_item(obligation)? {
-            Some((item, fresh)) => self.core.is_plenty(item, of)?.then_some(fresh),
+            Some((item, fresh)) => {
+                UnboundedValues::new(&mut self.core, 0).is_plenty(item, of)?.then_some(fresh)
+            }
             None => self.has_unbounded_cells(obligation, of)?.then_some(obligation),
         };
         self.cache.plenty_items.insert((obligation, of), representative);
@@ -199,171 +194,5 @@ impl LazyTables {
         owing.push(self.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
         required.formulas[0] = self.core.formulas.and(owing);
         Ok(Some((item, self.parts.obligation(required))))
-    }
-}
-
-impl SolverContext {
-    /// Returns `true` if there are plenty of values of a type, or of each type that has any.
-    /// Numbers never count as plenty: a token may end one item and contain the whole next one, if
-    /// that is a number.
-    fn is_plenty(&mut self, id: FormulaId, of: Option<JsonType>) -> Result<bool, Error> {
-        for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
-            let typed = self.formula_for_type(id, one)?;
-            let has_any = of.is_some() || self.has_value_of_type(typed, one)?;
-            if has_any && (one == JsonType::Number || !self.has_unbounded_values(typed, one, 0)?) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Returns `true` if unboundedly many values of a type satisfy a formula, or at least
-    /// [`ENOUGH_VALUES`]. Returns `false` where this is not certain.
-    pub(crate) fn has_unbounded_values(
-        &mut self,
-        id: FormulaId,
-        of: JsonType,
-        depth: usize,
-    ) -> Result<bool, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id == TRUE && !matches!(of, JsonType::Null | JsonType::Bool));
-        }
-        match of {
-            JsonType::String => match self.language(id)? {
-                Some(language) => self.has_many_strings(language),
-                None => Ok(false),
-            },
-            // Numbers are recorded digit by digit and arrays item by item, so only those inside
-            // objects count.
-            JsonType::Number if depth > 0 => self.is_infinite_number(id),
-            JsonType::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
-                self.is_infinite_array(id, depth)
-            }
-            JsonType::Object if depth < MAX_OBJECT_DEPTH => self.is_endless_object(id, depth),
-            _ => Ok(false),
-        }
-    }
-
-    /// Returns `true` if some implicant of the formula has unboundedly many objects.
-    fn is_endless_object(&mut self, id: FormulaId, depth: usize) -> Result<bool, Error> {
-        self.search_implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
-            Ok(core.object_fits(literals, &[])? && core.is_endless_by_property(literals, depth)?)
-        })
-    }
-
-    /// Returns `true` for a satisfiable conjunction if one property has unboundedly many values,
-    /// whatever the others are.
-    fn is_endless_by_property(
-        &mut self,
-        literals: &[FormulaId],
-        depth: usize,
-    ) -> Result<bool, Error> {
-        let (mut names, mut lists, mut has_patterns) = (Vec::new(), Vec::new(), false);
-        for &part in literals {
-            match self.formulas.get(part) {
-                Formula::Atom(FormulaAtom::Properties(rules)) => {
-                    for (which, _) in rules.iter() {
-                        names.extend(which.names.iter().flatten().copied());
-                        has_patterns |= !which.matched_patterns.is_empty()
-                            || !which.unmatched_patterns.is_empty();
-                    }
-                    lists.push(rules.clone());
-                }
-                Formula::Atom(FormulaAtom::Required(required)) => {
-                    names.extend(required.iter().copied())
-                }
-                Formula::Atom(FormulaAtom::MinProperties(_)) => {}
-                Formula::Not(_) => return self.is_endless_with_negations(literals, depth),
-                _ => return Ok(false),
-            }
-        }
-        if !has_patterns {
-            // Unmentioned names are equivalent, and there are unboundedly many.
-            let other = self.value_by_rules(&lists, UNMENTIONED_NAME)?;
-            if self.has_value(other)? {
-                return Ok(true);
-            }
-        }
-        for name in names {
-            if self.has_endless_property(&lists, name, depth)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns `true` if a property has unboundedly many values.
-    fn has_endless_property(
-        &mut self,
-        lists: &[Arc<[(NameSelector, NodeId)]>],
-        name: NameId,
-        depth: usize,
-    ) -> Result<bool, Error> {
-        let value = self.value_by_rules(lists, name)?;
-        for of in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
-            let value = self.formula_for_type(value, of)?;
-            if self.has_unbounded_values(value, of, depth + 1)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Handles conjunctions with negations: returns `true` if a required property has unboundedly
-    /// many values while the negated statements fail without it.
-    fn is_endless_with_negations(
-        &mut self,
-        literals: &[FormulaId],
-        depth: usize,
-    ) -> Result<bool, Error> {
-        let (mut required, mut lists) = (Vec::new(), Vec::new());
-        for &part in literals {
-            match self.formulas.get(part) {
-                Formula::Atom(FormulaAtom::Properties(rules)) => lists.push(rules.clone()),
-                Formula::Atom(FormulaAtom::Required(names)) => {
-                    required.extend(names.iter().copied())
-                }
-                Formula::Atom(_) => {}
-                Formula::Not(inner) if matches!(self.formulas.get(*inner), Formula::Atom(_)) => {}
-                _ => return Ok(false),
-            }
-        }
-        for name in required {
-            let mut others_left = Vec::with_capacity(literals.len());
-            for &part in literals {
-                let Formula::Not(inner) = *self.formulas.get(part) else {
-                    others_left.push(part);
-                    continue;
-                };
-                let without = match self.formulas.get(inner).clone() {
-                    Formula::Atom(FormulaAtom::Properties(rules)) => {
-                        let rules = rules.iter().map(|(which, node)| (which.without(name), *node));
-                        self.formulas.atom(FormulaAtom::Properties(rules.collect()))
-                    }
-                    _ => inner,
-                };
-                others_left.push(self.formulas.not(without));
-            }
-            if !self.object_fits(&others_left, &[])? {
-                continue;
-            }
-            if self.has_endless_property(&lists, name, depth)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns the formula of a property value under several lists of rules.
-    fn value_by_rules(
-        &mut self,
-        lists: &[Arc<[(NameSelector, NodeId)]>],
-        name: NameId,
-    ) -> Result<FormulaId, Error> {
-        let mut all = Vec::with_capacity(lists.len());
-        for rules in lists {
-            all.push(self.rules_for_name(rules, name)?);
-        }
-        Ok(self.formulas.and(all))
     }
 }

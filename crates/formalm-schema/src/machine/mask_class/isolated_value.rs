@@ -6,7 +6,7 @@
 
 use formalm_automata::{ByteSet, Error, MaskClassId, ValueEnd};
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NumberPrefix, Obligation, ObligationId, ReaderPosition,
@@ -16,7 +16,6 @@ use crate::machine::numbers::is_number_byte;
 use crate::machine::reader::cache::NO_VERDICTS;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::JsonType;
-use crate::solver::context::SolverContext;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;
@@ -150,7 +149,10 @@ impl LazyTables {
             match formula {
                 FALSE => Some(types),
                 TRUE => Some(types | 1 << of as u8),
-                formula if of == JsonType::Number && formula == self.core.integer_formula() => {
+                formula
+                    if of == JsonType::Number
+                        && formula == integer_formula(&mut self.core.formulas) =>
+                {
                     Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
                 _ => None,
@@ -166,7 +168,7 @@ impl LazyTables {
     fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
         match self.only_formula(obligation)? {
             TRUE => Some(0),
-            formula if formula == self.core.integer_formula() => Some(INTEGER_BIT),
+            formula if formula == integer_formula(&mut self.core.formulas) => Some(INTEGER_BIT),
             _ => None,
         }
     }
@@ -204,9 +206,7 @@ impl LazyTables {
     }
 }
 
-impl SolverContext {
-    /// Returns the formula of integers.
-    fn integer_formula(&mut self) -> FormulaId {
-        self.formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
-    }
+/// Returns the formula of integers.
+fn integer_formula(formulas: &mut FormulaArena) -> FormulaId {
+    formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
 }

@@ -18,6 +18,7 @@ pub(crate) mod lookahead_shortcuts;
 pub(crate) mod name_continuation;
 pub(crate) mod string_lengths;
 pub(crate) mod string_state_pairs;
+pub(crate) mod unbounded_values;
 pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;

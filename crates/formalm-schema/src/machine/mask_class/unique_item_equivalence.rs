@@ -9,15 +9,12 @@
 
 use formalm_automata::Error;
 
-use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
 use crate::machine::LazyTables;
 use crate::machine::frame::ObligationId;
-use crate::schema_nodes::{JsonType, NodeId};
+use crate::machine::mask_class::unbounded_values::UnboundedValues;
+use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
-use crate::solver::context::SolverContext;
-
-/// Maximum number of nodes that define the cells, of which there are 2ⁿ. Chosen, not measured.
-const MAX_NODES: usize = 4;
 
 impl LazyTables {
     /// Returns `true` if no statement about the rest of an array depends on which value of a type,
@@ -28,7 +25,7 @@ impl LazyTables {
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
         let required = self.parts.obligations.get(obligation.0).clone();
-        let total = self.core.total(&required);
+        let total = required.total(&mut self.core);
         if !self.core.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
@@ -56,44 +53,9 @@ impl LazyTables {
             needed = needed.saturating_add(more);
             !is_array
         });
-        Ok(is_array && needed <= ENOUGH_VALUES / 2 && self.core.cells_are_unbounded(&nodes, of)?)
-    }
-}
-
-impl SolverContext {
-    /// Returns `true` if every nonempty cell of a type, or of each type, has unboundedly many
-    /// values.
-    fn cells_are_unbounded(
-        &mut self,
-        nodes: &[NodeId],
-        of: Option<JsonType>,
-    ) -> Result<bool, Error> {
-        for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
-            let mut formulas = Vec::new();
-            for &node in nodes {
-                let formula = self.child(node);
-                let formula = self.formula_for_type(formula, one)?;
-                if formula != TRUE && formula != FALSE && !formulas.contains(&formula) {
-                    formulas.push(formula);
-                }
-            }
-            if formulas.len() > MAX_NODES {
-                return Ok(false);
-            }
-            for signs in 0..1usize << formulas.len() {
-                let signed = |core: &mut SolverContext, (at, &formula): (usize, &FormulaId)| {
-                    if signs >> at & 1 == 1 { formula } else { core.formulas.not(formula) }
-                };
-                let cell = formulas.iter().enumerate().map(|each| signed(self, each)).collect();
-                let cell = self.formulas.and(cell);
-                if self.has_value_of_type(cell, one)?
-                    && (one == JsonType::Number || !self.has_unbounded_values(cell, one, 0)?)
-                {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        Ok(is_array
+            && needed <= ENOUGH_VALUES / 2
+            && UnboundedValues::new(&mut self.core, 0).cells_are_unbounded(&nodes, of)?)
     }
 }
 

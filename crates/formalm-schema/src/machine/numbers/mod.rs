@@ -12,27 +12,24 @@ pub(crate) mod exponents;
 pub(crate) mod interval_sets;
 pub(crate) mod intervals;
 pub(crate) mod modular_sets;
+pub(crate) mod viability;
 
 use std::sync::Arc;
 
 use formalm_automata::Error;
 use num_bigint::BigInt;
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
 use crate::machine::frame::{
     Frame, NumberPart, NumberPrefix, NumberPrefixId, ObligationId, ReaderPosition, VerdictsId,
 };
-use crate::machine::min_bytes::numbers::decimal_length;
 use crate::machine::numbers::interval_sets::{IntervalSet, NumberResidual};
 use crate::machine::numbers::modular_sets::ModularSet;
+use crate::machine::numbers::viability::NumberQuery;
 use crate::machine::{LazyTables, RecordId};
 use crate::solver::context::SolverContext;
-use crate::solver::{NumberInterval, NumberScale, number_satisfies};
-
-/// Up to this many further digits of the integer part are tried one after the other. Chosen, not
-/// measured.
-const MAX_TRIED_DIGITS: u32 = 8;
+use crate::solver::{NumberScale, number_satisfies};
 
 impl NumberPrefix {
     /// Returns the value of the prefix as if it ended here; a sticky bit adds half a unit in the
@@ -62,6 +59,17 @@ impl NumberPrefix {
                 | NumberPart::Fraction
                 | NumberPart::ExponentDigits
         )
+    }
+
+    /// Returns `true` if a number that ends here satisfies a formula.
+    pub(crate) fn satisfies(&self, formulas: &FormulaArena, id: FormulaId) -> bool {
+        self.can_end()
+            && (id == TRUE || {
+                let value = self.value();
+                formulas.evaluate(id, &mut |atom| {
+                    number_satisfies(atom, &value, self.has_integer_form())
+                })
+            })
     }
 
     /// Returns the part after a byte, `None` if no number continues so.
@@ -99,94 +107,6 @@ impl NumberPrefix {
             _ => {}
         }
         self
-    }
-}
-
-impl SolverContext {
-    /// Returns `true` if a number that ends here satisfies a formula.
-    pub(crate) fn number_ends(&self, id: FormulaId, digits: &NumberPrefix) -> bool {
-        digits.can_end()
-            && (id == TRUE || {
-                let value = digits.value();
-                self.formulas.evaluate(id, &mut |atom| {
-                    number_satisfies(atom, &value, digits.has_integer_form())
-                })
-            })
-    }
-
-    /// Returns `true` if some number with this prefix satisfies a formula.
-    pub(crate) fn number_viable(
-        &mut self,
-        id: FormulaId,
-        digits: &NumberPrefix,
-    ) -> Result<bool, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id == TRUE);
-        }
-        if self.number_ends(id, digits) {
-            return Ok(true);
-        }
-        let atoms = self.atoms(id);
-        let sided = |interval: NumberInterval| {
-            if digits.negative { interval.mirrored() } else { interval }
-        };
-        let between = |low: &BigInt, high: &BigInt, places: i64| {
-            let end = |at: &BigInt| Decimal::new(at.clone(), -places);
-            sided(NumberInterval { low: Some((end(low), true)), high: Some((end(high), false)) })
-        };
-        match digits.part {
-            NumberPart::Minus => {
-                let within = sided(NumberInterval {
-                    low: Some((Decimal::from_integer(0), true)),
-                    high: None,
-                });
-                Ok(self.find_number(id, &within)?.is_some())
-            }
-            NumberPart::Integer => {
-                let scale = NumberScale::new(&atoms);
-                let written_whole = atoms.contains(&FormulaAtom::IntegerSpelling);
-                let above = &digits.digits + 1u32;
-                for reach in self.possible_extra_digits(id, digits, &scale) {
-                    self.count_steps((digits.digits.bits() / 256) as usize)?;
-                    let within = between(&digits.digits, &above, -i64::from(reach));
-                    if self.find_spelled_number(id, &within, false)?.is_some()
-                        || (written_whole && self.find_spelled_number(id, &within, true)?.is_some())
-                    {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            NumberPart::Zero | NumberPart::Point | NumberPart::Fraction => {
-                if digits.sticky {
-                    return Ok(false);
-                }
-                let places = i64::from(digits.places);
-                let within = between(&digits.digits, &(&digits.digits + 1u32), places);
-                Ok(self.find_spelled_number(id, &within, false)?.is_some())
-            }
-            NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
-                Ok(false)
-            }
-        }
-    }
-}
-
-impl SolverContext {
-    /// Returns the numbers of further digits that the integer part can have.
-    fn possible_extra_digits(
-        &self,
-        id: FormulaId,
-        digits: &NumberPrefix,
-        scale: &NumberScale,
-    ) -> Vec<u32> {
-        if scale.reach <= MAX_TRIED_DIGITS {
-            return (0..=scale.reach).collect();
-        }
-        let read = decimal_length(&digits.digits);
-        let counts = self.possible_digit_counts(id, digits.negative, read + scale.reach as usize);
-        let can = |reach: &u32| counts.get(read + *reach as usize).is_some_and(|&can| can);
-        (0..=scale.reach).filter(can).collect()
     }
 }
 
@@ -232,7 +152,7 @@ impl LazyTables {
         }
         let before = digits.map(|digits| self.parts.digits.get(digits.0).clone());
         let plan = self.number_plan(obligation);
-        let after = self.core.digits_after(&plan, before, byte)?;
+        let after = plan.digits_after(&mut self.core, before, byte)?;
         let after = after.map(|digits| self.representative(obligation, &plan, digits));
         let after = after.map(|digits| self.parts.digits(digits));
         self.cache.digits.insert((obligation, digits, byte), after);
@@ -262,11 +182,12 @@ impl LazyTables {
         let within = plan.sets.as_ref().and_then(|sets| sets.holds(&number));
         let ends = match within {
             Some(within) => within,
-            None => self.core.number_ends(plan.total, &number),
+            None => number.satisfies(&self.core.formulas, plan.total),
         };
         let ends = ends.then(|| {
             let all = required.formulas.iter().skip(1);
-            let verdicts: Vec<bool> = all.map(|&id| self.core.number_ends(id, &number)).collect();
+            let verdicts: Vec<bool> =
+                all.map(|&id| number.satisfies(&self.core.formulas, id)).collect();
             self.parts.verdicts(&verdicts)
         });
         self.cache.number_ends.insert((obligation, digits), ends);
@@ -302,6 +223,36 @@ impl NumberPlan {
             Some(NumberSet::Intervals(intervals)) if id == self.total => Some(intervals),
             _ => None,
         }
+    }
+
+    /// Returns the prefix after one more byte, `None` if no allowed number continues so.
+    fn digits_after(
+        &self,
+        core: &mut SolverContext,
+        before: Option<NumberPrefix>,
+        byte: u8,
+    ) -> Result<Option<NumberPrefix>, Error> {
+        let digits = match before {
+            None if self.unconstrained => NumberPrefix::from_first_byte(byte).without_value(),
+            None => NumberPrefix::from_first_byte(byte),
+            Some(digits) => {
+                let exponents = self.unconstrained || core.options.allow_exponents;
+                let Some(part) = digits.part_after(byte, exponents) else { return Ok(None) };
+                if self.unconstrained {
+                    NumberPrefix { part, ..digits }
+                } else if exponents {
+                    digits.append_exact(part, byte, &self.scale)?
+                } else {
+                    digits.append(part, byte, &self.scale)
+                }
+            }
+        };
+        let known = self.sets.as_ref().and_then(|sets| sets.viable(&digits));
+        let viable = match known {
+            Some(known) if !self.unconstrained => known,
+            _ => NumberQuery::new(core, self.total, &digits).is_viable_as_spelled(&self.scale)?,
+        };
+        Ok(viable.then_some(digits))
     }
 }
 
@@ -344,7 +295,7 @@ impl LazyTables {
             return Arc::clone(known);
         }
         let required = self.parts.obligations.get(obligation.0).clone();
-        let total = self.core.total(&required);
+        let total = required.total(&mut self.core);
         let constant = |id: &FormulaId| *id == TRUE || *id == FALSE;
         let all: Vec<FormulaId> = required.formulas.iter().copied().chain([total]).collect();
         let scale = NumberScale::new(self.core.atoms_of(&all));
@@ -381,37 +332,6 @@ impl LazyTables {
             }
             None => digits,
         }
-    }
-}
-
-impl SolverContext {
-    fn digits_after(
-        &mut self,
-        plan: &NumberPlan,
-        before: Option<NumberPrefix>,
-        byte: u8,
-    ) -> Result<Option<NumberPrefix>, Error> {
-        let digits = match before {
-            None if plan.unconstrained => NumberPrefix::from_first_byte(byte).without_value(),
-            None => NumberPrefix::from_first_byte(byte),
-            Some(digits) => {
-                let exponents = plan.unconstrained || self.options.allow_exponents;
-                let Some(part) = digits.part_after(byte, exponents) else { return Ok(None) };
-                if plan.unconstrained {
-                    NumberPrefix { part, ..digits }
-                } else if exponents {
-                    digits.append_exact(part, byte, &plan.scale)?
-                } else {
-                    digits.append(part, byte, &plan.scale)
-                }
-            }
-        };
-        let known = plan.sets.as_ref().and_then(|sets| sets.viable(&digits));
-        let viable = match known {
-            Some(known) if !plan.unconstrained => known,
-            _ => self.number_viable_as_spelled(plan.total, &digits, &plan.scale)?,
-        };
-        Ok(viable.then_some(digits))
     }
 }
 

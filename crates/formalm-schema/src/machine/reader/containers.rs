@@ -10,6 +10,7 @@ use crate::machine::frame::{
 };
 use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::machine::reader::whitespace::{GapPosition, WhitespaceGap};
+use crate::machine::residuals::child_start::ChildStart;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 use crate::schema_nodes::JsonType;
 use crate::solver::{Enumeration, FEW_VALUES, RemainingContainer};
@@ -76,7 +77,7 @@ impl LazyTables {
         let before = self.parts.obligations.get(obligation.0).clone();
         let queries = self.core.formulas.queried_nodes(&before.formulas);
         let verdicts = self.parts.verdicts.get(verdicts.0).clone();
-        let after = self.core.after_child(&before, &queries, &verdicts, value)?;
+        let after = before.after_child(&mut self.core, (&queries, &verdicts), value)?;
         Ok(self.parts.obligation(after))
     }
 
@@ -107,7 +108,7 @@ impl LazyTables {
     /// Returns `true` if some items complete the array.
     fn can_complete_array(&mut self, obligation: ObligationId) -> Result<bool, Error> {
         let required = self.parts.obligations.get(obligation.0).clone();
-        let total = self.core.total(&required);
+        let total = required.total(&mut self.core);
         self.core.has_array(total)
     }
 
@@ -116,7 +117,8 @@ impl LazyTables {
         if let Some(&known) = self.cache.has_unique_items.get(&obligation) {
             return known;
         }
-        let unique = self.core.requires_unique_items(self.parts.obligations.get(obligation.0));
+        let unique =
+            self.parts.obligations.get(obligation.0).requires_unique_items(&self.core.formulas);
         self.cache.has_unique_items.insert(obligation, unique);
         unique
     }
@@ -176,7 +178,7 @@ impl LazyTables {
             return known;
         }
         let required = self.parts.obligations.get(obligation.0).clone();
-        let total = self.core.total(&required);
+        let total = required.total(&mut self.core);
         let ended = required.formulas.iter().skip(1);
         let verdicts: Vec<bool> = ended.map(|&id| self.core.holds_at_end(id)).collect();
         let verdicts = self.core.holds_at_end(total).then(|| self.parts.verdicts(&verdicts));
@@ -265,7 +267,7 @@ impl LazyTables {
         let names = self.parts.used_names.get(used_names.0).clone();
         let rest = RemainingContainer { json_type: JsonType::Object, used_names: &names };
         // The name was accepted only because this value can be read.
-        let start = self.core.split_viable_child(required, rest)?;
+        let start = ChildStart::of_viable(required, &mut self.core, rest)?;
         let start = (self.parts.obligation(start.container), self.parts.obligation(start.child));
         self.cache.properties.insert((obligation, used_names), Some(start));
         Ok(Some(start))
@@ -361,12 +363,12 @@ impl LazyTables {
             return Ok(known);
         }
         let required = self.parts.obligations.get(obligation.0).clone();
-        let required = self.core.after_item(&required)?;
+        let required = required.after_item(&mut self.core)?;
         let rest = RemainingContainer { json_type: JsonType::Array, used_names: &[] };
-        let start = match self.core.split_child(required, rest)? {
+        let start = match ChildStart::new(required, &mut self.core, rest)? {
             Some(mut start) => {
                 if start.child.queries.is_empty()
-                    && self.core.requires_unique_items(&start.container)
+                    && start.container.requires_unique_items(&self.core.formulas)
                 {
                     self.restrict_to_completable(&start.container, &mut start.child)?;
                 }
@@ -397,8 +399,8 @@ impl LazyTables {
         let Enumeration::All(values) = listed else { return Ok(()) };
         let mut good = Vec::new();
         for value in values {
-            let after = self.core.after_child(array, &[], &[], Some(value))?;
-            let total = self.core.total(&after);
+            let after = array.after_child(&mut self.core, (&[], &[]), Some(value))?;
+            let total = after.total(&mut self.core);
             if self.core.has_array(total)? {
                 good.push(value);
             }

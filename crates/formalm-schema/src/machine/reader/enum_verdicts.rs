@@ -81,7 +81,7 @@ impl LazyTables {
         &mut self,
         formulas: &[FormulaId],
     ) -> Result<QueriedStrings, Error> {
-        let listed: Vec<bool> = formulas.iter().map(|&id| self.core.is_listed(id)).collect();
+        let listed: Vec<bool> = formulas.iter().map(|&id| is_listed(&self.core, id)).collect();
         if listed.iter().filter(|&&listed| listed).count() < MIN_ENUM_QUERIES {
             let machines: Result<Box<[QueryState]>, Error> =
                 formulas.iter().map(|&id| self.string_query(id)).collect();
@@ -137,11 +137,9 @@ impl LazyTables {
     }
 }
 
-impl SolverContext {
-    /// Returns `true` if enumerated strings alone decide a formula.
-    fn is_listed(&self, id: FormulaId) -> bool {
-        self.atoms(id)
-            .iter()
-            .all(|atom| matches!(atom, FormulaAtom::InLanguage(regex) if self.schema.enum_strings.contains_key(regex)))
-    }
+/// Returns `true` if enumerated strings alone decide a formula.
+fn is_listed(core: &SolverContext, id: FormulaId) -> bool {
+    core.atoms(id).iter().all(|atom| {
+        matches!(atom, FormulaAtom::InLanguage(regex) if core.schema.enum_strings.contains_key(regex))
+    })
 }

@@ -11,7 +11,6 @@
 pub(crate) mod byte_classes;
 pub(crate) mod cache;
 pub(crate) mod containers;
-pub(crate) mod derivative;
 pub(crate) mod enum_verdicts;
 pub(crate) mod multi_byte_steps;
 pub(crate) mod next_names;

@@ -223,7 +223,7 @@ impl LazyTables {
         let required = self.parts.obligations.get(obligation.0).clone();
         let used_names = self.used_names_after(used_names, order, UNMENTIONED_NAME);
         let used_names = self.parts.used_names.get(used_names.0).clone();
-        let must = self.core.total(&required);
+        let must = required.total(&mut self.core);
         let (mut implicants, mut are_free) = (Vec::new(), true);
         self.core.search_implicants(must, &mut |_, _| Ok(true), &mut |core, literals| {
             are_free &= implicants.len() < MAX_IMPLICANTS;
@@ -303,7 +303,7 @@ impl LazyTables {
             return Ok(known);
         }
         let required = self.parts.obligations.get(obligation.0).clone();
-        let after = self.core.after_name(&required, name)?;
+        let after = required.after_name(&mut self.core, name)?;
         let after = self.parts.obligation(after);
         self.cache.after_name.insert((obligation, name), after);
         Ok(after)

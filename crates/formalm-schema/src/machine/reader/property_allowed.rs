@@ -32,8 +32,8 @@ impl LazyTables {
         let obligation = self.after_name(obligation, name)?;
         let required = self.parts.obligations.get(obligation.0).clone();
         let used_names = self.parts.used_names.get(used_names.0).clone();
-        self.core.child_viable(
-            required,
+        required.child_viable(
+            &mut self.core,
             RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
         )
     }
@@ -140,9 +140,9 @@ impl LazyTables {
             parts[at] = one;
             let must = self.core.formulas.and(parts);
             let required = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-            let after = self.core.after_name(&required, name)?;
-            if self.core.child_viable(
-                after,
+            let after = required.after_name(&mut self.core, name)?;
+            if after.child_viable(
+                &mut self.core,
                 RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
             )? {
                 return Ok(true);

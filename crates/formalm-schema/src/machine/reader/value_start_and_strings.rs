@@ -122,7 +122,7 @@ impl LazyTables {
             formulas.push(self.core.formula_for_type(id, of)?);
         }
         let typed = Obligation { formulas: formulas.into(), ..obligation.clone() };
-        let total = self.core.total(&typed);
+        let total = typed.total(&mut self.core);
         if total == FALSE {
             return Ok(None);
         }
@@ -145,7 +145,7 @@ impl LazyTables {
                 let order = match self.core.options.property_order {
                     PropertyOrder::Any => ANY_ORDER,
                     PropertyOrder::Schema => {
-                        let declared = self.core.declared(&obligation);
+                        let declared = obligation.declared_names(&self.core);
                         NameOrderId(self.parts.orders.intern(declared))
                     }
                 };

@@ -53,7 +53,7 @@ impl SolverContext {
             }
         }
         let owes = Obligation { formulas: [id].into(), queries: [].into(), goal: TRUE };
-        let with = self.after_name(&owes, name)?.formulas[0];
+        let with = owes.after_name(self, name)?.formulas[0];
         if with == FALSE {
             return Ok(false);
         }
