@@ -12,10 +12,17 @@ use crate::formula::TRUE;
 use crate::interner::Interner;
 use crate::json::document::Document;
 use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
+use crate::machine::frame_table::FrameTable;
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
 use crate::machine::mask_class::continuation::ContinuationCache;
 use crate::machine::min_bytes::BoundCache;
-use crate::machine::reader::cache::{FrameParts, TransitionCache};
+use crate::machine::names::NameTables;
+use crate::machine::numbers::tables::NumberTables;
+use crate::machine::reader::cache::TransitionCache;
+use crate::machine::reader::whitespace::GapRules;
+use crate::machine::records::Records;
+use crate::machine::residuals::Residuals;
+use crate::machine::residuals::string_queries::StringQueries;
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_difference;
@@ -138,30 +145,29 @@ impl SchemaAutomaton {
             return Ok((None, notes.into()));
         }
         let mut tables = Box::new(LazyTables {
+            gaps: GapRules::new(&core.options),
             core,
-            frames: Interner::default(),
-            depths: vec![0],
+            residuals: Residuals::default(),
+            strings: StringQueries::default(),
+            name_tables: NameTables::default(),
+            numbers: NumberTables::default(),
+            frames: FrameTable::default(),
             states: Interner::default(),
-            records: Interner::default(),
+            records: Records::default(),
             next: FxHashMap::default(),
             run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
-            parts: FrameParts::default(),
             cache: TransitionCache::default(),
             continuations: ContinuationCache::default(),
             bound_cache: BoundCache::default(),
-            name_sets: Vec::new(),
             mask_classes: Interner::default(),
             distinguishes_names: false,
             max_token_len: 0,
             lengths: FxHashMap::default(),
             spare_tables: Default::default(),
         });
-        tables.frames.intern(Frame::Done);
-        tables.records.intern((0, 0, 0));
-        tables.records.intern((0, 1, 0));
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-        let obligation = tables.parts.obligation(obligation);
+        let obligation = tables.residuals.intern(obligation);
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
         let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);

@@ -14,13 +14,14 @@ use rustc_hash::FxHashMap;
 use crate::interner::{CompactMap, Interner};
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::mask_class::name_continuation::NameContinuation;
+use crate::machine::records::Records;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 
 /// The states that an automaton has visited, and the tables that only these refer to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct VisitedTables {
     states: Interner<ReaderPosition>,
-    records: Interner<(RecordId, u8, u32)>,
+    records: Records,
     next: FxHashMap<(u32, u8), u32>,
     run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
@@ -29,24 +30,6 @@ pub(crate) struct VisitedTables {
     byte_classes: CompactMap<ReaderPosition, Arc<[ByteSet]>>,
     /// Representatives of names; some refer to recorded inputs.
     name_continuations: CompactMap<NameContinuation, Frame>,
-}
-
-impl Default for VisitedTables {
-    fn default() -> VisitedTables {
-        let mut records = Interner::default();
-        records.intern((0, 0, 0));
-        records.intern((0, 1, 0));
-        VisitedTables {
-            states: Interner::default(),
-            records,
-            next: FxHashMap::default(),
-            run_transitions: FxHashMap::default(),
-            live: FxHashMap::default(),
-            mask_classes: Interner::default(),
-            byte_classes: CompactMap::default(),
-            name_continuations: CompactMap::default(),
-        }
-    }
 }
 
 /// The private tables of a look-ahead. While it holds the lock, these are the tables of the
@@ -77,9 +60,8 @@ impl PrivateTables {
             if record == NO_RECORD {
                 return NO_RECORD;
             }
-            (1..).zip(tables.recorded(record, 0)).fold(EMPTY_RECORD, |record, (length, byte)| {
-                own.records.intern((record, byte, length))
-            })
+            let bytes = tables.records.bytes_from(record, 0).into_iter();
+            bytes.fold(EMPTY_RECORD, |record, byte| own.records.extend(record, byte))
         };
         let record = recorded(position.record);
         let frame = match position.frame {

@@ -22,13 +22,16 @@
 mod automaton;
 mod completion;
 mod frame;
+mod frame_table;
 mod lookahead_tables;
 mod mask_class;
 mod min_bytes;
+mod names;
 mod numbers;
 #[cfg(test)]
 mod proptests;
 mod reader;
+mod records;
 mod residuals;
 
 use formalm_automata::{ByteSet, Error, RegularMaskClasses, Resource};
@@ -36,17 +39,25 @@ use rustc_hash::FxHashMap;
 
 use crate::interner::Interner;
 use crate::solver::context::{LanguageId, SolverContext};
-use frame::{DONE, Frame, FrameId, ReaderPosition};
+use frame::{DONE, Frame, ReaderPosition};
+use frame_table::FrameTable;
 use mask_class::continuation::ContinuationCache;
 use mask_class::string_state_pairs::StringStates;
 use min_bytes::BoundCache;
-use reader::cache::{FrameParts, TransitionCache};
-use reader::next_names::NextNames;
+use names::NameTables;
+use names::name_query::NameQuery;
+use numbers::tables::NumberTables;
+use reader::cache::TransitionCache;
+use reader::whitespace::GapRules;
+use records::Records;
+use residuals::Residuals;
+use residuals::string_queries::StringQueries;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Obligation;
 pub(crate) use mask_class::unbounded_values::UnboundedValues;
+pub(crate) use records::{EMPTY_RECORD, NO_RECORD, RecordId};
 
 pub use mask_class::SchemaMaskClasses;
 
@@ -57,33 +68,25 @@ const ACCEPTING: u32 = 1;
 /// Flag of a state known not to be accepting.
 const REFUSING: u32 = 2;
 
-/// The id of a recorded input: `0` is none, `1` the empty one. Only inputs whose value is needed
-/// are recorded.
-type RecordId = u32;
-/// Nothing is recorded.
-const NO_RECORD: RecordId = 0;
-/// The empty recorded input.
-const EMPTY_RECORD: RecordId = 1;
-
 /// The tables that grow while inputs are read: frames, states, transitions and caches.
 #[derive(Debug)]
 pub(crate) struct LazyTables {
     pub(crate) core: SolverContext,
-    frames: Interner<Frame>,
-    /// Number of open objects and arrays, by frame.
-    depths: Vec<u32>,
+    residuals: Residuals,
+    strings: StringQueries,
+    name_tables: NameTables,
+    numbers: NumberTables,
+    gaps: GapRules,
+    frames: FrameTable,
     states: Interner<ReaderPosition>,
-    /// Recorded inputs as linked lists: `(record without the last byte, last byte, length)`.
-    records: Interner<(RecordId, u8, u32)>,
+    records: Records,
     next: FxHashMap<(u32, u8), u32>,
     /// Transitions over several bytes, packed below a leading one bit.
     run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
-    parts: FrameParts,
     cache: TransitionCache,
     continuations: ContinuationCache,
     bound_cache: BoundCache,
-    name_sets: Vec<NextNames>,
     mask_classes: Interner<ReaderPosition>,
     /// Set if mask classes keep the strings of names that matter to nothing else.
     distinguishes_names: bool,
@@ -99,33 +102,36 @@ impl LazyTables {
     fn bytes(&self) -> usize {
         self.core.memory_bytes()
             + self.frames.memory_bytes()
-            + self.depths.capacity() * 4
             + self.visited_bytes()
-            + self.parts.bytes()
+            + self.residuals.memory_bytes()
+            + self.strings.memory_bytes()
+            + self.name_tables.memory_bytes()
+            + self.numbers.memory_bytes()
             + self.cache.bytes()
             + self.continuations.bytes()
             + self.bound_cache.bytes()
             + self.live.capacity() * 40
-            + self.name_sets.len() * 200
     }
 
     /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of
     /// them, its query states can be dropped.
     fn retained_counts(&self) -> [usize; 3] {
-        [self.mask_classes.len(), self.name_sets.len(), self.cache.opened_values.len()]
+        [self.mask_classes.len(), self.name_tables.len(), self.cache.opened_values.len()]
     }
 
     /// Returns the number of objects, arrays, strings and names that are open in `state`.
     fn open_frames(&self, state: u32) -> usize {
-        let (mut frame, mut open) = (self.states.get(state).frame, 0);
-        while let Some(parent) = frame.parent() {
-            let is_open = !matches!(
-                frame,
-                Frame::Value { .. } | Frame::Number { .. } | Frame::Literal { .. }
-            );
-            (frame, open) = (*self.frames.get(parent.0), open + usize::from(is_open));
+        self.frames.open_count(self.states.get(state).frame)
+    }
+
+    /// Returns the questions about property names.
+    fn names(&mut self) -> NameQuery<'_> {
+        NameQuery {
+            core: &mut self.core,
+            residuals: &mut self.residuals,
+            strings: &mut self.strings,
+            tables: &mut self.name_tables,
         }
-        open
     }
 
     /// Returns the state after `byte`, [`DEAD`] if no instance continues so. Fails if the tables
@@ -189,14 +195,6 @@ impl LazyTables {
         }
     }
 
-    pub(super) fn frame(&mut self, frame: Frame) -> FrameId {
-        let id = self.frames.intern(frame);
-        if id as usize == self.depths.len() {
-            self.depths.push(self.depth_of(&frame));
-        }
-        FrameId(id)
-    }
-
     /// Returns the position after `byte`, `None` if no instance continues so.
     fn read(
         &mut self,
@@ -204,7 +202,8 @@ impl LazyTables {
         byte: u8,
     ) -> Result<Option<ReaderPosition>, Error> {
         let ReaderPosition { frame, record } = position;
-        let extended = if record == NO_RECORD { NO_RECORD } else { self.record(record, byte) };
+        let extended =
+            if record == NO_RECORD { NO_RECORD } else { self.records.extend(record, byte) };
         let frame = match frame {
             Frame::Done => None,
             Frame::Value { obligation, whitespace, parent } => {
@@ -226,27 +225,5 @@ impl LazyTables {
             Frame::Array { .. } => return self.read_array(frame, byte, record, extended),
         };
         Ok(frame.map(|frame| ReaderPosition { frame, record: extended }))
-    }
-
-    /// Appends `byte` to a recorded input.
-    fn record(&mut self, record: RecordId, byte: u8) -> RecordId {
-        let length = self.records.get(record).2;
-        self.records.intern((record, byte, length + 1))
-    }
-
-    /// Returns the recorded input from offset `from` on.
-    fn recorded(&self, record: RecordId, from: u32) -> Vec<u8> {
-        let mut text = Vec::new();
-        let mut at = record;
-        loop {
-            let &(before, byte, length) = self.records.get(at);
-            if length <= from {
-                break;
-            }
-            text.push(byte);
-            at = before;
-        }
-        text.reverse();
-        text
     }
 }

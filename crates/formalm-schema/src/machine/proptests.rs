@@ -93,17 +93,22 @@ fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<V
     let container =
         Obligation { formulas: formulas.clone().into(), queries: [].into(), goal: TRUE };
     let child = Obligation { formulas: formulas.into(), queries: nodes.into(), goal: TRUE };
-    let (obligation, child) = (tables.parts.obligation(container), tables.parts.obligation(child));
+    let (obligation, child) = (tables.residuals.intern(container), tables.residuals.intern(child));
     let mode = ContainerState::InValue;
-    let parent =
-        tables.frame(Frame::Array { obligation, mode, whitespace: 0, from: 0, parent: DONE });
+    let parent = tables.frames.intern(Frame::Array {
+        obligation,
+        mode,
+        whitespace: 0,
+        from: 0,
+        parent: DONE,
+    });
     let frame = Frame::Value { obligation: child, whitespace: 0, parent };
     let mut position = ReaderPosition { frame, record: NO_RECORD };
     for &byte in text.as_bytes().iter().chain(b" ") {
         position = tables.read_byte(position, byte).ok()??;
     }
     let Frame::Array { obligation, .. } = position.frame else { return None };
-    let required = tables.parts.obligations.get(obligation.0);
+    let required = tables.residuals.get(obligation);
     let verdict = |id| match id {
         TRUE => Some(true),
         FALSE => Some(false),

@@ -38,7 +38,7 @@ impl LazyTables {
     fn records_only_forbid(&mut self, frame: Frame) -> bool {
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            match *self.frames.get(parent.0) {
+            match self.frames.get(parent) {
                 Frame::Array { obligation, parent: next, .. } => {
                     if self.has_unique_items(obligation) && !self.is_plain_uniqueness(obligation) {
                         return false;
@@ -54,7 +54,7 @@ impl LazyTables {
     /// Returns `true` if the array requires distinct items and nothing else depends on which are
     /// equal.
     fn is_plain_uniqueness(&self, obligation: ObligationId) -> bool {
-        let required = self.parts.obligations.get(obligation.0);
+        let required = self.residuals.get(obligation);
         required.formulas.len() == 1
             && self.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
                 let is_one = |atom: &FormulaAtom| {
@@ -88,7 +88,7 @@ impl LazyTables {
     fn without_item_starts(&mut self, id: FrameId) -> FrameId {
         let (mut open, mut at) = (Vec::new(), id);
         while let frame @ (Frame::Object { parent, .. } | Frame::Array { parent, .. }) =
-            *self.frames.get(at.0)
+            self.frames.get(at)
         {
             open.push(frame);
             at = parent;
@@ -99,7 +99,7 @@ impl LazyTables {
                 Frame::Array { parent, from, .. } => (*parent, *from) = (at, 0),
                 _ => {}
             }
-            at = self.frame(frame);
+            at = self.frames.intern(frame);
         }
         at
     }
@@ -150,7 +150,7 @@ impl LazyTables {
         };
         let mut parent = frame.parent().unwrap_or(DONE);
         while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
-            let around = *self.frames.get(parent.0);
+            let around = self.frames.get(parent);
             all.push(around);
             parent = match around {
                 Frame::Object { parent, .. } | Frame::Array { parent, .. } => parent,
@@ -160,7 +160,7 @@ impl LazyTables {
         for (depth, name) in named {
             let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
-                    let known = self.mentioned_names(obligation).0;
+                    let known = self.residuals.mentioned_names(&mut self.core, obligation).0;
                     known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
@@ -179,14 +179,14 @@ impl LazyTables {
     ) -> Option<(Option<Vec<u8>>, EscapeState)> {
         match frame {
             Frame::Name { text, escape, .. } => {
-                Some(((text != NO_RECORD).then(|| self.recorded(text, 0)), escape))
+                Some(((text != NO_RECORD).then(|| self.records.bytes_from(text, 0)), escape))
             }
             Frame::String { escape, .. } => {
                 if record == NO_RECORD {
                     return Some((None, escape));
                 }
                 let mut open: Option<(Vec<u8>, EscapeState)> = None;
-                for byte in self.recorded(record, 0) {
+                for byte in self.records.bytes_from(record, 0) {
                     let Some((text, escape)) = &mut open else {
                         open = (byte == b'"').then_some((Vec::new(), EscapeState::None));
                         continue;
@@ -211,7 +211,7 @@ impl LazyTables {
     fn add_item_strings(&self, frame: Frame, strings: &mut SeenStrings) -> bool {
         let mut has_unique_items = false;
         let mut add = |obligation: ObligationId| {
-            for &formula in &self.parts.obligations.get(obligation.0).formulas {
+            for &formula in &self.residuals.get(obligation).formulas {
                 for atom in self.core.atoms(formula) {
                     if let FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) =
                         atom
@@ -231,7 +231,7 @@ impl LazyTables {
         }
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            parent = match *self.frames.get(parent.0) {
+            parent = match self.frames.get(parent) {
                 Frame::Array { obligation, parent, .. } => {
                     add(obligation);
                     parent
@@ -265,7 +265,6 @@ impl LazyTables {
     /// Drops the frames and records that a search has added; nothing refers to them.
     pub(crate) fn truncate_tables(&mut self, frames: usize, records: usize) {
         self.frames.truncate(frames);
-        self.depths.truncate(frames);
         self.records.truncate(records);
     }
 }

@@ -15,8 +15,8 @@ use crate::machine::frame::{
 };
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::escaped_strings::escaped_len;
-use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD, RecordId};
 use crate::options::PropertyOrder;
 use crate::solver::context::LanguageId;
@@ -45,30 +45,33 @@ impl LazyTables {
                 ..
             } => {
                 let ends = free
-                    && self.has_independent_names(obligation)
+                    && self.residuals.has_independent_names(&self.core, obligation)
                     && self.end_verdicts(obligation).is_some();
                 match mode {
-                    ContainerState::AfterOpen if self.gap_committed(whitespace) => None,
+                    ContainerState::AfterOpen if self.gaps.is_committed(whitespace) => None,
                     ContainerState::AfterOpen => ends.then_some(b'}'),
                     _ => {
-                        let after_whitespace =
-                            self.gap_byte(WhitespaceGap::Close, self.depth(parent) + 1, whitespace);
+                        let after_whitespace = self.gaps.byte(
+                            WhitespaceGap::Close,
+                            self.frames.depth(parent) + 1,
+                            whitespace,
+                        );
                         ends.then(|| after_whitespace.unwrap_or(b'}'))
                     }
                 }
             }
             Frame::Value { whitespace, parent, .. } if parent != DONE => {
-                let (gap, depth) = self.gap_of_value(parent);
-                self.gap_byte(gap, depth, whitespace)
+                let (gap, depth) = WhitespaceGap::before_value(&self.frames, parent);
+                self.gaps.byte(gap, depth, whitespace)
             }
             Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } if free => {
-                let read = self.records.get(text).2 as usize;
+                let read = self.records.length(text) as usize;
                 let required = self.required_name_byte(next_names, candidates, read)?;
-                if required.is_none() || !self.names_at(next_names).independent {
+                if required.is_none() || !self.name_tables.get(next_names).independent {
                     let last = required.unwrap_or(u8::MAX);
                     // Inside a character, the bytes of other characters lead nowhere.
-                    let others_are_alike = self.allows_only_known_names(candidates.classes)
-                        || self.any_name_may_end(candidates.classes);
+                    let others_are_alike = self.strings.allows_only_known_names(candidates.classes)
+                        || self.strings.any_name_may_end(&self.core, candidates.classes);
                     let mut all = match others_are_alike {
                         true => self.known_and_other_bytes(next_names, candidates, read),
                         false => {
@@ -150,7 +153,9 @@ impl LazyTables {
         let mut set = ByteSet::default();
         set.insert(b'"');
         for at in candidates.from..candidates.to {
-            let Some(&byte) = self.known_name(next_names, at).as_bytes().get(read) else {
+            let Some(&byte) =
+                self.name_tables.known_name(&self.core, next_names, at).as_bytes().get(read)
+            else {
                 continue;
             };
             let escaped = byte < 0x20 || matches!(byte, b'"' | b'\\') || (byte >= 0x80 && ascii);
@@ -171,7 +176,7 @@ impl LazyTables {
         read: usize,
         budget: &mut SearchBudget,
     ) -> Result<Option<ByteSet>, Error> {
-        let required = self.parts.obligations.get(self.names_at(next_names).obligation.0);
+        let required = self.residuals.get(self.name_tables.get(next_names).obligation);
         if required.goal != TRUE
             || !required
                 .formulas
@@ -181,19 +186,19 @@ impl LazyTables {
             return Ok(None);
         }
         let mut set = self.known_name_bytes(next_names, candidates, read);
-        let classes = self.parts.queries.get(candidates.classes.0);
+        let classes = self.strings.get(candidates.classes);
         if classes.has_guard {
             // Names that satisfy other tests may have longer or shorter values.
             return Ok(None);
         }
         let classes = classes.machines.clone();
-        let so_far = self.recorded(text, 0);
+        let so_far = self.records.bytes_from(text, 0);
         for &(class, state) in classes.iter().flatten() {
             let rest = self.shortest_suffix(class, state, budget)?;
             let whole = [&so_far, rest.remaining()].concat();
-            if (candidates.from..candidates.to)
-                .any(|at| self.known_name(next_names, at).as_bytes() == whole)
-            {
+            if (candidates.from..candidates.to).any(|at| {
+                self.name_tables.known_name(&self.core, next_names, at).as_bytes() == whole
+            }) {
                 return Ok(None);
             }
             if let Some(byte) = rest.next(EscapeState::None, self.core.options.escapes) {
@@ -228,12 +233,12 @@ impl LazyTables {
         candidates: NameCandidates,
         read: usize,
     ) -> Result<Option<u8>, Error> {
-        if !self.names_at(next_names).independent
+        if !self.name_tables.get(next_names).independent
             && self.core.options.property_order != PropertyOrder::Any
         {
             return Ok(None);
         }
-        let must = self.parts.obligations.get(self.names_at(next_names).obligation.0).formulas[0];
+        let must = self.residuals.get(self.name_tables.get(next_names).obligation).formulas[0];
         let mut required = FxHashSet::default();
         for part in self.core.formulas.conjuncts(must) {
             if let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part) {
@@ -242,11 +247,11 @@ impl LazyTables {
         }
         let mut least: Option<u8> = None;
         for at in candidates.from..candidates.to {
-            let name = self.names_at(next_names).known[at as usize];
+            let name = self.name_tables.get(next_names).known[at as usize];
             if !required.contains(&name) {
                 continue;
             }
-            let text = self.known_name(next_names, at).as_bytes();
+            let text = self.name_tables.known_name(&self.core, next_names, at).as_bytes();
             let byte = text.get(read).copied().unwrap_or(b'"');
             let ascii = self.core.options.escapes == EscapePolicy::Ascii;
             let escaped = byte < 0x20
@@ -255,7 +260,7 @@ impl LazyTables {
                 || (byte >= 0x80 && ascii);
             // Comparing bytes is cheaper than deciding whether a name is viable.
             if (!escaped && least.is_some_and(|least| least <= byte))
-                || !self.known_name_viable(next_names, at)?
+                || !self.names().known_name_viable(next_names, at)?
             {
                 continue;
             }

@@ -19,7 +19,8 @@ use crate::formula::TRUE;
 use crate::interner::CompactMap;
 use crate::machine::frame::{DONE, Frame, FrameId, ReaderPosition};
 use crate::machine::min_bytes::SearchBudget;
-use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
+use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD};
 
 /// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
@@ -130,7 +131,7 @@ impl LazyTables {
                 Some((parent, self.shortest_suffix(language, state, budget)?.escaped(escapes)))
             }
             Frame::Number { obligation, digits, parent } if parent != DONE => {
-                let required = self.parts.obligations.get(obligation.0);
+                let required = self.residuals.get(obligation);
                 if !required.queries.is_empty()
                     || required.formulas.len() > 1
                     || required.goal != TRUE
@@ -359,14 +360,14 @@ impl LazyTables {
         let Frame::Name { object, text, candidates, .. } = position.frame else { return Ok(state) };
         let completion_class = self.completion_class(position);
         if completion_class == position
-            || self.records.get(text).2 < 2
-            || !self.allows_any_name(candidates.classes)
+            || self.records.length(text) < 2
+            || !self.strings.allows_any_name(&self.core, candidates.classes)
         {
             return Ok(state);
         }
-        let Frame::Object { obligation, .. } = *self.frames.get(object.0) else { return Ok(state) };
+        let Frame::Object { obligation, .. } = self.frames.get(object) else { return Ok(state) };
         // With so few bytes required, an unused one-byte name remains.
-        let must = self.parts.obligations.get(obligation.0).formulas[0];
+        let must = self.residuals.get(obligation).formulas[0];
         let few =
             self.min_rest_bytes(must, &mut SearchBudget::new(MAX_STEPS))? <= MAX_REQUIRED_BYTES;
         if !few {
@@ -380,7 +381,7 @@ impl LazyTables {
         if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
             && position.record == NO_RECORD
             && candidates.from == candidates.to
-            && self.has_plenty_names(next_names, candidates.classes)
+            && self.name_tables.has_plenty_names(&self.strings, next_names, candidates.classes)
         {
             position.frame =
                 Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };

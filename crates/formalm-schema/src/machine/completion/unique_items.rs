@@ -100,7 +100,7 @@ impl LazyTables {
                     .filter(|required| required.min_matching.is_none());
                 array = required.map(|_| parent).or(array);
             }
-            frame = *self.frames.get(parent.0);
+            frame = self.frames.get(parent);
         }
         match array {
             Some(array) => self.item_by_item(position, array, budget),
@@ -120,7 +120,7 @@ impl LazyTables {
                     .and_then(|required| required.matching_below)
                     .is_some_and(|(count, _)| count > 1);
             }
-            frame = *self.frames.get(next.0);
+            frame = self.frames.get(next);
         }
         false
     }
@@ -128,7 +128,7 @@ impl LazyTables {
     /// Returns the number of unique items that an array still requires, and what some of them must
     /// match; `None` if anything else is required of the items or of the array.
     fn required_unique_items(&self, obligation: ObligationId) -> Option<RequiredItems> {
-        let required = self.parts.obligations.get(obligation.0);
+        let required = self.residuals.get(obligation);
         if required.formulas.len() > 1 || required.goal != TRUE {
             return None;
         }
@@ -185,8 +185,7 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
         let Frame::Array { obligation, parent, .. } = start.frame else { return Ok(None) };
-        let own =
-            self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+        let own = self.core.formulas.conjuncts(self.residuals.get(obligation).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
             let kept = match self.core.formulas.get(part) {
@@ -219,8 +218,7 @@ impl LazyTables {
             let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
                 return Ok(None);
             };
-            let parts =
-                self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+            let parts = self.core.formulas.conjuncts(self.residuals.get(obligation).formulas[0]);
             let is_unique = |part: &FormulaId| {
                 matches!(self.core.formulas.get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
             };
@@ -229,7 +227,7 @@ impl LazyTables {
             let queries = [&rest[..], &more, &[unique, required]].concat();
             let queries = self.core.formulas.and(queries);
             let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
-            let obligation = self.parts.obligation(plain);
+            let obligation = self.residuals.intern(plain);
             position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
             let Some((more, after)) = self.complete_each_item(position, parent, budget)? else {
                 return Ok(None);
@@ -321,7 +319,7 @@ impl LazyTables {
             }
             // A number ends only with the byte after it.
             Frame::Number { obligation, digits, parent } => {
-                let of = *self.frames.get(parent.0);
+                let of = self.frames.get(parent);
                 if !matches!(of, Frame::Array { parent, .. } if parent == array) {
                     return Ok(None);
                 }
@@ -339,7 +337,7 @@ impl LazyTables {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
             Frame::Number { parent, .. } => {
-                let of = *self.frames.get(parent.0);
+                let of = self.frames.get(parent);
                 is_number_byte(byte)
                     || !matches!(of, Frame::Array { parent, .. } if parent == array)
             }

@@ -12,7 +12,7 @@ use formalm_automata::Error;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
 use crate::machine::frame::{
-    DONE, Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
+    Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
 };
 use crate::machine::mask_class::unbounded_values::UnboundedValues;
 use crate::machine::{LazyTables, NO_RECORD};
@@ -44,21 +44,17 @@ impl LazyTables {
 
     /// Returns `true` if the strings of unknown names do not matter.
     pub(crate) fn drops_name(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
-        !self.distinguishes_names && self.has_plenty_names(next_names, classes)
-    }
-
-    /// Returns `true` if each class has more names than an object ever needs.
-    pub(crate) fn has_plenty_names(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
-        let plenty = self.names_at(next_names).plenty.iter();
-        let mut alive = self.parts.queries.get(classes.0).iter().zip(plenty);
-        alive.all(|(alive, &plenty)| alive.is_none() || plenty)
+        !self.distinguishes_names
+            && self.name_tables.has_plenty_names(&self.strings, next_names, classes)
     }
 
     /// Returns `true` if no array with unique items around the frame can run out of items.
     fn drops_record(&mut self, frame: Frame) -> Result<bool, Error> {
         let (mut of, mut parent) = match frame {
             Frame::String { parent, .. } => (Some(JsonType::String), parent),
-            Frame::Name { object, .. } => (Some(JsonType::Object), self.parent(object)),
+            Frame::Name { object, .. } => {
+                (Some(JsonType::Object), self.frames.object_parent(object))
+            }
             Frame::Object { parent, .. } => (Some(JsonType::Object), parent),
             Frame::Array { parent, .. } => (Some(JsonType::Array), parent),
             Frame::Value { parent, .. } => (None, parent),
@@ -67,7 +63,7 @@ impl LazyTables {
             Frame::Done => return Ok(false),
         };
         loop {
-            match *self.frames.get(parent.0) {
+            match self.frames.get(parent) {
                 Frame::Array { obligation, parent: next, .. } => {
                     if self.has_unique_items(obligation)
                         && !self.has_plenty_items(obligation, of)?
@@ -102,7 +98,7 @@ impl LazyTables {
         if let Some(&known) = self.cache.without_earlier_items.get(&id) {
             return Ok(known);
         }
-        let mut frame = *self.frames.get(id.0);
+        let mut frame = self.frames.get(id);
         match &mut frame {
             Frame::Object { parent, .. } => *parent = self.without_earlier_items(*parent)?,
             Frame::Array { obligation, from, parent, .. } => {
@@ -120,16 +116,9 @@ impl LazyTables {
             }
             _ => return Ok(id),
         }
-        let without = self.frame(frame);
+        let without = self.frames.intern(frame);
         self.cache.without_earlier_items.insert(id, without);
         Ok(without)
-    }
-
-    fn parent(&self, frame: FrameId) -> FrameId {
-        match *self.frames.get(frame.0) {
-            Frame::Object { parent, .. } => parent,
-            _ => DONE,
-        }
     }
 
     /// Returns `true` if an array cannot run out of items of a type, or of any, at any depth inside
@@ -158,7 +147,7 @@ impl LazyTables {
         &mut self,
         obligation: ObligationId,
     ) -> Result<Option<(FormulaId, ObligationId)>, Error> {
-        let mut required = self.parts.obligations.get(obligation.0).clone();
+        let mut required = self.residuals.get(obligation).clone();
         if required.formulas.len() != 1 || required.goal != TRUE {
             return Ok(None);
         }
@@ -193,6 +182,6 @@ impl LazyTables {
         let item = self.core.formulas.and(item);
         owing.push(self.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
         required.formulas[0] = self.core.formulas.and(owing);
-        Ok(Some((item, self.parts.obligation(required))))
+        Ok(Some((item, self.residuals.intern(required))))
     }
 }

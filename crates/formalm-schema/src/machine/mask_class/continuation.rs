@@ -16,7 +16,8 @@ use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
 };
 use crate::machine::mask_class::name_continuation::NameContinuations;
-use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
+use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD};
 
 /// Representatives of frames with equal continuations.
@@ -124,7 +125,7 @@ impl LazyTables {
     /// Replaces the parent of a frame by its representative, or the whole frame between the parts
     /// of an object.
     fn frame_representative(&mut self, mut frame: Frame) -> Result<Frame, Error> {
-        let whole = self.gap_start();
+        let whole = self.gaps.start();
         match frame {
             Frame::Name { .. } => return self.name_representative(frame),
             Frame::Object { mode: ContainerState::AfterName, whitespace, .. }
@@ -148,7 +149,7 @@ impl LazyTables {
             | Frame::Number { obligation, parent, .. }
             | Frame::Object { obligation, parent, .. }
             | Frame::Array { obligation, parent, .. }
-                if self.has_no_queries(*obligation) =>
+                if self.residuals.has_no_queries(*obligation) =>
             {
                 *parent = self.parent_representative(*parent);
             }
@@ -169,20 +170,24 @@ impl LazyTables {
         let Frame::Object { obligation, used_names, order, parent, .. } = object else {
             return Ok(None);
         };
-        let Some((obligation, child)) = self.start_property(obligation, used_names)? else {
+        let Some((obligation, child)) = self.names().start_property(obligation, used_names)? else {
             return Ok(None);
         };
-        let (mode, whitespace) = (ContainerState::InValue, self.gap_start());
-        let object =
-            self.frame(Frame::Object { obligation, used_names, order, mode, whitespace, parent });
-        let object =
-            if self.has_no_queries(child) { self.parent_representative(object) } else { object };
+        let (mode, whitespace) = (ContainerState::InValue, self.gaps.start());
+        let object = self.frames.intern(Frame::Object {
+            obligation,
+            used_names,
+            order,
+            mode,
+            whitespace,
+            parent,
+        });
+        let object = if self.residuals.has_no_queries(child) {
+            self.parent_representative(object)
+        } else {
+            object
+        };
         Ok(Some(PropertyStart { child, object }))
-    }
-
-    /// Returns `true` if the parent needs no verdict of the value.
-    pub(crate) fn has_no_queries(&self, obligation: ObligationId) -> bool {
-        self.parts.obligations.get(obligation.0).queries.is_empty()
     }
 
     /// Returns the representative of all frames that behave alike after a value without queries.
@@ -200,10 +205,10 @@ impl LazyTables {
                 break known;
             }
             chain.push(at);
-            at = match *self.frames.get(at.0) {
+            at = match self.frames.get(at) {
                 Frame::Object { obligation, parent, .. }
                 | Frame::Array { obligation, parent, .. }
-                    if self.has_no_queries(obligation) =>
+                    if self.residuals.has_no_queries(obligation) =>
                 {
                     parent
                 }
@@ -235,7 +240,7 @@ impl LazyTables {
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
         let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.depth(frame)) + self.max_token_len as u64 + 2;
+        let deepest = u64::from(self.frames.depth(frame)) + self.max_token_len as u64 + 2;
         options.layout.is_some()
             || options.max_free_depth != u32::MAX
             || deepest > u64::from(limits.nesting)
@@ -248,8 +253,10 @@ impl LazyTables {
         id: FrameId,
         parent: FrameId,
     ) -> Result<Option<ValueContinuation>, Error> {
-        if let Frame::Array { obligation, from, .. } = *self.frames.get(id.0)
-            && (from > 0 || self.has_unique_items(obligation) || !self.has_no_queries(obligation))
+        if let Frame::Array { obligation, from, .. } = self.frames.get(id)
+            && (from > 0
+                || self.has_unique_items(obligation)
+                || !self.residuals.has_no_queries(obligation))
         {
             return Ok(None);
         }
@@ -275,8 +282,7 @@ impl LazyTables {
         if self.depends_on_depth(parent) {
             return Ok(None);
         }
-        let asks =
-            matches!(object, Frame::Object { obligation, .. } if !self.has_no_queries(obligation));
+        let asks = matches!(object, Frame::Object { obligation, .. } if !self.residuals.has_no_queries(obligation));
         let common = if asks { parent } else { self.parent_representative(parent) };
         self.continuation_of(object, common)
     }
@@ -292,7 +298,7 @@ impl LazyTables {
             return Ok(None);
         };
         let next = if self.any_name_viable(after)? {
-            let next_names = self.next_names(obligation, used_names, order)?;
+            let next_names = self.names().next_names(obligation, used_names, order)?;
             self.names_after_comma(next_names)
         } else {
             NextPart::Nothing
@@ -309,8 +315,13 @@ impl LazyTables {
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
         let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
         let escapes = begins.contains(b'\\') && self.core.options.escapes == EscapePolicy::Any;
-        let names = self.names_at(next_names);
-        let is_distinguished = |at: u32| match self.known_name(next_names, at).bytes().next() {
+        let names = self.name_tables.get(next_names);
+        let is_distinguished = |at: u32| match self
+            .name_tables
+            .known_name(&self.core, next_names, at)
+            .bytes()
+            .next()
+        {
             // A character that stands for itself has no other spelling.
             Some(first @ 0x20..0x80) if !b"\"\\".contains(&first) => {
                 escapes || begins.contains(first)
@@ -320,7 +331,7 @@ impl LazyTables {
         if (0..names.known.len() as u32).any(is_distinguished) {
             return NextPart::Names(next_names);
         }
-        match *self.parts.queries.get(names.start.classes.0).machines {
+        match *self.strings.get(names.start.classes).machines {
             [] => NextPart::SomeName,
             [Some((class, _))] if self.core.language_formula(class) == TRUE => NextPart::AnyName,
             _ => NextPart::Names(next_names),

@@ -13,7 +13,7 @@ use crate::machine::frame::{
 };
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::numbers::is_number_byte;
-use crate::machine::reader::cache::NO_VERDICTS;
+use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::JsonType;
 
@@ -47,11 +47,9 @@ impl LookaheadState<'_> {
             Frame::Value { obligation, whitespace, .. } => {
                 (tables.plain_types(obligation)?, whitespace, 0)
             }
-            Frame::Number { obligation, digits, .. } => (
-                tables.plain_number(obligation)?,
-                0,
-                packed_prefix(tables.parts.digits.get(digits.0))?,
-            ),
+            Frame::Number { obligation, digits, .. } => {
+                (tables.plain_number(obligation)?, 0, packed_prefix(tables.numbers.get(digits))?)
+            }
             _ => return None,
         };
         let options = &tables.core.options;
@@ -137,7 +135,7 @@ impl LazyTables {
         }
         let mut is_late = false;
         let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
-            let formula = self.only_formula(obligation)?;
+            let formula = self.residuals.only_formula(obligation)?;
             self.core.steps = 0;
             let formula = self.core.formula_for_type(formula, of);
             let Ok(formula) = formula else {
@@ -166,29 +164,22 @@ impl LazyTables {
 
     /// Returns the bits of a number that has begun, as for [`Self::plain_types`].
     fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
-        match self.only_formula(obligation)? {
+        match self.residuals.only_formula(obligation)? {
             TRUE => Some(0),
             formula if formula == integer_formula(&mut self.core.formulas) => Some(INTEGER_BIT),
             _ => None,
         }
     }
 
-    /// Returns the formula of an obligation, `None` if it has queries or a goal.
-    fn only_formula(&self, obligation: ObligationId) -> Option<FormulaId> {
-        let required = self.parts.obligations.get(obligation.0);
-        let [formula] = *required.formulas else { return None };
-        (required.goal == TRUE).then_some(formula)
-    }
-
     /// Returns `true` if a value behaves alike everywhere: its parent has no queries, and neither
     /// its depth nor that of anything a token opens in it matters.
     fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
         let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
+        let deepest = u64::from(self.frames.depth(parent)) + self.max_token_len as u64 + 2;
         options.layout.is_none()
             && options.max_free_depth == u32::MAX
             && deepest <= u64::from(limits.nesting)
-            && self.parts.obligations.get(obligation.0).queries.is_empty()
+            && self.residuals.get(obligation).queries.is_empty()
     }
 
     /// Returns an unconstrained array in which an item is being read.
@@ -197,10 +188,15 @@ impl LazyTables {
             return known;
         }
         let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
-        let obligation = self.parts.obligation(obligation);
-        let (whitespace, mode) = (self.gap_start(), ContainerState::InValue);
-        let around =
-            self.frame(Frame::Array { obligation, mode, whitespace, from: 0, parent: DONE });
+        let obligation = self.residuals.intern(obligation);
+        let (whitespace, mode) = (self.gaps.start(), ContainerState::InValue);
+        let around = self.frames.intern(Frame::Array {
+            obligation,
+            mode,
+            whitespace,
+            from: 0,
+            parent: DONE,
+        });
         self.cache.isolation_array = Some(around);
         around
     }

@@ -24,13 +24,13 @@ impl LazyTables {
         let position = *self.states.get(state);
         let (container, in_text) = match position.frame {
             Frame::String { parent, escape: EscapeState::None, .. } => {
-                (*self.frames.get(parent.0), true)
+                (self.frames.get(parent), true)
             }
             Frame::Name { object, escape: EscapeState::None, .. } => {
-                (*self.frames.get(object.0), true)
+                (self.frames.get(object), true)
             }
             Frame::Value { parent, .. } | Frame::Number { parent, .. } => {
-                (*self.frames.get(parent.0), false)
+                (self.frames.get(parent), false)
             }
             object @ Frame::Object { .. } => (object, false),
             _ => return Ok(true),
@@ -71,7 +71,7 @@ impl LazyTables {
                 Frame::Object { parent, .. } => parent,
                 _ => return (at == Frame::Done).then_some(found),
             };
-            at = *self.frames.get(parent.0);
+            at = self.frames.get(parent);
         }
         None
     }
@@ -88,7 +88,7 @@ impl LazyTables {
         if position.record == NO_RECORD {
             return true;
         }
-        let read = self.recorded(position.record, from);
+        let read = self.records.bytes_from(position.record, from);
         let Some(opened) = read.iter().position(|&byte| byte == b'"') else { return true };
         let present = [&read[opened + 1..], first].concat();
         if present.contains(&b'\\') {
@@ -116,7 +116,7 @@ impl LazyTables {
 
     /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
-        let formulas = &self.parts.obligations.get(obligation.0).formulas;
+        let formulas = &self.residuals.get(obligation).formulas;
         self.core.formulas.any_atom(formulas, |atom| match atom {
             FormulaAtom::UniqueWithCurrent(taken) => {
                 taken.iter().any(|&one| match self.core.schema.values.get(one) {

@@ -25,7 +25,7 @@ use crate::machine::mask_class::lookahead_shortcuts::RepetitionHint;
 use crate::machine::mask_class::string_state_pairs::{
     FIRST_STRING_CLASS, StringStates, StringStep,
 };
-use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
@@ -61,7 +61,7 @@ impl<'a> SchemaLookahead<'a> {
         tables.core.begin_lookahead();
         let (positions, strings) = std::mem::take(&mut tables.spare_tables);
         let records = tables.records.len();
-        let queries = (tables.parts.queries.len(), tables.retained_counts());
+        let queries = (tables.strings.len(), tables.retained_counts());
         SchemaLookahead {
             state: RefCell::new(LookaheadState { tables, positions, strings, records, queries }),
         }
@@ -78,7 +78,7 @@ impl Drop for LookaheadState<'_> {
             (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
         tables.records.truncate(self.records);
         if tables.core.end_lookahead() && self.queries.1 == tables.retained_counts() {
-            tables.parts.queries.truncate(self.queries.0);
+            tables.strings.truncate(self.queries.0);
         }
     }
 }
@@ -147,11 +147,14 @@ impl LookaheadState<'_> {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
                 core.language_formula(language) == TRUE
                     && state == core.automaton(language).start()
-                    && self.tables.has_constant_verdicts(queries)
+                    && self.tables.strings.has_constant_verdicts(&self.tables.core, queries)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
-                self.tables.allows_any_name(candidates.classes)
-                    && self.tables.has_constant_verdicts(candidates.classes)
+                self.tables.strings.allows_any_name(&self.tables.core, candidates.classes)
+                    && self
+                        .tables
+                        .strings
+                        .has_constant_verdicts(&self.tables.core, candidates.classes)
             }
             _ => false,
         }
@@ -162,7 +165,7 @@ impl LookaheadState<'_> {
     pub(crate) fn is_unbounded(&self, position: ReaderPosition) -> bool {
         let core = &self.tables.core;
         let of = |queries: QueriesId| {
-            let mut texts = self.tables.parts.queries.get(queries.0).iter().flatten();
+            let mut texts = self.tables.strings.get(queries).iter().flatten();
             texts.any(|&(text, _)| core.is_unbounded(text))
         };
         match position.frame {
@@ -197,9 +200,15 @@ impl LookaheadState<'_> {
         let mut set = ByteSet::default();
         set.insert(b'"');
         set.insert(b'\\');
-        let depth = self.tables.records.get(text).2 as usize;
+        let depth = self.tables.records.length(text) as usize;
         for at in candidates.from..candidates.to {
-            if let Some(&byte) = self.tables.known_name(next_names, at).as_bytes().get(depth) {
+            if let Some(&byte) = self
+                .tables
+                .name_tables
+                .known_name(&self.tables.core, next_names, at)
+                .as_bytes()
+                .get(depth)
+            {
                 set.insert(byte);
             }
         }
@@ -327,7 +336,9 @@ impl MaskAutomaton for SchemaLookahead<'_> {
         }
         let state = &mut *self.state.borrow_mut();
         let frame = state.position(class).frame;
-        Ok(state.tables.any_digits(frame))
+        let tables = &mut *state.tables;
+        let Frame::Number { obligation, digits, .. } = frame else { return Ok(false) };
+        Ok(tables.numbers.any_digits(&mut tables.core, &tables.residuals, obligation, digits))
     }
 
     fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {

@@ -9,13 +9,11 @@ use formalm_automata::{
     StateId, WIDE_PARTS,
 };
 
-use crate::machine::LazyTables;
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{Frame, NameCandidates, QueriesId, ReaderPosition};
+use crate::machine::frame::{Frame, NameCandidates, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
-use crate::machine::reader::cache::NO_QUERIES;
-use crate::solver::context::LanguageId;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// Number of letters that must lead to one class for it to become the reference. Chosen, not
 /// measured.
@@ -52,7 +50,7 @@ impl LookaheadState<'_> {
         let tables = &mut self.tables;
         let is_open = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                let only_counts = tables.has_constant_verdicts(queries)
+                let only_counts = tables.strings.has_constant_verdicts(&tables.core, queries)
                     && tables.remaining_chars(language, state)?.is_some();
                 !only_counts && tables.core.is_always_viable(language, state)?
             }
@@ -62,7 +60,7 @@ impl LookaheadState<'_> {
                 candidates,
                 escape: EscapeState::None,
                 ..
-            } => tables.is_open_name(next_names, candidates.classes)?,
+            } => tables.names().is_open_name(next_names, candidates.classes)?,
             _ => false,
         };
         Ok(is_open.then_some(tables.core.options.escapes))
@@ -79,13 +77,13 @@ impl LookaheadState<'_> {
         let is_dropped = self.is_unbounded(position);
         let (language, state) = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. }
-                if self.tables.has_constant_verdicts(queries)
+                if self.tables.strings.has_constant_verdicts(&self.tables.core, queries)
                     && self.tables.remaining_chars(language, state)?.is_none() =>
             {
                 (language, state)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
-                match self.tables.single_class(candidates.classes) {
+                match self.tables.strings.single_class(candidates.classes) {
                     Some((_, alive)) => alive,
                     None => return Ok(None),
                 }
@@ -109,10 +107,12 @@ impl LookaheadState<'_> {
         match &mut position.frame {
             Frame::String { state: at, .. } => *at = state,
             Frame::Name { candidates, .. } => {
-                if let Some((which, (class, _))) = self.tables.single_class(candidates.classes) {
-                    let mut classes = self.tables.parts.queries.get(candidates.classes.0).clone();
+                if let Some((which, (class, _))) =
+                    self.tables.strings.single_class(candidates.classes)
+                {
+                    let mut classes = self.tables.strings.get(candidates.classes).clone();
                     classes.machines[which] = Some((class, state));
-                    candidates.classes = QueriesId(self.tables.parts.queries.intern(classes));
+                    candidates.classes = self.tables.strings.intern(classes);
                 }
             }
             _ => {}
@@ -131,7 +131,7 @@ impl LookaheadState<'_> {
         if let Frame::String { language, state, queries, escape: EscapeState::None, .. } =
             position.frame
             && position.record == NO_RECORD
-            && self.tables.has_constant_verdicts(queries)
+            && self.tables.strings.has_constant_verdicts(&self.tables.core, queries)
             && let Some(count) = self.tables.remaining_chars(language, state)?
         {
             let exit = self.as_free_string(position)?;
@@ -190,20 +190,20 @@ impl LookaheadState<'_> {
                 ..
             }) => {
                 (same, from == to, classes) == (object, true, candidates.classes)
-                    && self.tables.is_open_name(next_names, classes)?
+                    && self.tables.names().is_open_name(next_names, classes)?
             }
             Some(_) => false,
         };
         if !fits || text == NO_RECORD || policy == EscapePolicy::Any {
             return Ok(None);
         }
-        let depth = self.tables.records.get(text).2 as usize;
+        let depth = self.tables.records.length(text) as usize;
         let mut texts = LiteralList::new(policy);
         for at in candidates.from..candidates.to {
-            if other.is_none() && !self.tables.known_name_viable(next_names, at)? {
+            if other.is_none() && !self.tables.names().known_name_viable(next_names, at)? {
                 continue;
             }
-            let name = self.tables.known_name(next_names, at);
+            let name = self.tables.name_tables.known_name(&self.tables.core, next_names, at);
             if !name.is_char_boundary(depth) {
                 return Ok(None);
             }
@@ -239,15 +239,6 @@ impl LookaheadState<'_> {
         Ok(most
             .filter(|&(next, count)| count >= MIN_LETTERS && next != class)
             .map(|(next, _)| next))
-    }
-}
-
-impl LazyTables {
-    /// Returns the only class that a name may belong to: its index, automaton and state.
-    fn single_class(&self, classes: QueriesId) -> Option<(usize, (LanguageId, StateId))> {
-        let mut alive = self.parts.queries.get(classes.0).iter().enumerate();
-        let found = alive.find_map(|(at, one)| Some((at, (*one)?)))?;
-        alive.all(|(_, one)| one.is_none()).then_some(found)
     }
 }
 

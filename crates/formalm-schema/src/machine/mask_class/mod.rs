@@ -28,8 +28,7 @@ use formalm_automata::{
     NameTokens, StateId,
 };
 
-use crate::formula::TRUE;
-use crate::machine::frame::{QueriesId, ReaderPosition};
+use crate::machine::frame::ReaderPosition;
 use crate::machine::mask_class::lookahead::SchemaLookahead;
 use crate::machine::{LazyTables, SchemaAutomaton};
 
@@ -65,6 +64,7 @@ impl SchemaMaskClasses {
             let is_longer = max_token_len > tables.max_token_len;
             if tables.continuations.add(Arc::clone(&names)) || is_longer {
                 tables.max_token_len = tables.max_token_len.max(max_token_len);
+                tables.name_tables.max_token_names = tables.max_token_len;
                 tables.lengths.clear();
                 tables.continuations.clear();
             }
@@ -168,24 +168,5 @@ impl LazyTables {
         let position = *self.states.get(state);
         let position = ReaderPosition { frame: self.relaxed_string(position.frame)?, ..position };
         self.mask_abstraction(position)
-    }
-
-    /// Returns `true` if all unknown names form one class, which is allowed.
-    pub(crate) fn allows_any_name(&self, classes: QueriesId) -> bool {
-        let [Some((class, _))] = *self.parts.queries.get(classes.0).machines else { return false };
-        self.core.language_formula(class) == TRUE
-    }
-
-    /// Returns `true` if only known names may still come.
-    pub(crate) fn allows_only_known_names(&self, classes: QueriesId) -> bool {
-        self.parts.queries.get(classes.0).required_machines().iter().all(Option::is_none)
-    }
-
-    /// Returns `true` if any name is allowed and one may end here.
-    pub(crate) fn any_name_may_end(&self, classes: QueriesId) -> bool {
-        let [Some((class, state))] = *self.parts.queries.get(classes.0).machines else {
-            return false;
-        };
-        self.allows_any_name(classes) && self.core.automaton(class).is_accepting(state)
     }
 }

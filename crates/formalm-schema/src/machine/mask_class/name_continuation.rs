@@ -57,9 +57,9 @@ impl LazyTables {
         if self.depends_on_depth(object) {
             return Ok(frame);
         }
-        let is_open = self.allows_any_name(candidates.classes)
+        let is_open = self.strings.allows_any_name(&self.core, candidates.classes)
             && self.drops_name(next_names, candidates.classes);
-        let is_closed = self.parts.queries.get(candidates.classes.0).iter().all(Option::is_none);
+        let is_closed = self.strings.get(candidates.classes).iter().all(Option::is_none);
         let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
         if !is_seen || escape != EscapeState::None || self.core.options.escapes == EscapePolicy::Any
         {
@@ -69,7 +69,9 @@ impl LazyTables {
         let known = self.known_suffixes(frame, is_open)?;
         let (mut others, mut frame) = (None, frame);
         if is_open {
-            let Some(like) = self.class_example(next_names, candidates) else { return Ok(frame) };
+            let Some(like) = self.names().class_example(next_names, candidates) else {
+                return Ok(frame);
+            };
             let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
             others = Some((candidates.classes, member));
             if known.is_empty() {
@@ -89,18 +91,18 @@ impl LazyTables {
         is_open: bool,
     ) -> Result<Box<[KnownNameSuffix]>, Error> {
         let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok([].into()) };
-        let depth = self.records.get(text).2 as usize;
+        let depth = self.records.length(text) as usize;
         let mut known = Vec::new();
         for at in candidates.from..candidates.to {
             let is_distinguished = self.is_distinguished(next_names, at, depth);
             if is_open && !is_distinguished {
                 continue;
             }
-            let viable = self.known_name_viable(next_names, at)?;
+            let viable = self.names().known_name_viable(next_names, at)?;
             if !is_open && !viable {
                 continue;
             }
-            let name = self.names_at(next_names).known[at as usize];
+            let name = self.name_tables.get(next_names).known[at as usize];
             let member = if is_distinguished && viable {
                 self.property_start_of(frame, (name, name))?
             } else {
@@ -118,7 +120,7 @@ impl LazyTables {
     /// Returns `true` if some token ends a known name of which `depth` bytes were read.
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
         let tokens = &self.continuations.tokens;
-        let rest = &self.known_name(next_names, at).as_bytes()[depth..];
+        let rest = &self.name_tables.known_name(&self.core, next_names, at).as_bytes()[depth..];
         let ascii = self.core.options.escapes == EscapePolicy::Ascii;
         let is_unescaped =
             |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
@@ -147,11 +149,13 @@ impl LazyTables {
 
     /// Returns the object inside the representative of its parent.
     fn object_representative(&mut self, id: FrameId) -> FrameId {
-        let mut object = *self.frames.get(id.0);
+        let mut object = self.frames.get(id);
         match &mut object {
-            Frame::Object { obligation, parent, .. } if self.has_no_queries(*obligation) => {
+            Frame::Object { obligation, parent, .. }
+                if self.residuals.has_no_queries(*obligation) =>
+            {
                 *parent = self.parent_representative(*parent);
-                self.frame(object)
+                self.frames.intern(object)
             }
             _ => id,
         }

@@ -11,7 +11,6 @@ use crate::interner::{Interner, RETAINED_CAPACITY};
 use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,
 };
-use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::solver::context::LanguageId;
 
@@ -77,7 +76,7 @@ impl StringStates {
         }
         let (run, state) = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, parent } => {
-                if tables.has_constant_verdicts(queries) {
+                if tables.strings.has_constant_verdicts(&tables.core, queries) {
                     (StringRun::Single { language, queries, parent }, state.number())
                 } else {
                     let product = self.products.intern((state, queries));
@@ -197,8 +196,8 @@ impl StringStates {
         byte: u8,
     ) -> Result<StringStep, Error> {
         let StringRun::Product { language, parent } = run else {
-            let after = tables.advance_queries(QueriesId(state), &[byte])?;
-            let alive = tables.parts.queries.get(after.0).iter().any(Option::is_some);
+            let after = tables.strings.advance(&tables.core, QueriesId(state), &[byte])?;
+            let alive = tables.strings.get(after).iter().any(Option::is_some);
             let class = if alive { self.class_in(run, after.0).map(StringStep::To) } else { None };
             return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
@@ -206,8 +205,8 @@ impl StringStates {
         let Some(state) = tables.core.automaton(language).step(state, byte)? else {
             return Ok(StringStep::Dead);
         };
-        let queries = tables.advance_queries(queries, &[byte])?;
-        if tables.has_constant_verdicts(queries) {
+        let queries = tables.strings.advance(&tables.core, queries, &[byte])?;
+        if tables.strings.has_constant_verdicts(&tables.core, queries) {
             // From here on one automaton decides, as in strings without queries.
             let frame =
                 Frame::String { language, state, queries, escape: EscapeState::None, parent };
@@ -235,16 +234,5 @@ impl StringStates {
             }
         }
         reads_all_non_ascii(class, class, step)
-    }
-}
-
-impl LazyTables {
-    /// Returns `true` if the verdicts on a string no longer depend on its rest.
-    pub(crate) fn has_constant_verdicts(&self, queries: QueriesId) -> bool {
-        queries == NO_QUERIES
-            || self.parts.queries.get(queries.0).iter().flatten().all(|&(text, state)| {
-                self.core.language_formula(text) == crate::formula::TRUE
-                    && state == self.core.automaton(text).start()
-            })
     }
 }

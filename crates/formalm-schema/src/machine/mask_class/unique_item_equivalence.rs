@@ -24,7 +24,7 @@ impl LazyTables {
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
-        let required = self.parts.obligations.get(obligation.0).clone();
+        let required = self.residuals.get(obligation).clone();
         let total = required.total(&mut self.core);
         if !self.core.formulas.never_requires_equal_items(total) {
             return Ok(false);

@@ -30,9 +30,6 @@ const MAX_SEPARATE_ITEMS: u64 = 1_000;
 /// Required names bounded per search step. Chosen, not measured.
 const NAMES_PER_STEP: usize = 8;
 
-/// Maximum number of cached property values. Chosen, not measured.
-const MAX_CACHED_VALUES: usize = 1 << 20;
-
 /// The bound of an unsatisfiable formula, longer than any input.
 pub(crate) const UNREACHABLE: usize = 1 << 40;
 
@@ -92,7 +89,7 @@ impl LazyTables {
         child: &ChildBound,
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
-        let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+        let formulas = self.residuals.get(obligation).formulas.clone();
         let queries = self.core.formulas.queried_nodes(&formulas);
         let mut costs = ChildCosts { child, queries: &queries, known: FxHashMap::default() };
         let must = self.min_bytes_with_child(formulas[0], &mut costs, budget)?;
@@ -183,7 +180,7 @@ impl LazyTables {
     ) -> Result<usize, Error> {
         let parts = &branch.parts;
         let (mut here, mut all) = (costs.child.must, 0);
-        let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
+        let (comma, colon) = (self.gaps.comma_bytes() - 1, self.gaps.colon_bytes() - 1);
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
         let is_rule = |&part: &FormulaId| {
@@ -330,7 +327,7 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let Formula::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
-        let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
+        let (comma, colon) = (self.gaps.comma_bytes() - 1, self.gaps.colon_bytes() - 1);
         Ok(match atom {
             FormulaAtom::Properties(rules) => {
                 let mut least = UNREACHABLE;
@@ -401,34 +398,13 @@ impl LazyTables {
         let more = more.iter().filter(|(required, _)| *required == name);
         let mut value: Vec<FormulaId> = more.map(|&(_, value)| value).collect();
         for &part in rules {
-            value.push(self.property_value(part, name)?);
+            value.push(self.residuals.property_value(&mut self.core, part, name)?);
         }
         let value = match value[..] {
             [one] => one,
             _ => self.core.formulas.and(value),
         };
         Ok(self.min_value_bytes(value, budget))
-    }
-
-    /// Returns the formula of a property value. `rules` is the formula with the rules about
-    /// properties.
-    pub(crate) fn property_value(
-        &mut self,
-        rules: FormulaId,
-        name: NameId,
-    ) -> Result<FormulaId, Error> {
-        if let Some(&known) = self.cache.property_values.get(&(rules, name)) {
-            return Ok(known);
-        }
-        let Formula::Atom(FormulaAtom::Properties(list)) = self.core.formulas.get(rules).clone()
-        else {
-            return Ok(TRUE);
-        };
-        let value = self.core.rules_for_name(&list, name)?;
-        if self.cache.property_values.len() < MAX_CACHED_VALUES {
-            self.cache.property_values.insert((rules, name), value);
-        }
-        Ok(value)
     }
 
     /// Returns a bound on the bytes of a value, from a search with few steps. Never fails; the
@@ -444,7 +420,7 @@ impl LazyTables {
         self.cache.min_value_bytes.insert(value, Some(1));
         let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
         let frame = Frame::Value {
-            obligation: self.parts.obligation(obligation),
+            obligation: self.residuals.intern(obligation),
             whitespace: 0,
             parent: DONE,
         };

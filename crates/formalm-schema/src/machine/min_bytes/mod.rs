@@ -32,9 +32,9 @@ use crate::machine::min_bytes::distinct_values::{LengthCounts, ValueLengths};
 use crate::machine::min_bytes::escaped_strings::{
     StringSuffix, escape_bytes_left, escape_bytes_read, escape_slack,
 };
-use crate::machine::reader::cache::NO_QUERIES;
-use crate::machine::reader::enum_verdicts::VerdictSource;
 use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::machine::residuals::string_queries::VerdictSource;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::solver::context::LanguageId;
 
@@ -145,9 +145,9 @@ impl LazyTables {
             return Ok(0);
         };
         while let Frame::Object { obligation, parent: next, .. }
-        | Frame::Array { obligation, parent: next, .. } = *self.frames.get(parent.0)
+        | Frame::Array { obligation, parent: next, .. } = self.frames.get(parent)
         {
-            let close = self.gap_length(WhitespaceGap::Close, self.depth(parent)) + 1;
+            let close = self.gaps.length(WhitespaceGap::Close, self.frames.depth(parent)) + 1;
             child = self.min_bytes_after_child(obligation, child, close, budget)?;
             parent = next;
         }
@@ -163,12 +163,12 @@ impl LazyTables {
         let (must, verdicts, parent) = match frame {
             Frame::Done => return Ok(None),
             Frame::Value { obligation, whitespace, parent } => {
-                let (gap, depth) = self.gap_of_value(parent);
+                let (gap, depth) = WhitespaceGap::before_value(&self.frames, parent);
                 let gap = match parent {
                     DONE => 0,
-                    _ => self.gap_length(gap, depth).saturating_sub(whitespace.into()),
+                    _ => self.gaps.length(gap, depth).saturating_sub(whitespace.into()),
                 };
-                let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+                let formulas = self.residuals.get(obligation).formulas.clone();
                 let must = gap + self.min_value_bytes(formulas[0], budget);
                 let mut verdicts = Vec::with_capacity(formulas.len() - 1);
                 for &one in &formulas[1..] {
@@ -182,7 +182,7 @@ impl LazyTables {
                 return Ok(Some((self.number_bounds(obligation, digits, budget)?, parent)));
             }
             Frame::String { language, state, queries, escape, parent } => {
-                let queries = self.parts.queries.get(queries.0).clone();
+                let queries = self.strings.get(queries).clone();
                 let mut of = |(language, state)| -> Result<usize, Error> {
                     let rest = self.shortest_suffix(language, state, budget)?;
                     Ok(rest.len() + 1)
@@ -194,7 +194,7 @@ impl LazyTables {
                 }
                 if let Some(enum_index) = queries.enum_index {
                     // The index of the string in the enumeration is left open.
-                    let sources = self.parts.enum_indexes[enum_index as usize].verdicts();
+                    let sources = self.strings.enum_index(enum_index).verdicts();
                     let bounds = sources.iter().map(|source| match source {
                         VerdictSource::Machine(at) => verdicts[*at],
                         VerdictSource::Number(_) => must,
@@ -210,32 +210,34 @@ impl LazyTables {
                 (own(must), verdicts.into_iter().map(own).collect(), parent)
             }
             Frame::Name { object, text, candidates, escape, .. } => {
-                let Frame::Object { obligation, parent, .. } = *self.frames.get(object.0) else {
+                let Frame::Object { obligation, parent, .. } = self.frames.get(object) else {
                     return Ok(None);
                 };
                 // The bytes read, including the quote, may belong to a required name, whose comma
                 // has been read as well. If any name is allowed, an unknown one has at least one
                 // character.
-                let letters = self.records.get(text).2 as usize;
-                let is_any =
-                    candidates.from == candidates.to && self.allows_any_name(candidates.classes);
-                let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma_bytes();
+                let letters = self.records.length(text) as usize;
+                let is_any = candidates.from == candidates.to
+                    && self.strings.allows_any_name(&self.core, candidates.classes);
+                let read =
+                    if is_any { letters.min(1) } else { letters } + 1 + self.gaps.comma_bytes();
                 let known = text != NO_RECORD;
                 let slack = escape_slack(escape, self.core.options.escapes);
                 let own = |required: usize| {
                     let rest = if known { required.saturating_sub(read) } else { 0 };
                     rest.saturating_add_signed(slack).max(3 + escape_bytes_left(escape))
                 };
-                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1) + 1;
+                let close =
+                    self.gaps.length(WhitespaceGap::Close, self.frames.depth(parent) + 1) + 1;
                 return self.container_bounds(obligation, parent, budget, &|required| {
                     own(required) + close
                 });
             }
             Frame::Object { obligation, mode, whitespace, parent, .. }
             | Frame::Array { obligation, mode, whitespace, parent, .. } => {
-                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1);
-                let committed = self.gap_committed(whitespace);
-                let comma = self.comma_bytes();
+                let close = self.gaps.length(WhitespaceGap::Close, self.frames.depth(parent) + 1);
+                let committed = self.gaps.is_committed(whitespace);
+                let comma = self.gaps.comma_bytes();
                 let needs = |required: usize| {
                     let own = match mode {
                         ContainerState::AfterOpen => required.saturating_sub(comma),
@@ -267,24 +269,12 @@ impl LazyTables {
         budget: &mut SearchBudget,
         needs: &dyn Fn(usize) -> usize,
     ) -> Result<Option<(ChildBound, FrameId)>, Error> {
-        let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+        let formulas = self.residuals.get(obligation).formulas.clone();
         let must = needs(self.min_rest_bytes(formulas[0], budget)?);
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {
             verdicts.push(needs(self.min_rest_bytes(one, budget)?));
         }
         Ok(Some((ChildBound { must, verdicts }, parent)))
-    }
-
-    /// Returns the least number of bytes of a comma and the layout's whitespace after it, at any
-    /// depth.
-    pub(crate) fn comma_bytes(&self) -> usize {
-        1 + self.gap_length(WhitespaceGap::Next, 1)
-    }
-
-    /// Returns the number of bytes of a colon and the layout's whitespace around it.
-    pub(crate) fn colon_bytes(&self) -> usize {
-        1 + self.gap_length(WhitespaceGap::BeforeColon, 1)
-            + self.gap_length(WhitespaceGap::AfterColon, 1)
     }
 }

@@ -33,10 +33,10 @@ impl LazyTables {
         if let Some(known) = self.bound_cache.number_bounds.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let number = self.parts.digits.get(digits.0).clone();
+        let required = self.residuals.get(obligation).clone();
+        let number = self.numbers.get(digits).clone();
         let ends = self.number_end(obligation, digits).is_some();
-        let plan = self.number_plan(obligation);
+        let plan = self.numbers.plan(&mut self.core, &self.residuals, obligation);
         let total = required.total(&mut self.core);
         let more = required.formulas[1..].iter().copied();
         let mut least = [TRUE].into_iter().chain(more).map(|wanted| {

@@ -12,22 +12,18 @@ pub(crate) mod exponents;
 pub(crate) mod interval_sets;
 pub(crate) mod intervals;
 pub(crate) mod modular_sets;
+pub(crate) mod tables;
 pub(crate) mod viability;
-
-use std::sync::Arc;
 
 use formalm_automata::Error;
 use num_bigint::BigInt;
 
-use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
+use crate::formula::{FormulaArena, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
-use crate::machine::frame::{
-    Frame, NumberPart, NumberPrefix, NumberPrefixId, ObligationId, ReaderPosition, VerdictsId,
-};
+use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::machine::numbers::interval_sets::{IntervalSet, NumberResidual};
 use crate::machine::numbers::modular_sets::ModularSet;
 use crate::machine::numbers::viability::NumberQuery;
-use crate::machine::{LazyTables, RecordId};
 use crate::solver::context::SolverContext;
 use crate::solver::{NumberScale, number_satisfies};
 
@@ -113,86 +109,6 @@ impl NumberPrefix {
 /// Returns `true` if a byte may be part of a number.
 pub(crate) fn is_number_byte(byte: u8) -> bool {
     byte.is_ascii_digit() || b"+-.eE".contains(&byte)
-}
-
-impl LazyTables {
-    /// Returns the position after a byte of a number, or after the number.
-    pub(crate) fn read_number(
-        &mut self,
-        frame: Frame,
-        byte: u8,
-        record: RecordId,
-        extended: RecordId,
-    ) -> Result<Option<ReaderPosition>, Error> {
-        let Frame::Number { obligation, digits, parent } = frame else { return Ok(None) };
-        if is_number_byte(byte) {
-            let digits = self.digits_after(obligation, Some(digits), byte)?;
-            return Ok(digits.map(|digits| ReaderPosition {
-                frame: Frame::Number { obligation, digits, parent },
-                record: extended,
-            }));
-        }
-        let Some(verdicts) = self.number_end(obligation, digits) else { return Ok(None) };
-        // The byte belongs to the parent.
-        match self.close_value(parent, verdicts, record)? {
-            Some(around) => self.read(around, byte),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns the number after one more byte, `None` if no allowed number continues so.
-    pub(crate) fn digits_after(
-        &mut self,
-        obligation: ObligationId,
-        digits: Option<NumberPrefixId>,
-        byte: u8,
-    ) -> Result<Option<NumberPrefixId>, Error> {
-        if let Some(&known) = self.cache.digits.get(&(obligation, digits, byte)) {
-            return Ok(known);
-        }
-        let before = digits.map(|digits| self.parts.digits.get(digits.0).clone());
-        let plan = self.number_plan(obligation);
-        let after = plan.digits_after(&mut self.core, before, byte)?;
-        let after = after.map(|digits| self.representative(obligation, &plan, digits));
-        let after = after.map(|digits| self.parts.digits(digits));
-        self.cache.digits.insert((obligation, digits, byte), after);
-        Ok(after)
-    }
-
-    /// Returns `true` if the integer part may continue with any number of any digits.
-    pub(crate) fn any_digits(&mut self, frame: Frame) -> bool {
-        let Frame::Number { obligation, digits, .. } = frame else { return false };
-        let plan = self.number_plan(obligation);
-        let digits = self.parts.digits.get(digits.0);
-        matches!(&plan.sets, Some(NumberSet::Intervals(intervals)) if intervals.any_digits(digits))
-    }
-
-    /// Returns the verdicts of a number that ends here, `None` if it cannot.
-    pub(crate) fn number_end(
-        &mut self,
-        obligation: ObligationId,
-        digits: NumberPrefixId,
-    ) -> Option<VerdictsId> {
-        if let Some(&known) = self.cache.number_ends.get(&(obligation, digits)) {
-            return known;
-        }
-        let number = self.parts.digits.get(digits.0).clone();
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let plan = self.number_plan(obligation);
-        let within = plan.sets.as_ref().and_then(|sets| sets.holds(&number));
-        let ends = match within {
-            Some(within) => within,
-            None => number.satisfies(&self.core.formulas, plan.total),
-        };
-        let ends = ends.then(|| {
-            let all = required.formulas.iter().skip(1);
-            let verdicts: Vec<bool> =
-                all.map(|&id| number.satisfies(&self.core.formulas, id)).collect();
-            self.parts.verdicts(&verdicts)
-        });
-        self.cache.number_ends.insert((obligation, digits), ends);
-        ends
-    }
 }
 
 /// Everything that is required of a number.
@@ -284,53 +200,6 @@ impl NumberSet {
         match self {
             NumberSet::Intervals(intervals) => intervals.residual(digits),
             NumberSet::Modular(_) => None,
-        }
-    }
-}
-
-impl LazyTables {
-    /// Returns everything that an obligation requires of a number.
-    pub(crate) fn number_plan(&mut self, obligation: ObligationId) -> Arc<NumberPlan> {
-        if let Some(known) = self.cache.numbers.get(&obligation) {
-            return Arc::clone(known);
-        }
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let total = required.total(&mut self.core);
-        let constant = |id: &FormulaId| *id == TRUE || *id == FALSE;
-        let all: Vec<FormulaId> = required.formulas.iter().copied().chain([total]).collect();
-        let scale = NumberScale::new(self.core.atoms_of(&all));
-        let plain = !self.core.options.allow_exponents;
-        let sets = plain.then(|| NumberSet::new(&self.core, total, &scale)).flatten();
-        let plan = Arc::new(NumberPlan {
-            total,
-            unconstrained: required.formulas.iter().all(constant),
-            no_queries: required.formulas.iter().skip(1).all(constant),
-            scale,
-            sets,
-        });
-        self.cache.numbers.insert(obligation, Arc::clone(&plan));
-        plan
-    }
-
-    /// Returns the representative of all prefixes with equal residuals.
-    fn representative(
-        &mut self,
-        obligation: ObligationId,
-        plan: &NumberPlan,
-        digits: NumberPrefix,
-    ) -> NumberPrefix {
-        let folds = plan.no_queries && !plan.unconstrained;
-        let sets = plan.sets.as_ref().filter(|_| folds);
-        match sets.and_then(|sets| sets.residual(&digits)) {
-            Some(residual) => {
-                let key = (obligation, digits.negative, residual);
-                if let Some(known) = self.cache.representatives.get(&key) {
-                    return known.clone();
-                }
-                self.cache.representatives.insert(key, digits.clone());
-                digits
-            }
-            None => digits,
         }
     }
 }

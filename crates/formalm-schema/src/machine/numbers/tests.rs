@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::formula::FormulaAtom;
+use crate::formula::{FALSE, FormulaAtom};
 use crate::json::decimal::Decimal;
 use crate::json::decimal::pow10;
 use crate::json::document::Document;

@@ -11,10 +11,7 @@
 pub(crate) mod byte_classes;
 pub(crate) mod cache;
 pub(crate) mod containers;
-pub(crate) mod enum_verdicts;
 pub(crate) mod multi_byte_steps;
-pub(crate) mod next_names;
-pub(crate) mod property_allowed;
 pub(crate) mod property_name;
 pub(crate) mod value_start_and_strings;
 pub(crate) mod whitespace;

@@ -4,14 +4,16 @@ use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte, 
 use formalm_automata::{Error, Machine, StateId};
 
 use crate::formula::{FALSE, FormulaId};
-use crate::machine::frame::NameOrderId;
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, Obligation, ObligationId, QueriesId,
-    ReaderPosition,
+    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, NumberPrefixId, Obligation,
+    ObligationId, QueriesId, ReaderPosition, VerdictsId,
 };
-use crate::machine::reader::cache::{
-    ANY_ORDER, NO_QUERIES, NO_USED_NAMES, NO_VERDICTS, OpenedValue,
-};
+use crate::machine::names::{ANY_ORDER, NO_USED_NAMES};
+use crate::machine::numbers::is_number_byte;
+use crate::machine::reader::cache::OpenedValue;
+use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::{LazyTables, RecordId};
 use crate::options::PropertyOrder;
 use crate::schema_nodes::JsonType;
@@ -45,9 +47,9 @@ impl LazyTables {
         parent: FrameId,
         byte: u8,
     ) -> Result<Option<Frame>, Error> {
-        let (gap, depth) = self.gap_of_value(parent);
+        let (gap, depth) = WhitespaceGap::before_value(&self.frames, parent);
         if is_whitespace(byte) && parent != crate::machine::DONE {
-            let whitespace = self.after_whitespace(gap, depth, whitespace, byte);
+            let whitespace = self.gaps.after(gap, depth, whitespace, byte);
             return Ok(whitespace.map(|whitespace| Frame::Value {
                 obligation,
                 whitespace,
@@ -55,18 +57,24 @@ impl LazyTables {
             }));
         }
         let Some((of, rest)) = opened_type(byte) else { return Ok(None) };
-        if parent != crate::machine::DONE && !self.gap_ends(gap, depth, whitespace) {
+        if parent != crate::machine::DONE && !self.gaps.ends(gap, depth, whitespace) {
             return Ok(None);
         }
         let Some(opened) = self.open(obligation, byte, of)? else { return Ok(None) };
-        let (whitespace, mode) = (self.gap_start(), ContainerState::AfterOpen);
+        let (whitespace, mode) = (self.gaps.start(), ContainerState::AfterOpen);
         Ok(Some(match opened {
             OpenedValue::Literal(verdicts) => Frame::Literal { rest, verdicts, parent },
             OpenedValue::String(language, queries) => {
                 let state = self.core.automaton(language).start();
                 Frame::String { language, state, queries, escape: EscapeState::None, parent }
             }
-            OpenedValue::Number(obligation) => match self.digits_after(obligation, None, byte)? {
+            OpenedValue::Number(obligation) => match self.numbers.after_byte(
+                &mut self.core,
+                &self.residuals,
+                obligation,
+                None,
+                byte,
+            )? {
                 Some(digits) => Frame::Number { obligation, digits, parent },
                 None => return Ok(None),
             },
@@ -116,7 +124,7 @@ impl LazyTables {
         byte: u8,
         of: JsonType,
     ) -> Result<Option<OpenedValue>, Error> {
-        let obligation = self.parts.obligations.get(id.0).clone();
+        let obligation = self.residuals.get(id).clone();
         let mut formulas = Vec::with_capacity(obligation.formulas.len());
         for &id in &obligation.formulas {
             formulas.push(self.core.formula_for_type(id, of)?);
@@ -135,21 +143,21 @@ impl LazyTables {
                 let all = typed.formulas.iter().skip(1);
                 let verdicts: Vec<bool> =
                     all.map(|&id| self.core.holds_for_boolean(id, verdict)).collect();
-                Some(OpenedValue::Literal(self.parts.verdicts(&verdicts)))
+                Some(OpenedValue::Literal(self.residuals.intern_verdicts(&verdicts)))
             }
             JsonType::String => self.start_string(&typed, total)?,
-            JsonType::Number => Some(OpenedValue::Number(self.parts.obligation(typed))),
+            JsonType::Number => Some(OpenedValue::Number(self.residuals.intern(typed))),
             JsonType::Array | JsonType::Object if !self.core.has_value_of_type(total, of)? => None,
-            JsonType::Array => Some(OpenedValue::Array(self.parts.obligation(typed))),
+            JsonType::Array => Some(OpenedValue::Array(self.residuals.intern(typed))),
             JsonType::Object => {
                 let order = match self.core.options.property_order {
                     PropertyOrder::Any => ANY_ORDER,
                     PropertyOrder::Schema => {
                         let declared = obligation.declared_names(&self.core);
-                        NameOrderId(self.parts.orders.intern(declared))
+                        self.name_tables.intern_order(declared)
                     }
                 };
-                Some(OpenedValue::Object(self.parts.obligation(typed), order))
+                Some(OpenedValue::Object(self.residuals.intern(typed), order))
             }
         })
     }
@@ -161,8 +169,8 @@ impl LazyTables {
         total: FormulaId,
     ) -> Result<Option<OpenedValue>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
-        let queries = self.string_queries(&obligation.formulas[1..])?;
-        let queries = QueriesId(self.parts.queries.intern(queries));
+        let queries = self.strings.start(&mut self.core, &obligation.formulas[1..])?;
+        let queries = self.strings.intern(queries);
         Ok(Some(OpenedValue::String(language, queries)))
     }
 
@@ -181,17 +189,8 @@ impl LazyTables {
         let verdicts = match queries {
             NO_QUERIES => NO_VERDICTS,
             queries => {
-                let accepts = |&(text, state)| self.core.automaton(text).is_accepting(state);
-                let queries = self.parts.queries.get(queries.0);
-                let accepted: Vec<bool> =
-                    queries.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
-                let verdicts = match queries.enum_index {
-                    None => accepted,
-                    Some(enum_index) => {
-                        self.parts.enum_indexes[enum_index as usize].verdicts_for(&accepted)
-                    }
-                };
-                self.parts.verdicts(&verdicts)
+                let verdicts = self.strings.verdicts(&self.core, queries);
+                self.residuals.intern_verdicts(&verdicts)
             }
         };
         self.close_value(parent, verdicts, record)
@@ -223,36 +222,48 @@ impl LazyTables {
             EscapeStep::Char(read) => read,
         };
         let Ok(state) = self.core.automaton(language).walk(state, &read)? else { return Ok(None) };
-        let queries = self.advance_queries(queries, &read)?;
+        let queries = self.strings.advance(&self.core, queries, &read)?;
         let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         Ok(Some(ReaderPosition { frame, record }))
     }
 
-    /// Advances the automata of queries over more of the string.
-    pub(crate) fn advance_queries(
+    /// Returns the position after a byte of a number, or after the number.
+    pub(crate) fn read_number(
         &mut self,
-        queries: QueriesId,
-        read: &[u8],
-    ) -> Result<QueriesId, Error> {
-        if queries == NO_QUERIES {
-            return Ok(queries);
+        frame: Frame,
+        byte: u8,
+        record: RecordId,
+        extended: RecordId,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        let Frame::Number { obligation, digits, parent } = frame else { return Ok(None) };
+        if is_number_byte(byte) {
+            let digits = self.numbers.after_byte(
+                &mut self.core,
+                &self.residuals,
+                obligation,
+                Some(digits),
+                byte,
+            )?;
+            return Ok(digits.map(|digits| ReaderPosition {
+                frame: Frame::Number { obligation, digits, parent },
+                record: extended,
+            }));
         }
-        let before = self.parts.queries.get(queries.0);
-        if let [Some((text, state))] = *before.machines
-            && self.core.automaton(text).walk(state, read)? == Ok(state)
-        {
-            return Ok(queries);
+        let Some(verdicts) = self.number_end(obligation, digits) else { return Ok(None) };
+        // The byte belongs to the parent.
+        match self.close_value(parent, verdicts, record)? {
+            Some(around) => self.read(around, byte),
+            None => Ok(None),
         }
-        let mut after = before.clone();
-        for one in &mut after.machines {
-            if let Some((text, state)) = *one {
-                *one = self.core.automaton(text).walk(state, read)?.ok().map(|state| (text, state));
-            }
-        }
-        if after.has_guard && after.machines[0].is_none() {
-            after.machines.fill(None);
-        }
-        Ok(QueriesId(self.parts.queries.intern(after)))
+    }
+
+    /// Returns the verdicts of a number that ends here, `None` if it cannot.
+    pub(crate) fn number_end(
+        &mut self,
+        obligation: ObligationId,
+        digits: NumberPrefixId,
+    ) -> Option<VerdictsId> {
+        self.numbers.end_verdicts(&mut self.core, &mut self.residuals, obligation, digits)
     }
 }
 

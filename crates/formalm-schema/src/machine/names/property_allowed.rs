@@ -5,11 +5,12 @@ use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
 use crate::json::property_names::NameId;
-use crate::machine::LazyTables;
 use crate::machine::frame::{NameOrderId, NextNamesId, Obligation, ObligationId, UsedNamesId};
-use crate::machine::reader::next_names::NextNames;
+use crate::machine::names::NextNames;
+use crate::machine::names::name_query::NameQuery;
 use crate::schema_nodes::JsonType;
 use crate::solver::RemainingContainer;
+use crate::solver::context::SolverContext;
 
 /// Number of alternatives from which on the first ones are tried before the derivative by all is
 /// computed. Chosen, not measured.
@@ -18,22 +19,22 @@ const MIN_ALTERNATIVES: usize = 8;
 /// Number of alternatives that are tried. Chosen, not measured.
 const MAX_TRIED: usize = 2;
 
-impl LazyTables {
+impl NameQuery<'_> {
     /// Returns `true` if a property of this name may come next.
     pub(crate) fn property_viable(&mut self, id: NextNamesId, name: NameId) -> Result<bool, Error> {
-        let &NextNames { obligation, used_names, order, independent, .. } = self.names_at(id);
+        let &NextNames { obligation, used_names, order, independent, .. } = self.tables.get(id);
         if independent {
             return self.independent_property_viable((obligation, used_names, order), name);
         }
-        let used_names = self.used_names_after(used_names, order, name);
+        let used_names = self.tables.used_names_after(self.core, used_names, order, name);
         if self.early_alternative_viable(obligation, used_names, name)? {
             return Ok(true);
         }
-        let obligation = self.after_name(obligation, name)?;
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let used_names = self.parts.used_names.get(used_names.0).clone();
+        let obligation = self.residuals.after_name(self.core, obligation, name)?;
+        let required = self.residuals.get(obligation).clone();
+        let used_names = self.tables.used(used_names);
         required.child_viable(
-            &mut self.core,
+            self.core,
             RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
         )
     }
@@ -45,18 +46,18 @@ impl LazyTables {
         (obligation, used_names, order): (ObligationId, UsedNamesId, NameOrderId),
         name: NameId,
     ) -> Result<bool, Error> {
-        let must = self.parts.obligations.get(obligation.0).formulas[0];
+        let must = self.residuals.get(obligation).formulas[0];
         let mut value = Vec::new();
-        if !self.has_room_for(must, name) {
+        if !has_room_for(self.core, must, name) {
             return Ok(false);
         }
-        if !self.required_may_follow(must, (used_names, order), name) {
+        if !self.tables.required_may_follow(self.core, must, (used_names, order), name) {
             return Ok(false);
         }
         for part in self.core.formulas.conjuncts(must) {
             match self.core.formulas.get(part) {
                 Formula::Atom(FormulaAtom::Properties(_)) => {
-                    value.push(self.property_value(part, name)?)
+                    value.push(self.residuals.property_value(self.core, part, name)?)
                 }
                 _ if self.core.formulas.excluded_property(part) == Some(name) => return Ok(false),
                 _ => {}
@@ -66,56 +67,6 @@ impl LazyTables {
         self.core.has_value(value)
     }
 
-    /// Returns `true` if the object may have one property more than the required ones, or if `name`
-    /// is one of these.
-    fn has_room_for(&self, must: FormulaId, name: NameId) -> bool {
-        let parts = match self.core.formulas.get(must) {
-            Formula::And(list) => list,
-            _ => &[must][..],
-        };
-        let most =
-            parts.iter().filter_map(|&part| self.core.formulas.max_more_properties(part)).min();
-        let Some(most) = most else { return true };
-        let required = parts.iter().filter_map(|&part| match self.core.formulas.get(part) {
-            Formula::Atom(FormulaAtom::Required(names)) => Some(names),
-            _ => None,
-        });
-        let lists: Vec<_> = required.collect();
-        if lists.iter().any(|names| names.binary_search(&name).is_ok()) {
-            return true;
-        }
-        let count = match lists[..] {
-            [] => 0,
-            [names] => names.len(),
-            _ => lists.iter().flat_map(|names| names.iter()).collect::<FxHashSet<_>>().len(),
-        };
-        (count as u64) < most
-    }
-
-    /// Returns `true` if no required name is used up or would be skipped by `name`.
-    pub(crate) fn required_may_follow(
-        &self,
-        must: FormulaId,
-        (used_names, order): (UsedNamesId, NameOrderId),
-        name: NameId,
-    ) -> bool {
-        let skipped_by_order =
-            &self.parts.orders.get(order.0)[..self.skipped_by_order(order, name)];
-        let used_names = self.parts.used_names.get(used_names.0);
-        let is_passed = |one: &NameId| {
-            *one != name
-                && (skipped_by_order.contains(one) || used_names.binary_search(one).is_ok())
-        };
-        let parts = match self.core.formulas.get(must) {
-            Formula::And(list) => list,
-            _ => &[must][..],
-        };
-        !parts.iter().any(|&part| match self.core.formulas.get(part) {
-            Formula::Atom(FormulaAtom::Required(names)) => names.iter().any(is_passed),
-            _ => false,
-        })
-    }
-
     /// Returns `true` if one of the first of many alternatives allows the property, which suffices.
     fn early_alternative_viable(
         &mut self,
@@ -123,8 +74,8 @@ impl LazyTables {
         used_names: UsedNamesId,
         name: NameId,
     ) -> Result<bool, Error> {
-        let required = self.parts.obligations.get(obligation.0);
-        if required.goal != TRUE || self.cache.after_name.get(&(obligation, name)).is_some() {
+        let required = self.residuals.get(obligation);
+        if required.goal != TRUE || self.residuals.knows_after_name(obligation, name) {
             return Ok(false);
         }
         let parts = self.core.formulas.conjuncts(required.formulas[0]);
@@ -134,15 +85,15 @@ impl LazyTables {
                 _ => None,
             });
         let Some((at, list)) = many else { return Ok(false) };
-        let used_names = self.parts.used_names.get(used_names.0).clone();
+        let used_names = self.tables.used(used_names);
         for &one in list.iter().take(MAX_TRIED) {
             let mut parts = parts.clone();
             parts[at] = one;
             let must = self.core.formulas.and(parts);
             let required = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-            let after = required.after_name(&mut self.core, name)?;
+            let after = required.after_name(self.core, name)?;
             if after.child_viable(
-                &mut self.core,
+                self.core,
                 RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
             )? {
                 return Ok(true);
@@ -150,4 +101,29 @@ impl LazyTables {
         }
         Ok(false)
     }
+}
+
+/// Returns `true` if the object may have one property more than the required ones, or if `name`
+/// is one of these.
+fn has_room_for(core: &SolverContext, must: FormulaId, name: NameId) -> bool {
+    let parts = match core.formulas.get(must) {
+        Formula::And(list) => list,
+        _ => &[must][..],
+    };
+    let most = parts.iter().filter_map(|&part| core.formulas.max_more_properties(part)).min();
+    let Some(most) = most else { return true };
+    let required = parts.iter().filter_map(|&part| match core.formulas.get(part) {
+        Formula::Atom(FormulaAtom::Required(names)) => Some(names),
+        _ => None,
+    });
+    let lists: Vec<_> = required.collect();
+    if lists.iter().any(|names| names.binary_search(&name).is_ok()) {
+        return true;
+    }
+    let count = match lists[..] {
+        [] => 0,
+        [names] => names.len(),
+        _ => lists.iter().flat_map(|names| names.iter()).collect::<FxHashSet<_>>().len(),
+    };
+    (count as u64) < most
 }
