@@ -9,20 +9,14 @@ use formalm_automata::{
 use rustc_hash::FxHashMap;
 
 use crate::formula::TRUE;
-use crate::interner::Interner;
 use crate::json::document::Document;
 use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
-use crate::machine::frame_table::FrameTable;
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
+use crate::machine::mask_class::cache::TransitionCache;
 use crate::machine::mask_class::continuation::ContinuationCache;
 use crate::machine::min_bytes::BoundCache;
-use crate::machine::names::NameTables;
-use crate::machine::numbers::tables::NumberTables;
-use crate::machine::reader::cache::TransitionCache;
-use crate::machine::reader::whitespace::GapRules;
-use crate::machine::records::Records;
-use crate::machine::residuals::Residuals;
-use crate::machine::residuals::string_queries::StringQueries;
+use crate::machine::reader::Reader;
+use crate::machine::visited_states::VisitedStates;
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_difference;
@@ -145,31 +139,20 @@ impl SchemaAutomaton {
             return Ok((None, notes.into()));
         }
         let mut tables = Box::new(LazyTables {
-            gaps: GapRules::new(&core.options),
-            core,
-            residuals: Residuals::default(),
-            strings: StringQueries::default(),
-            name_tables: NameTables::default(),
-            numbers: NumberTables::default(),
-            frames: FrameTable::default(),
-            states: Interner::default(),
-            records: Records::default(),
-            next: FxHashMap::default(),
-            run_transitions: FxHashMap::default(),
-            live: FxHashMap::default(),
+            reader: Reader::new(core),
+            visited: VisitedStates::default(),
             cache: TransitionCache::default(),
             continuations: ContinuationCache::default(),
             bound_cache: BoundCache::default(),
-            mask_classes: Interner::default(),
             distinguishes_names: false,
             max_token_len: 0,
             lengths: FxHashMap::default(),
             spare_tables: Default::default(),
         });
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-        let obligation = tables.residuals.intern(obligation);
+        let obligation = tables.reader.residuals.intern(obligation);
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
-        let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
+        let start = tables.visited.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
         let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
         let all_notes = SetOnce::new();
@@ -206,7 +189,7 @@ impl SchemaAutomaton {
     /// search, which is cached.
     pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = self.lock().core.unreachable_notes();
+            let pruned = self.lock().reader.core.unreachable_notes();
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }
@@ -214,7 +197,7 @@ impl SchemaAutomaton {
     /// Returns the JSON pointers of all reachable subschemas, each once.
     pub fn subschema_pointers(&self) -> Vec<String> {
         let tables = self.lock();
-        let schema = &tables.core.schema;
+        let schema = &tables.reader.core.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
         let places: std::collections::BTreeSet<String> = nodes
             .map(|id| schema.json_pointer(id))
@@ -225,7 +208,7 @@ impl SchemaAutomaton {
 
     /// Returns the number of states built so far.
     pub fn state_count(&self) -> usize {
-        self.lock().states.len()
+        self.lock().visited.len()
     }
 
     /// Locks the tables, with the private states of a look-ahead in place.
@@ -270,7 +253,8 @@ impl Machine for SchemaAutomaton {
     }
 
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = self.lock().successor(state.number(), byte)?;
+        let tables = &mut *self.lock();
+        let next = tables.visited.successor(&mut tables.reader, state.number(), byte)?;
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
 
@@ -280,7 +264,8 @@ impl Machine for SchemaAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        self.lock().live_bytes(state.number())
+        let tables = &mut *self.lock();
+        tables.visited.live_bytes(&mut tables.reader, state.number())
     }
 
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
@@ -372,7 +357,7 @@ impl Machine for SchemaAutomaton {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().core.automata().any(|one| one.is_abandoned())
+                || self.lock().reader.core.automata().any(|one| one.is_abandoned())
         })
     }
 
@@ -385,6 +370,8 @@ impl Machine for SchemaAutomaton {
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        Ok(self.lock().walk(state.number(), text)?.map(StateId::from_number))
+        let tables = &mut *self.lock();
+        let walked = tables.visited.walk(&mut tables.reader, state.number(), text)?;
+        Ok(walked.map(StateId::from_number))
     }
 }

@@ -19,7 +19,7 @@ use crate::machine::{LazyTables, NO_RECORD};
 impl LazyTables {
     /// Returns the abstract state, which every completion of `state` completes.
     pub(crate) fn abstract_state(&mut self, state: u32) -> u32 {
-        let ReaderPosition { mut frame, mut record } = *self.states.get(state);
+        let ReaderPosition { mut frame, mut record } = self.visited.position(state);
         if record != NO_RECORD && self.records_only_forbid(frame) {
             record = NO_RECORD;
             self.clear_item_starts(&mut frame);
@@ -30,7 +30,7 @@ impl LazyTables {
             let candidates = NameCandidates { from: 0, to: 0, ..candidates };
             frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
         }
-        self.states.intern(ReaderPosition { frame, record })
+        self.visited.intern(ReaderPosition { frame, record })
     }
 
     /// Returns `true` if inputs are recorded for unique items only, and no obligation holds
@@ -38,9 +38,11 @@ impl LazyTables {
     fn records_only_forbid(&mut self, frame: Frame) -> bool {
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            match self.frames.get(parent) {
+            match self.reader.frames.get(parent) {
                 Frame::Array { obligation, parent: next, .. } => {
-                    if self.has_unique_items(obligation) && !self.is_plain_uniqueness(obligation) {
+                    if self.reader.has_unique_items(obligation)
+                        && !self.is_plain_uniqueness(obligation)
+                    {
                         return false;
                     }
                     parent = next;
@@ -54,15 +56,15 @@ impl LazyTables {
     /// Returns `true` if the array requires distinct items and nothing else depends on which are
     /// equal.
     fn is_plain_uniqueness(&self, obligation: ObligationId) -> bool {
-        let required = self.residuals.get(obligation);
+        let required = self.reader.residuals.get(obligation);
         required.formulas.len() == 1
-            && self.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
+            && self.reader.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
                 let is_one = |atom: &FormulaAtom| {
                     matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
                 };
-                match self.core.formulas.get(part) {
+                match self.reader.core.formulas.get(part) {
                     Formula::Atom(_) => true,
-                    _ => !self.core.atoms(part).iter().any(is_one),
+                    _ => !self.reader.core.atoms(part).iter().any(is_one),
                 }
             })
     }
@@ -88,7 +90,7 @@ impl LazyTables {
     fn without_item_starts(&mut self, id: FrameId) -> FrameId {
         let (mut open, mut at) = (Vec::new(), id);
         while let frame @ (Frame::Object { parent, .. } | Frame::Array { parent, .. }) =
-            self.frames.get(at)
+            self.reader.frames.get(at)
         {
             open.push(frame);
             at = parent;
@@ -99,7 +101,7 @@ impl LazyTables {
                 Frame::Array { parent, from, .. } => (*parent, *from) = (at, 0),
                 _ => {}
             }
-            at = self.frames.intern(frame);
+            at = self.reader.frames.intern(frame);
         }
         at
     }
@@ -112,12 +114,12 @@ impl LazyTables {
         abstract_state: u32,
         completion: &[u8],
     ) -> Option<RecheckPredicate> {
-        let frame = self.states.get(abstract_state).frame;
+        let frame = self.visited.position(abstract_state).frame;
         let opening = match frame {
             Frame::String { escape, .. } | Frame::Name { escape, .. } => Some(escape),
             _ => None,
         };
-        let escapes = self.core.options.escapes;
+        let escapes = self.reader.core.options.escapes;
         let (named, mut strings) = strings_of_completion(completion, opening, escapes);
         let has_unique_items = self.add_item_strings(frame, &mut strings);
         let names = self.dropped_names(frame, named);
@@ -125,7 +127,7 @@ impl LazyTables {
             return None;
         }
         let open = match state {
-            Some(state) => self.open_string(*self.states.get(state)),
+            Some(state) => self.open_string(self.visited.position(state)),
             // The part of a token before the value cannot be separated from the part inside it.
             None => return Some(Box::new(|_| true)),
         };
@@ -150,7 +152,7 @@ impl LazyTables {
         };
         let mut parent = frame.parent().unwrap_or(DONE);
         while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
-            let around = self.frames.get(parent);
+            let around = self.reader.frames.get(parent);
             all.push(around);
             parent = match around {
                 Frame::Object { parent, .. } | Frame::Array { parent, .. } => parent,
@@ -160,8 +162,11 @@ impl LazyTables {
         for (depth, name) in named {
             let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
-                    let known = self.residuals.mentioned_names(&mut self.core, obligation).0;
-                    known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
+                    let known =
+                        self.reader.residuals.mentioned_names(&mut self.reader.core, obligation).0;
+                    known
+                        .iter()
+                        .any(|&one| self.reader.core.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
             };
@@ -179,19 +184,19 @@ impl LazyTables {
     ) -> Option<(Option<Vec<u8>>, EscapeState)> {
         match frame {
             Frame::Name { text, escape, .. } => {
-                Some(((text != NO_RECORD).then(|| self.records.bytes_from(text, 0)), escape))
+                Some(((text != NO_RECORD).then(|| self.reader.records.bytes_from(text, 0)), escape))
             }
             Frame::String { escape, .. } => {
                 if record == NO_RECORD {
                     return Some((None, escape));
                 }
                 let mut open: Option<(Vec<u8>, EscapeState)> = None;
-                for byte in self.records.bytes_from(record, 0) {
+                for byte in self.reader.records.bytes_from(record, 0) {
                     let Some((text, escape)) = &mut open else {
                         open = (byte == b'"').then_some((Vec::new(), EscapeState::None));
                         continue;
                     };
-                    match read_string_byte(*escape, byte, self.core.options.escapes) {
+                    match read_string_byte(*escape, byte, self.reader.core.options.escapes) {
                         EscapeStep::Char(read) => {
                             text.extend_from_slice(&read);
                             *escape = EscapeState::None;
@@ -211,13 +216,13 @@ impl LazyTables {
     fn add_item_strings(&self, frame: Frame, strings: &mut SeenStrings) -> bool {
         let mut has_unique_items = false;
         let mut add = |obligation: ObligationId| {
-            for &formula in &self.residuals.get(obligation).formulas {
-                for atom in self.core.atoms(formula) {
+            for &formula in &self.reader.residuals.get(obligation).formulas {
+                for atom in self.reader.core.atoms(formula) {
                     if let FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) =
                         atom
                     {
                         has_unique_items = true;
-                        let schema = &self.core.schema;
+                        let schema = &self.reader.core.schema;
                         let mut left = taken.to_vec();
                         while let Some(value) = left.pop() {
                             add_strings(value, &schema.values, &schema.names, &mut left, strings);
@@ -231,7 +236,7 @@ impl LazyTables {
         }
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            parent = match self.frames.get(parent) {
+            parent = match self.reader.frames.get(parent) {
                 Frame::Array { obligation, parent, .. } => {
                     add(obligation);
                     parent
@@ -245,26 +250,20 @@ impl LazyTables {
 
     /// Returns `true` if `text` completes `state`. Frames built on the way are dropped.
     pub(crate) fn is_completed(&mut self, state: u32, text: &[u8]) -> Result<bool, Error> {
-        let (frames, records) = (self.frames.len(), self.records.len());
-        let mut position = Some(*self.states.get(state));
+        let (frames, records) = (self.reader.frames.len(), self.reader.records.len());
+        let mut position = Some(self.visited.position(state));
         for &byte in text {
             let Some(here) = position else { break };
-            position = match self.read_byte(here, byte) {
+            position = match self.reader.read_byte(here, byte) {
                 Ok(next) => next,
                 Err(error) => {
-                    self.truncate_tables(frames, records);
+                    self.reader.truncate(frames, records);
                     return Err(error);
                 }
             };
         }
-        let ends = position.is_some_and(|position| self.is_end(position.frame));
-        self.truncate_tables(frames, records);
+        let ends = position.is_some_and(|position| self.reader.is_end(position.frame));
+        self.reader.truncate(frames, records);
         Ok(ends)
-    }
-
-    /// Drops the frames and records that a search has added; nothing refers to them.
-    pub(crate) fn truncate_tables(&mut self, frames: usize, records: usize) {
-        self.frames.truncate(frames);
-        self.records.truncate(records);
     }
 }

@@ -34,7 +34,7 @@ impl LazyTables {
         let free = record == NO_RECORD;
         let only = match frame {
             Frame::String { language, state, queries: NO_QUERIES, escape, .. } if free => {
-                let escapes = self.core.options.escapes;
+                let escapes = self.reader.core.options.escapes;
                 self.shortest_suffix(language, state, budget)?.next(escape, escapes)
             }
             Frame::Object {
@@ -45,15 +45,15 @@ impl LazyTables {
                 ..
             } => {
                 let ends = free
-                    && self.residuals.has_independent_names(&self.core, obligation)
-                    && self.end_verdicts(obligation).is_some();
+                    && self.reader.residuals.has_independent_names(&self.reader.core, obligation)
+                    && self.reader.end_verdicts(obligation).is_some();
                 match mode {
-                    ContainerState::AfterOpen if self.gaps.is_committed(whitespace) => None,
+                    ContainerState::AfterOpen if self.reader.gaps.is_committed(whitespace) => None,
                     ContainerState::AfterOpen => ends.then_some(b'}'),
                     _ => {
-                        let after_whitespace = self.gaps.byte(
+                        let after_whitespace = self.reader.gaps.byte(
                             WhitespaceGap::Close,
-                            self.frames.depth(parent) + 1,
+                            self.reader.frames.depth(parent) + 1,
                             whitespace,
                         );
                         ends.then(|| after_whitespace.unwrap_or(b'}'))
@@ -61,17 +61,21 @@ impl LazyTables {
                 }
             }
             Frame::Value { whitespace, parent, .. } if parent != DONE => {
-                let (gap, depth) = WhitespaceGap::before_value(&self.frames, parent);
-                self.gaps.byte(gap, depth, whitespace)
+                let (gap, depth) = WhitespaceGap::before_value(&self.reader.frames, parent);
+                self.reader.gaps.byte(gap, depth, whitespace)
             }
             Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } if free => {
-                let read = self.records.length(text) as usize;
+                let read = self.reader.records.length(text) as usize;
                 let required = self.required_name_byte(next_names, candidates, read)?;
-                if required.is_none() || !self.name_tables.get(next_names).independent {
+                if required.is_none() || !self.reader.name_tables.get(next_names).independent {
                     let last = required.unwrap_or(u8::MAX);
                     // Inside a character, the bytes of other characters lead nowhere.
-                    let others_are_alike = self.strings.allows_only_known_names(candidates.classes)
-                        || self.strings.any_name_may_end(&self.core, candidates.classes);
+                    let others_are_alike =
+                        self.reader.strings.allows_only_known_names(candidates.classes)
+                            || self
+                                .reader
+                                .strings
+                                .any_name_may_end(&self.reader.core, candidates.classes);
                     let mut all = match others_are_alike {
                         true => self.known_and_other_bytes(next_names, candidates, read),
                         false => {
@@ -95,7 +99,7 @@ impl LazyTables {
         if let Frame::String { language, state, escape: EscapeState::None, .. } = frame {
             return self.string_bytes(language, state);
         }
-        let laid_out = self.core.options.layout.is_some();
+        let laid_out = self.reader.core.options.layout.is_some();
         match self.may_begin(frame) {
             None => return Ok(any_byte()),
             Some(bytes) => {
@@ -135,8 +139,8 @@ impl LazyTables {
     fn string_bytes(&self, language: LanguageId, state: StateId) -> Result<ByteSet, Error> {
         let mut set = ByteSet::default();
         set.insert(b'"');
-        for byte in self.core.automaton(language).live_bytes(state)?.iter() {
-            let is_unescaped = escaped_len(byte, self.core.options.escapes) == 1;
+        for byte in self.reader.core.automaton(language).live_bytes(state)?.iter() {
+            let is_unescaped = escaped_len(byte, self.reader.core.options.escapes) == 1;
             set.insert(if is_unescaped { byte } else { b'\\' });
         }
         Ok(set)
@@ -149,12 +153,16 @@ impl LazyTables {
         candidates: NameCandidates,
         read: usize,
     ) -> ByteSet {
-        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+        let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
         let mut set = ByteSet::default();
         set.insert(b'"');
         for at in candidates.from..candidates.to {
-            let Some(&byte) =
-                self.name_tables.known_name(&self.core, next_names, at).as_bytes().get(read)
+            let Some(&byte) = self
+                .reader
+                .name_tables
+                .known_name(&self.reader.core, next_names, at)
+                .as_bytes()
+                .get(read)
             else {
                 continue;
             };
@@ -176,32 +184,34 @@ impl LazyTables {
         read: usize,
         budget: &mut SearchBudget,
     ) -> Result<Option<ByteSet>, Error> {
-        let required = self.residuals.get(self.name_tables.get(next_names).obligation);
+        let required =
+            self.reader.residuals.get(self.reader.name_tables.get(next_names).obligation);
         if required.goal != TRUE
             || !required
                 .formulas
                 .iter()
-                .all(|&id| UnnamedNeeds::new(&self.core.formulas).needs_none(id))
+                .all(|&id| UnnamedNeeds::new(&self.reader.core.formulas).needs_none(id))
         {
             return Ok(None);
         }
         let mut set = self.known_name_bytes(next_names, candidates, read);
-        let classes = self.strings.get(candidates.classes);
+        let classes = self.reader.strings.get(candidates.classes);
         if classes.has_guard {
             // Names that satisfy other tests may have longer or shorter values.
             return Ok(None);
         }
         let classes = classes.machines.clone();
-        let so_far = self.records.bytes_from(text, 0);
+        let so_far = self.reader.records.bytes_from(text, 0);
         for &(class, state) in classes.iter().flatten() {
             let rest = self.shortest_suffix(class, state, budget)?;
             let whole = [&so_far, rest.remaining()].concat();
             if (candidates.from..candidates.to).any(|at| {
-                self.name_tables.known_name(&self.core, next_names, at).as_bytes() == whole
+                self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
+                    == whole
             }) {
                 return Ok(None);
             }
-            if let Some(byte) = rest.next(EscapeState::None, self.core.options.escapes) {
+            if let Some(byte) = rest.next(EscapeState::None, self.reader.core.options.escapes) {
                 set.insert(byte);
             }
         }
@@ -233,34 +243,38 @@ impl LazyTables {
         candidates: NameCandidates,
         read: usize,
     ) -> Result<Option<u8>, Error> {
-        if !self.name_tables.get(next_names).independent
-            && self.core.options.property_order != PropertyOrder::Any
+        if !self.reader.name_tables.get(next_names).independent
+            && self.reader.core.options.property_order != PropertyOrder::Any
         {
             return Ok(None);
         }
-        let must = self.residuals.get(self.name_tables.get(next_names).obligation).formulas[0];
+        let must =
+            self.reader.residuals.get(self.reader.name_tables.get(next_names).obligation).formulas
+                [0];
         let mut required = FxHashSet::default();
-        for part in self.core.formulas.conjuncts(must) {
-            if let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part) {
+        for part in self.reader.core.formulas.conjuncts(must) {
+            if let Formula::Atom(FormulaAtom::Required(names)) = self.reader.core.formulas.get(part)
+            {
                 required.extend(names.iter().copied());
             }
         }
         let mut least: Option<u8> = None;
         for at in candidates.from..candidates.to {
-            let name = self.name_tables.get(next_names).known[at as usize];
+            let name = self.reader.name_tables.get(next_names).known[at as usize];
             if !required.contains(&name) {
                 continue;
             }
-            let text = self.name_tables.known_name(&self.core, next_names, at).as_bytes();
+            let text =
+                self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes();
             let byte = text.get(read).copied().unwrap_or(b'"');
-            let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+            let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
             let escaped = byte < 0x20
                 || byte == b'\\'
                 || (byte == b'"' && read < text.len())
                 || (byte >= 0x80 && ascii);
             // Comparing bytes is cheaper than deciding whether a name is viable.
             if (!escaped && least.is_some_and(|least| least <= byte))
-                || !self.names().known_name_viable(next_names, at)?
+                || !self.reader.names().known_name_viable(next_names, at)?
             {
                 continue;
             }

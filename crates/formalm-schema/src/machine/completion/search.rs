@@ -56,8 +56,8 @@ impl LazyTables {
     }
 
     fn shortest_in_steps(&mut self, state: u32, steps: u64) -> Result<Vec<u8>, Error> {
-        let position = *self.states.get(state);
-        let (frames, records) = (self.frames.len(), self.records.len());
+        let position = self.visited.position(state);
+        let (frames, records) = (self.reader.frames.len(), self.reader.records.len());
         let budget = &mut SearchBudget::new(steps);
         let mut found = self.complete_from(position, budget);
         if let Err(Error::Limit { .. }) = found
@@ -65,7 +65,7 @@ impl LazyTables {
         {
             found = Ok(jumped);
         }
-        self.truncate_tables(frames, records);
+        self.reader.truncate(frames, records);
         self.bound_cache.limit();
         found
     }
@@ -99,7 +99,7 @@ impl LazyTables {
         if let Some(known) = self.cache.closings.get(&parent) {
             return Ok([&own[..], known].concat());
         }
-        let Some(closed) = self.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
+        let Some(closed) = self.reader.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
             return self.search_completion(position, budget);
         };
         let rest = self.search_completion(closed, budget)?;
@@ -127,11 +127,11 @@ impl LazyTables {
                 escape: EscapeState::None,
                 parent,
             } => {
-                let escapes = self.core.options.escapes;
+                let escapes = self.reader.core.options.escapes;
                 Some((parent, self.shortest_suffix(language, state, budget)?.escaped(escapes)))
             }
             Frame::Number { obligation, digits, parent } if parent != DONE => {
-                let required = self.residuals.get(obligation);
+                let required = self.reader.residuals.get(obligation);
                 if !required.queries.is_empty()
                     || required.formulas.len() > 1
                     || required.goal != TRUE
@@ -182,7 +182,7 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<Option<(ReaderPosition, usize)>, Error> {
         let Some(array) = array else {
-            return Ok(self.is_end(position.frame).then_some((position, 0)));
+            return Ok(self.reader.is_end(position.frame).then_some((position, 0)));
         };
         match self.position_after_item(position, array)? {
             Some(end) => Ok(Some((end, self.min_bytes(end.frame, None, budget)?))),
@@ -336,8 +336,8 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<Option<ReaderPosition>, Error> {
         budget.step()?;
-        let next = self.read_byte(here, byte)?;
-        budget.steps_of(STEPS_READING * self.core.steps)?;
+        let next = self.reader.read_byte(here, byte)?;
+        budget.steps_of(STEPS_READING * self.reader.core.steps)?;
         Ok(next)
     }
 
@@ -356,24 +356,26 @@ impl LazyTables {
     /// Returns a state with the same completions. Unknown names are equivalent if the properties
     /// still required never need the same names.
     pub(crate) fn completes_as(&mut self, state: u32) -> Result<u32, Error> {
-        let position = *self.states.get(state);
+        let position = self.visited.position(state);
         let Frame::Name { object, text, candidates, .. } = position.frame else { return Ok(state) };
         let completion_class = self.completion_class(position);
         if completion_class == position
-            || self.records.length(text) < 2
-            || !self.strings.allows_any_name(&self.core, candidates.classes)
+            || self.reader.records.length(text) < 2
+            || !self.reader.strings.allows_any_name(&self.reader.core, candidates.classes)
         {
             return Ok(state);
         }
-        let Frame::Object { obligation, .. } = self.frames.get(object) else { return Ok(state) };
+        let Frame::Object { obligation, .. } = self.reader.frames.get(object) else {
+            return Ok(state);
+        };
         // With so few bytes required, an unused one-byte name remains.
-        let must = self.residuals.get(obligation).formulas[0];
+        let must = self.reader.residuals.get(obligation).formulas[0];
         let few =
             self.min_rest_bytes(must, &mut SearchBudget::new(MAX_STEPS))? <= MAX_REQUIRED_BYTES;
         if !few {
             return Ok(state);
         }
-        Ok(self.states.intern(completion_class))
+        Ok(self.visited.intern(completion_class))
     }
 
     /// Drops what does not affect the completion: the string of a name that is like no other.
@@ -381,7 +383,11 @@ impl LazyTables {
         if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
             && position.record == NO_RECORD
             && candidates.from == candidates.to
-            && self.name_tables.has_plenty_names(&self.strings, next_names, candidates.classes)
+            && self.reader.name_tables.has_plenty_names(
+                &self.reader.strings,
+                next_names,
+                candidates.classes,
+            )
         {
             position.frame =
                 Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };

@@ -100,7 +100,7 @@ impl LazyTables {
                     .filter(|required| required.min_matching.is_none());
                 array = required.map(|_| parent).or(array);
             }
-            frame = self.frames.get(parent);
+            frame = self.reader.frames.get(parent);
         }
         match array {
             Some(array) => self.item_by_item(position, array, budget),
@@ -120,7 +120,7 @@ impl LazyTables {
                     .and_then(|required| required.matching_below)
                     .is_some_and(|(count, _)| count > 1);
             }
-            frame = self.frames.get(next);
+            frame = self.reader.frames.get(next);
         }
         false
     }
@@ -128,11 +128,11 @@ impl LazyTables {
     /// Returns the number of unique items that an array still requires, and what some of them must
     /// match; `None` if anything else is required of the items or of the array.
     fn required_unique_items(&self, obligation: ObligationId) -> Option<RequiredItems> {
-        let required = self.residuals.get(obligation);
+        let required = self.reader.residuals.get(obligation);
         if required.formulas.len() > 1 || required.goal != TRUE {
             return None;
         }
-        let formulas = &self.core.formulas;
+        let formulas = &self.reader.core.formulas;
         let mut found = RequiredItems { count: 0, min_matching: None, matching_below: None };
         let mut is_distinct = false;
         for part in formulas.conjuncts(required.formulas[0]) {
@@ -185,10 +185,11 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
         let Frame::Array { obligation, parent, .. } = start.frame else { return Ok(None) };
-        let own = self.core.formulas.conjuncts(self.residuals.get(obligation).formulas[0]);
+        let own =
+            self.reader.core.formulas.conjuncts(self.reader.residuals.get(obligation).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
-            let kept = match self.core.formulas.get(part) {
+            let kept = match self.reader.core.formulas.get(part) {
                 Formula::Atom(atom) => !matches!(
                     atom,
                     FormulaAtom::Contains(..)
@@ -203,12 +204,15 @@ impl LazyTables {
             }
         }
         let ranges = [(0, u32::MAX, node)].into();
-        let of_node = self.core.formulas.atom(FormulaAtom::Items(ranges, 0));
+        let of_node = self.reader.core.formulas.atom(FormulaAtom::Items(ranges, 0));
         let mut left = Vec::new();
         if let Some((count, _)) = required.matching_below {
-            let many =
-                self.core.formulas.atom(FormulaAtom::Contains(count.saturating_sub(least), node));
-            left.push(self.core.formulas.not(many));
+            let many = self
+                .reader
+                .core
+                .formulas
+                .atom(FormulaAtom::Contains(count.saturating_sub(least), node));
+            left.push(self.reader.core.formulas.not(many));
         }
         let (mut position, mut texts) = (start, Vec::new());
         for (count, more) in [(least, vec![of_node]), (required.all() - least, left)] {
@@ -218,16 +222,23 @@ impl LazyTables {
             let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
                 return Ok(None);
             };
-            let parts = self.core.formulas.conjuncts(self.residuals.get(obligation).formulas[0]);
+            let parts = self
+                .reader
+                .core
+                .formulas
+                .conjuncts(self.reader.residuals.get(obligation).formulas[0]);
             let is_unique = |part: &FormulaId| {
-                matches!(self.core.formulas.get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
+                matches!(
+                    self.reader.core.formulas.get(*part),
+                    Formula::Atom(FormulaAtom::UniqueItems(_))
+                )
             };
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
-            let required = self.core.formulas.atom(FormulaAtom::MinItems(count));
+            let required = self.reader.core.formulas.atom(FormulaAtom::MinItems(count));
             let queries = [&rest[..], &more, &[unique, required]].concat();
-            let queries = self.core.formulas.and(queries);
+            let queries = self.reader.core.formulas.and(queries);
             let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
-            let obligation = self.residuals.intern(plain);
+            let obligation = self.reader.residuals.intern(plain);
             position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
             let Some((more, after)) = self.complete_each_item(position, parent, budget)? else {
                 return Ok(None);
@@ -239,7 +250,7 @@ impl LazyTables {
         let text = sorted_items(&texts, false);
         let mut end = start;
         for &byte in &text {
-            match self.read_byte(end, byte)? {
+            match self.reader.read_byte(end, byte)? {
                 Some(next) => end = next,
                 None => return Ok(None),
             }
@@ -283,7 +294,7 @@ impl LazyTables {
         loop {
             let mut text = Vec::new();
             if is_between(position) || !texts.is_empty() {
-                let Some(next) = self.read_byte(position, b',')? else { return Ok(None) };
+                let Some(next) = self.reader.read_byte(position, b',')? else { return Ok(None) };
                 text.push(b',');
                 position = next;
             }
@@ -319,12 +330,12 @@ impl LazyTables {
             }
             // A number ends only with the byte after it.
             Frame::Number { obligation, digits, parent } => {
-                let of = self.frames.get(parent);
+                let of = self.reader.frames.get(parent);
                 if !matches!(of, Frame::Array { parent, .. } if parent == array) {
                     return Ok(None);
                 }
-                match self.number_end(obligation, digits) {
-                    Some(verdicts) => self.close_value(parent, verdicts, position.record),
+                match self.reader.number_end(obligation, digits) {
+                    Some(verdicts) => self.reader.close_value(parent, verdicts, position.record),
                     None => Ok(None),
                 }
             }
@@ -337,7 +348,7 @@ impl LazyTables {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
             Frame::Number { parent, .. } => {
-                let of = self.frames.get(parent);
+                let of = self.reader.frames.get(parent);
                 is_number_byte(byte)
                     || !matches!(of, Frame::Array { parent, .. } if parent == array)
             }

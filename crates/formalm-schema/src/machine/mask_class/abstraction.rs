@@ -45,7 +45,7 @@ impl LazyTables {
     /// Returns `true` if the strings of unknown names do not matter.
     pub(crate) fn drops_name(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
         !self.distinguishes_names
-            && self.name_tables.has_plenty_names(&self.strings, next_names, classes)
+            && self.reader.name_tables.has_plenty_names(&self.reader.strings, next_names, classes)
     }
 
     /// Returns `true` if no array with unique items around the frame can run out of items.
@@ -53,7 +53,7 @@ impl LazyTables {
         let (mut of, mut parent) = match frame {
             Frame::String { parent, .. } => (Some(JsonType::String), parent),
             Frame::Name { object, .. } => {
-                (Some(JsonType::Object), self.frames.object_parent(object))
+                (Some(JsonType::Object), self.reader.frames.object_parent(object))
             }
             Frame::Object { parent, .. } => (Some(JsonType::Object), parent),
             Frame::Array { parent, .. } => (Some(JsonType::Array), parent),
@@ -63,9 +63,9 @@ impl LazyTables {
             Frame::Done => return Ok(false),
         };
         loop {
-            match self.frames.get(parent) {
+            match self.reader.frames.get(parent) {
                 Frame::Array { obligation, parent: next, .. } => {
-                    if self.has_unique_items(obligation)
+                    if self.reader.has_unique_items(obligation)
                         && !self.has_plenty_items(obligation, of)?
                     {
                         return Ok(false);
@@ -98,13 +98,15 @@ impl LazyTables {
         if let Some(&known) = self.cache.without_earlier_items.get(&id) {
             return Ok(known);
         }
-        let mut frame = self.frames.get(id);
+        let mut frame = self.reader.frames.get(id);
         match &mut frame {
             Frame::Object { parent, .. } => *parent = self.without_earlier_items(*parent)?,
             Frame::Array { obligation, from, parent, .. } => {
                 *parent = self.without_earlier_items(*parent)?;
                 *from = 0;
-                if self.has_unique_items(*obligation) && self.has_plenty_items(*obligation, None)? {
+                if self.reader.has_unique_items(*obligation)
+                    && self.has_plenty_items(*obligation, None)?
+                {
                     *obligation = self
                         .cache
                         .plenty_items
@@ -116,7 +118,7 @@ impl LazyTables {
             }
             _ => return Ok(id),
         }
-        let without = self.frames.intern(frame);
+        let without = self.reader.frames.intern(frame);
         self.cache.without_earlier_items.insert(id, without);
         Ok(without)
     }
@@ -133,7 +135,7 @@ impl LazyTables {
         }
         let representative = match self.uniform_item(obligation)? {
             Some((item, fresh)) => {
-                UnboundedValues::new(&mut self.core, 0).is_plenty(item, of)?.then_some(fresh)
+                UnboundedValues::new(&mut self.reader.core, 0).is_plenty(item, of)?.then_some(fresh)
             }
             None => self.has_unbounded_cells(obligation, of)?.then_some(obligation),
         };
@@ -147,14 +149,14 @@ impl LazyTables {
         &mut self,
         obligation: ObligationId,
     ) -> Result<Option<(FormulaId, ObligationId)>, Error> {
-        let mut required = self.residuals.get(obligation).clone();
+        let mut required = self.reader.residuals.get(obligation).clone();
         if required.formulas.len() != 1 || required.goal != TRUE {
             return Ok(None);
         }
         let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.max_token_len as u64);
-        for part in self.core.formulas.conjuncts(required.formulas[0]) {
-            let (form, positive) = match self.core.formulas.get(part) {
-                Formula::Not(inner) => (self.core.formulas.get(*inner), false),
+        for part in self.reader.core.formulas.conjuncts(required.formulas[0]) {
+            let (form, positive) = match self.reader.core.formulas.get(part) {
+                Formula::Not(inner) => (self.reader.core.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form {
@@ -178,10 +180,10 @@ impl LazyTables {
         if needed > ENOUGH_VALUES / 2 {
             return Ok(None);
         }
-        let item = item.into_iter().map(|node| self.core.child(node)).collect();
-        let item = self.core.formulas.and(item);
-        owing.push(self.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
-        required.formulas[0] = self.core.formulas.and(owing);
-        Ok(Some((item, self.residuals.intern(required))))
+        let item = item.into_iter().map(|node| self.reader.core.child(node)).collect();
+        let item = self.reader.core.formulas.and(item);
+        owing.push(self.reader.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
+        required.formulas[0] = self.reader.core.formulas.and(owing);
+        Ok(Some((item, self.reader.residuals.intern(required))))
     }
 }

@@ -111,12 +111,12 @@ impl LazyTables {
         if record != NO_RECORD || self.continuations.tokens.is_empty() {
             return position;
         }
-        self.core.steps = 0;
+        self.reader.core.steps = 0;
         match self.frame_representative(frame) {
             Ok(frame) => ReaderPosition { frame, record },
             Err(_) => {
                 // Whoever needs this answer gets the error.
-                self.core.answers.abandon();
+                self.reader.core.answers.abandon();
                 position
             }
         }
@@ -125,7 +125,7 @@ impl LazyTables {
     /// Replaces the parent of a frame by its representative, or the whole frame between the parts
     /// of an object.
     fn frame_representative(&mut self, mut frame: Frame) -> Result<Frame, Error> {
-        let whole = self.gaps.start();
+        let whole = self.reader.gaps.start();
         match frame {
             Frame::Name { .. } => return self.name_representative(frame),
             Frame::Object { mode: ContainerState::AfterName, whitespace, .. }
@@ -149,7 +149,7 @@ impl LazyTables {
             | Frame::Number { obligation, parent, .. }
             | Frame::Object { obligation, parent, .. }
             | Frame::Array { obligation, parent, .. }
-                if self.residuals.has_no_queries(*obligation) =>
+                if self.reader.residuals.has_no_queries(*obligation) =>
             {
                 *parent = self.parent_representative(*parent);
             }
@@ -170,11 +170,13 @@ impl LazyTables {
         let Frame::Object { obligation, used_names, order, parent, .. } = object else {
             return Ok(None);
         };
-        let Some((obligation, child)) = self.names().start_property(obligation, used_names)? else {
+        let Some((obligation, child)) =
+            self.reader.names().start_property(obligation, used_names)?
+        else {
             return Ok(None);
         };
-        let (mode, whitespace) = (ContainerState::InValue, self.gaps.start());
-        let object = self.frames.intern(Frame::Object {
+        let (mode, whitespace) = (ContainerState::InValue, self.reader.gaps.start());
+        let object = self.reader.frames.intern(Frame::Object {
             obligation,
             used_names,
             order,
@@ -182,7 +184,7 @@ impl LazyTables {
             whitespace,
             parent,
         });
-        let object = if self.residuals.has_no_queries(child) {
+        let object = if self.reader.residuals.has_no_queries(child) {
             self.parent_representative(object)
         } else {
             object
@@ -205,10 +207,10 @@ impl LazyTables {
                 break known;
             }
             chain.push(at);
-            at = match self.frames.get(at) {
+            at = match self.reader.frames.get(at) {
                 Frame::Object { obligation, parent, .. }
                 | Frame::Array { obligation, parent, .. }
-                    if self.residuals.has_no_queries(obligation) =>
+                    if self.reader.residuals.has_no_queries(obligation) =>
                 {
                     parent
                 }
@@ -217,11 +219,11 @@ impl LazyTables {
             };
         };
         for id in chain.into_iter().rev() {
-            self.core.steps = 0;
+            self.reader.core.steps = 0;
             let continuation = match self.continuation(id, known) {
                 Ok(continuation) => continuation,
                 Err(error) => {
-                    self.core.answers.abandon();
+                    self.reader.core.answers.abandon();
                     if matches!(error, Error::Deadline { .. }) {
                         // The next call computes it again.
                         return id;
@@ -239,8 +241,8 @@ impl LazyTables {
 
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
-        let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.frames.depth(frame)) + self.max_token_len as u64 + 2;
+        let (options, limits) = (&self.reader.core.options, &self.reader.core.limits);
+        let deepest = u64::from(self.reader.frames.depth(frame)) + self.max_token_len as u64 + 2;
         options.layout.is_some()
             || options.max_free_depth != u32::MAX
             || deepest > u64::from(limits.nesting)
@@ -253,14 +255,14 @@ impl LazyTables {
         id: FrameId,
         parent: FrameId,
     ) -> Result<Option<ValueContinuation>, Error> {
-        if let Frame::Array { obligation, from, .. } = self.frames.get(id)
+        if let Frame::Array { obligation, from, .. } = self.reader.frames.get(id)
             && (from > 0
-                || self.has_unique_items(obligation)
-                || !self.residuals.has_no_queries(obligation))
+                || self.reader.has_unique_items(obligation)
+                || !self.reader.residuals.has_no_queries(obligation))
         {
             return Ok(None);
         }
-        match self.close_value(id, NO_VERDICTS, NO_RECORD)? {
+        match self.reader.close_value(id, NO_VERDICTS, NO_RECORD)? {
             Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
                 // A token may end the array after a whole further item.
                 Ok(Some(ValueContinuation {
@@ -282,7 +284,7 @@ impl LazyTables {
         if self.depends_on_depth(parent) {
             return Ok(None);
         }
-        let asks = matches!(object, Frame::Object { obligation, .. } if !self.residuals.has_no_queries(obligation));
+        let asks = matches!(object, Frame::Object { obligation, .. } if !self.reader.residuals.has_no_queries(obligation));
         let common = if asks { parent } else { self.parent_representative(parent) };
         self.continuation_of(object, common)
     }
@@ -297,13 +299,13 @@ impl LazyTables {
         let Frame::Object { obligation, used_names, order, parent, .. } = after else {
             return Ok(None);
         };
-        let next = if self.any_name_viable(after)? {
-            let next_names = self.names().next_names(obligation, used_names, order)?;
+        let next = if self.reader.any_name_viable(after)? {
+            let next_names = self.reader.names().next_names(obligation, used_names, order)?;
             self.names_after_comma(next_names)
         } else {
             NextPart::Nothing
         };
-        let end = match self.end_verdicts(obligation) {
+        let end = match self.reader.end_verdicts(obligation) {
             None => ContainerEnd::Never,
             Some(NO_VERDICTS) => ContainerEnd::Plain(common),
             Some(verdicts) => ContainerEnd::EnumIndex(parent, verdicts),
@@ -314,11 +316,13 @@ impl LazyTables {
     /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
         let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
-        let escapes = begins.contains(b'\\') && self.core.options.escapes == EscapePolicy::Any;
-        let names = self.name_tables.get(next_names);
+        let escapes =
+            begins.contains(b'\\') && self.reader.core.options.escapes == EscapePolicy::Any;
+        let names = self.reader.name_tables.get(next_names);
         let is_distinguished = |at: u32| match self
+            .reader
             .name_tables
-            .known_name(&self.core, next_names, at)
+            .known_name(&self.reader.core, next_names, at)
             .bytes()
             .next()
         {
@@ -331,9 +335,11 @@ impl LazyTables {
         if (0..names.known.len() as u32).any(is_distinguished) {
             return NextPart::Names(next_names);
         }
-        match *self.strings.get(names.start.classes).machines {
+        match *self.reader.strings.get(names.start.classes).machines {
             [] => NextPart::SomeName,
-            [Some((class, _))] if self.core.language_formula(class) == TRUE => NextPart::AnyName,
+            [Some((class, _))] if self.reader.core.language_formula(class) == TRUE => {
+                NextPart::AnyName
+            }
             _ => NextPart::Names(next_names),
         }
     }

@@ -47,12 +47,14 @@ impl LookaheadState<'_> {
             Frame::Value { obligation, whitespace, .. } => {
                 (tables.plain_types(obligation)?, whitespace, 0)
             }
-            Frame::Number { obligation, digits, .. } => {
-                (tables.plain_number(obligation)?, 0, packed_prefix(tables.numbers.get(digits))?)
-            }
+            Frame::Number { obligation, digits, .. } => (
+                tables.plain_number(obligation)?,
+                0,
+                packed_prefix(tables.reader.numbers.get(digits))?,
+            ),
             _ => return None,
         };
-        let options = &tables.core.options;
+        let options = &tables.reader.core.options;
         let policies = (options.escapes as u64) << 1 | u64::from(options.allow_exponents);
         let whitespace = u64::from(whitespace) << 8 | u64::from(options.max_whitespace);
         Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
@@ -65,7 +67,7 @@ impl LookaheadState<'_> {
         let around = tables.isolation_array();
         Ok(match frame {
             Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
-                let ended = tables.close_value(around, NO_VERDICTS, NO_RECORD)?;
+                let ended = tables.reader.close_value(around, NO_VERDICTS, NO_RECORD)?;
                 if ended.is_some_and(|ended| ended.frame == frame) {
                     ValueEnd::Ended
                 } else {
@@ -73,7 +75,7 @@ impl LookaheadState<'_> {
                 }
             }
             Frame::Number { obligation, digits, parent } if parent == around => {
-                match tables.number_end(obligation, digits) {
+                match tables.reader.number_end(obligation, digits) {
                     Some(_) => ValueEnd::MayEnd(number_bytes()),
                     None => ValueEnd::Open,
                 }
@@ -86,7 +88,7 @@ impl LookaheadState<'_> {
     pub(crate) fn after_value(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let ReaderPosition { mut frame, record } = self.position(class);
         let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
-        let Some(after) = self.tables.close_value(parent, NO_VERDICTS, record)? else {
+        let Some(after) = self.tables.reader.close_value(parent, NO_VERDICTS, record)? else {
             return Ok(None);
         };
         let after = self.tables.mask_abstraction(after)?;
@@ -135,12 +137,12 @@ impl LazyTables {
         }
         let mut is_late = false;
         let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
-            let formula = self.residuals.only_formula(obligation)?;
-            self.core.steps = 0;
-            let formula = self.core.formula_for_type(formula, of);
+            let formula = self.reader.residuals.only_formula(obligation)?;
+            self.reader.core.steps = 0;
+            let formula = self.reader.core.formula_for_type(formula, of);
             let Ok(formula) = formula else {
                 // Whoever needs this answer gets the error.
-                self.core.answers.abandon();
+                self.reader.core.answers.abandon();
                 is_late = matches!(formula, Err(Error::Deadline { .. }));
                 return None;
             };
@@ -149,7 +151,7 @@ impl LazyTables {
                 TRUE => Some(types | 1 << of as u8),
                 formula
                     if of == JsonType::Number
-                        && formula == integer_formula(&mut self.core.formulas) =>
+                        && formula == integer_formula(&mut self.reader.core.formulas) =>
                 {
                     Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
@@ -164,9 +166,11 @@ impl LazyTables {
 
     /// Returns the bits of a number that has begun, as for [`Self::plain_types`].
     fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
-        match self.residuals.only_formula(obligation)? {
+        match self.reader.residuals.only_formula(obligation)? {
             TRUE => Some(0),
-            formula if formula == integer_formula(&mut self.core.formulas) => Some(INTEGER_BIT),
+            formula if formula == integer_formula(&mut self.reader.core.formulas) => {
+                Some(INTEGER_BIT)
+            }
             _ => None,
         }
     }
@@ -174,12 +178,12 @@ impl LazyTables {
     /// Returns `true` if a value behaves alike everywhere: its parent has no queries, and neither
     /// its depth nor that of anything a token opens in it matters.
     fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
-        let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.frames.depth(parent)) + self.max_token_len as u64 + 2;
+        let (options, limits) = (&self.reader.core.options, &self.reader.core.limits);
+        let deepest = u64::from(self.reader.frames.depth(parent)) + self.max_token_len as u64 + 2;
         options.layout.is_none()
             && options.max_free_depth == u32::MAX
             && deepest <= u64::from(limits.nesting)
-            && self.residuals.get(obligation).queries.is_empty()
+            && self.reader.residuals.get(obligation).queries.is_empty()
     }
 
     /// Returns an unconstrained array in which an item is being read.
@@ -188,9 +192,9 @@ impl LazyTables {
             return known;
         }
         let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
-        let obligation = self.residuals.intern(obligation);
-        let (whitespace, mode) = (self.gaps.start(), ContainerState::InValue);
-        let around = self.frames.intern(Frame::Array {
+        let obligation = self.reader.residuals.intern(obligation);
+        let (whitespace, mode) = (self.reader.gaps.start(), ContainerState::InValue);
+        let around = self.reader.frames.intern(Frame::Array {
             obligation,
             mode,
             whitespace,

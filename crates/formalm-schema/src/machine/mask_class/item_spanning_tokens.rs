@@ -21,16 +21,16 @@ impl LazyTables {
     /// Returns `true` if a token that the class mask allows must be rechecked against the concrete
     /// state.
     pub(crate) fn needs_recheck(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
-        let position = *self.states.get(state);
+        let position = self.visited.position(state);
         let (container, in_text) = match position.frame {
             Frame::String { parent, escape: EscapeState::None, .. } => {
-                (self.frames.get(parent), true)
+                (self.reader.frames.get(parent), true)
             }
             Frame::Name { object, escape: EscapeState::None, .. } => {
-                (self.frames.get(object), true)
+                (self.reader.frames.get(object), true)
             }
             Frame::Value { parent, .. } | Frame::Number { parent, .. } => {
-                (self.frames.get(parent), false)
+                (self.reader.frames.get(parent), false)
             }
             object @ Frame::Object { .. } => (object, false),
             _ => return Ok(true),
@@ -63,7 +63,7 @@ impl LazyTables {
         for level in 0..MAX_LEVELS {
             let parent = match at {
                 Frame::Array { obligation, parent, .. } => {
-                    if self.has_unique_items(obligation) {
+                    if self.reader.has_unique_items(obligation) {
                         found.push((level, obligation));
                     }
                     parent
@@ -71,7 +71,7 @@ impl LazyTables {
                 Frame::Object { parent, .. } => parent,
                 _ => return (at == Frame::Done).then_some(found),
             };
-            at = self.frames.get(parent);
+            at = self.reader.frames.get(parent);
         }
         None
     }
@@ -88,7 +88,7 @@ impl LazyTables {
         if position.record == NO_RECORD {
             return true;
         }
-        let read = self.records.bytes_from(position.record, from);
+        let read = self.reader.records.bytes_from(position.record, from);
         let Some(opened) = read.iter().position(|&byte| byte == b'"') else { return true };
         let present = [&read[opened + 1..], first].concat();
         if present.contains(&b'\\') {
@@ -96,7 +96,7 @@ impl LazyTables {
         }
         let escape = text.iter().position(|&byte| byte == b'\\');
         let plain = &text[..escape.unwrap_or(text.len())];
-        let policy = self.core.options.escapes;
+        let policy = self.reader.core.options.escapes;
         let begins_so = |one: &[u8]| {
             let Some(rest) = one.strip_prefix(plain) else { return false };
             let is_unescaped = |&byte: &u8| match policy {
@@ -116,10 +116,10 @@ impl LazyTables {
 
     /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
-        let formulas = &self.residuals.get(obligation).formulas;
-        self.core.formulas.any_atom(formulas, |atom| match atom {
+        let formulas = &self.reader.residuals.get(obligation).formulas;
+        self.reader.core.formulas.any_atom(formulas, |atom| match atom {
             FormulaAtom::UniqueWithCurrent(taken) => {
-                taken.iter().any(|&one| match self.core.schema.values.get(one) {
+                taken.iter().any(|&one| match self.reader.core.schema.values.get(one) {
                     JsonValue::String(text) => is_so(text.as_bytes()),
                     _ => false,
                 })

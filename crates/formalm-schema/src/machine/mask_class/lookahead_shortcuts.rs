@@ -50,9 +50,10 @@ impl LookaheadState<'_> {
         let tables = &mut self.tables;
         let is_open = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                let only_counts = tables.strings.has_constant_verdicts(&tables.core, queries)
-                    && tables.remaining_chars(language, state)?.is_some();
-                !only_counts && tables.core.is_always_viable(language, state)?
+                let only_counts =
+                    tables.reader.strings.has_constant_verdicts(&tables.reader.core, queries)
+                        && tables.remaining_chars(language, state)?.is_some();
+                !only_counts && tables.reader.core.is_always_viable(language, state)?
             }
             Frame::Name {
                 next_names,
@@ -60,10 +61,10 @@ impl LookaheadState<'_> {
                 candidates,
                 escape: EscapeState::None,
                 ..
-            } => tables.names().is_open_name(next_names, candidates.classes)?,
+            } => tables.reader.names().is_open_name(next_names, candidates.classes)?,
             _ => false,
         };
-        Ok(is_open.then_some(tables.core.options.escapes))
+        Ok(is_open.then_some(tables.reader.core.options.escapes))
     }
 
     /// Returns the string that a class is inside of, if one automaton reads it and nothing else
@@ -77,21 +78,25 @@ impl LookaheadState<'_> {
         let is_dropped = self.is_unbounded(position);
         let (language, state) = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. }
-                if self.tables.strings.has_constant_verdicts(&self.tables.core, queries)
+                if self
+                    .tables
+                    .reader
+                    .strings
+                    .has_constant_verdicts(&self.tables.reader.core, queries)
                     && self.tables.remaining_chars(language, state)?.is_none() =>
             {
                 (language, state)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
-                match self.tables.strings.single_class(candidates.classes) {
+                match self.tables.reader.strings.single_class(candidates.classes) {
                     Some((_, alive)) => alive,
                     None => return Ok(None),
                 }
             }
             _ => return Ok(None),
         };
-        let machine = Arc::clone(self.tables.core.automaton(language));
-        let escapes = self.tables.core.options.escapes;
+        let machine = Arc::clone(self.tables.reader.core.automaton(language));
+        let escapes = self.tables.reader.core.options.escapes;
         let like = if is_dropped { machine.representative(state)? } else { None };
         let fits = !is_dropped || like.is_some();
         Ok(fits.then_some(JsonStringState { machine, state, escapes, representative: like }))
@@ -108,11 +113,11 @@ impl LookaheadState<'_> {
             Frame::String { state: at, .. } => *at = state,
             Frame::Name { candidates, .. } => {
                 if let Some((which, (class, _))) =
-                    self.tables.strings.single_class(candidates.classes)
+                    self.tables.reader.strings.single_class(candidates.classes)
                 {
-                    let mut classes = self.tables.strings.get(candidates.classes).clone();
+                    let mut classes = self.tables.reader.strings.get(candidates.classes).clone();
                     classes.machines[which] = Some((class, state));
-                    candidates.classes = self.tables.strings.intern(classes);
+                    candidates.classes = self.tables.reader.strings.intern(classes);
                 }
             }
             _ => {}
@@ -124,14 +129,14 @@ impl LookaheadState<'_> {
     pub(crate) fn repetition(&mut self, class: MaskClassId) -> Result<RepetitionHint, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
-        let policy = self.tables.core.options.escapes;
+        let policy = self.tables.reader.core.options.escapes;
         if self.is_free_string(position) {
             return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), class)));
         }
         if let Frame::String { language, state, queries, escape: EscapeState::None, .. } =
             position.frame
             && position.record == NO_RECORD
-            && self.tables.strings.has_constant_verdicts(&self.tables.core, queries)
+            && self.tables.reader.strings.has_constant_verdicts(&self.tables.reader.core, queries)
             && let Some(count) = self.tables.remaining_chars(language, state)?
         {
             let exit = self.as_free_string(position)?;
@@ -175,7 +180,7 @@ impl LookaheadState<'_> {
         class: MaskClassId,
         other: Option<MaskClassId>,
     ) -> Result<Option<LiteralList>, Error> {
-        let policy = self.tables.core.options.escapes;
+        let policy = self.tables.reader.core.options.escapes;
         let Frame::Name { object, next_names, text, candidates, escape: EscapeState::None } =
             self.position(class).frame
         else {
@@ -190,20 +195,21 @@ impl LookaheadState<'_> {
                 ..
             }) => {
                 (same, from == to, classes) == (object, true, candidates.classes)
-                    && self.tables.names().is_open_name(next_names, classes)?
+                    && self.tables.reader.names().is_open_name(next_names, classes)?
             }
             Some(_) => false,
         };
         if !fits || text == NO_RECORD || policy == EscapePolicy::Any {
             return Ok(None);
         }
-        let depth = self.tables.records.length(text) as usize;
+        let depth = self.tables.reader.records.length(text) as usize;
         let mut texts = LiteralList::new(policy);
         for at in candidates.from..candidates.to {
-            if other.is_none() && !self.tables.names().known_name_viable(next_names, at)? {
+            if other.is_none() && !self.tables.reader.names().known_name_viable(next_names, at)? {
                 continue;
             }
-            let name = self.tables.name_tables.known_name(&self.tables.core, next_names, at);
+            let name =
+                self.tables.reader.name_tables.known_name(&self.tables.reader.core, next_names, at);
             if !name.is_char_boundary(depth) {
                 return Ok(None);
             }

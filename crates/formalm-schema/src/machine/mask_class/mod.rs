@@ -10,6 +10,7 @@
 //! tokens see, they are rechecked against the state.
 
 pub(crate) mod abstraction;
+pub(crate) mod cache;
 pub(crate) mod continuation;
 pub(crate) mod isolated_value;
 pub(crate) mod item_spanning_tokens;
@@ -64,7 +65,7 @@ impl SchemaMaskClasses {
             let is_longer = max_token_len > tables.max_token_len;
             if tables.continuations.add(Arc::clone(&names)) || is_longer {
                 tables.max_token_len = tables.max_token_len.max(max_token_len);
-                tables.name_tables.max_token_names = tables.max_token_len;
+                tables.reader.name_tables.max_token_names = tables.max_token_len;
                 tables.lengths.clear();
                 tables.continuations.clear();
             }
@@ -87,9 +88,9 @@ impl MaskClasses for SchemaMaskClasses {
             0 => {
                 let tables = &mut self.automaton.lock();
                 let position = tables.abstract_position(state.number())?;
-                let forgets = position.record != tables.states.get(state.number()).record;
+                let forgets = position.record != tables.visited.position(state.number()).record;
                 let position = tables.class_representative(position);
-                let class = tables.mask_classes.intern(position);
+                let class = tables.visited.intern_class(position);
                 let unsure = if forgets { UNSURE } else { 0 };
                 self.classes.set(state.number() as usize, (class + 1) | unsure);
                 Ok(MaskClassId::from_number(class))
@@ -103,7 +104,7 @@ impl MaskClasses for SchemaMaskClasses {
             0 => {
                 let tables = &mut self.automaton.lock();
                 let position = tables.abstract_position(state.number())?;
-                let class = tables.mask_classes.intern(position);
+                let class = tables.visited.intern_class(position);
                 self.kept_classes.set(state.number() as usize, class + 1);
                 Ok(MaskClassId::from_number(class))
             }
@@ -165,7 +166,7 @@ impl MaskClasses for SchemaMaskClasses {
 impl LazyTables {
     /// Returns the position without anything that no token distinguishes inside its value.
     fn abstract_position(&mut self, state: u32) -> Result<ReaderPosition, Error> {
-        let position = *self.states.get(state);
+        let position = self.visited.position(state);
         let position = ReaderPosition { frame: self.relaxed_string(position.frame)?, ..position };
         self.mask_abstraction(position)
     }

@@ -57,11 +57,13 @@ impl LazyTables {
         if self.depends_on_depth(object) {
             return Ok(frame);
         }
-        let is_open = self.strings.allows_any_name(&self.core, candidates.classes)
+        let is_open = self.reader.strings.allows_any_name(&self.reader.core, candidates.classes)
             && self.drops_name(next_names, candidates.classes);
-        let is_closed = self.strings.get(candidates.classes).iter().all(Option::is_none);
+        let is_closed = self.reader.strings.get(candidates.classes).iter().all(Option::is_none);
         let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
-        if !is_seen || escape != EscapeState::None || self.core.options.escapes == EscapePolicy::Any
+        if !is_seen
+            || escape != EscapeState::None
+            || self.reader.core.options.escapes == EscapePolicy::Any
         {
             let object = self.object_representative(object);
             return Ok(Frame::Name { object, next_names, text, candidates, escape });
@@ -69,7 +71,7 @@ impl LazyTables {
         let known = self.known_suffixes(frame, is_open)?;
         let (mut others, mut frame) = (None, frame);
         if is_open {
-            let Some(like) = self.names().class_example(next_names, candidates) else {
+            let Some(like) = self.reader.names().class_example(next_names, candidates) else {
                 return Ok(frame);
             };
             let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
@@ -91,24 +93,24 @@ impl LazyTables {
         is_open: bool,
     ) -> Result<Box<[KnownNameSuffix]>, Error> {
         let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok([].into()) };
-        let depth = self.records.length(text) as usize;
+        let depth = self.reader.records.length(text) as usize;
         let mut known = Vec::new();
         for at in candidates.from..candidates.to {
             let is_distinguished = self.is_distinguished(next_names, at, depth);
             if is_open && !is_distinguished {
                 continue;
             }
-            let viable = self.names().known_name_viable(next_names, at)?;
+            let viable = self.reader.names().known_name_viable(next_names, at)?;
             if !is_open && !viable {
                 continue;
             }
-            let name = self.name_tables.get(next_names).known[at as usize];
+            let name = self.reader.name_tables.get(next_names).known[at as usize];
             let member = if is_distinguished && viable {
                 self.property_start_of(frame, (name, name))?
             } else {
                 None
             };
-            let rest = &self.core.schema.names.get(name).as_bytes()[depth..];
+            let rest = &self.reader.core.schema.names.get(name).as_bytes()[depth..];
             known.push((
                 self.continuations.names.rests.intern_borrowed(rest, || rest.into()),
                 member,
@@ -120,8 +122,10 @@ impl LazyTables {
     /// Returns `true` if some token ends a known name of which `depth` bytes were read.
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
         let tokens = &self.continuations.tokens;
-        let rest = &self.name_tables.known_name(&self.core, next_names, at).as_bytes()[depth..];
-        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+        let rest =
+            &self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
+                [depth..];
+        let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
         let is_unescaped =
             |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
         if let Some(&first) = rest.first()
@@ -141,7 +145,7 @@ impl LazyTables {
         frame: Frame,
         names: (NameId, NameId),
     ) -> Result<Option<PropertyStart>, Error> {
-        match self.object_after_name(frame, names)? {
+        match self.reader.object_after_name(frame, names)? {
             Some(object) => self.property_after_name(object),
             None => Ok(None),
         }
@@ -149,13 +153,13 @@ impl LazyTables {
 
     /// Returns the object inside the representative of its parent.
     fn object_representative(&mut self, id: FrameId) -> FrameId {
-        let mut object = self.frames.get(id);
+        let mut object = self.reader.frames.get(id);
         match &mut object {
             Frame::Object { obligation, parent, .. }
-                if self.residuals.has_no_queries(*obligation) =>
+                if self.reader.residuals.has_no_queries(*obligation) =>
             {
                 *parent = self.parent_representative(*parent);
-                self.frames.intern(object)
+                self.reader.frames.intern(object)
             }
             _ => id,
         }

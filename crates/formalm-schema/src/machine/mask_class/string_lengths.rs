@@ -24,11 +24,11 @@ impl LazyTables {
         text: LanguageId,
         state: StateId,
     ) -> Result<Option<RemainingChars>, Error> {
-        if self.core.is_unbounded(text) {
+        if self.reader.core.is_unbounded(text) {
             return Ok(None);
         }
         if !self.lengths.contains_key(&text) {
-            let machine = self.core.automaton(text);
+            let machine = self.reader.core.automaton(text);
             let keys = RegularMaskClasses::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
@@ -36,7 +36,7 @@ impl LazyTables {
         }
         let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
         let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
-        let machine = self.core.automaton(text);
+        let machine = self.reader.core.automaton(text);
         // All characters are equivalent. Counting stops at the longest token.
         let (mut min, mut at) = (0, Some(state));
         while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
@@ -52,16 +52,19 @@ impl LazyTables {
         let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(frame);
         };
-        if self.core.language_formula(language) == TRUE {
+        if self.reader.core.language_formula(language) == TRUE {
             return Ok(frame);
         }
         if self.remaining_chars(language, state)? != Some((0, None)) {
-            let state =
-                self.core.automaton(language).saturate_counters(state, self.max_token_len)?;
+            let state = self
+                .reader
+                .core
+                .automaton(language)
+                .saturate_counters(state, self.max_token_len)?;
             return Ok(Frame::String { language, state, queries, escape, parent });
         }
-        let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
-        let state = self.core.automaton(language).start();
+        let Some(language) = self.reader.core.language(TRUE)? else { return Ok(frame) };
+        let state = self.reader.core.automaton(language).start();
         Ok(Frame::String { language, state, queries, escape, parent })
     }
 }

@@ -76,7 +76,7 @@ impl StringStates {
         }
         let (run, state) = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, parent } => {
-                if tables.strings.has_constant_verdicts(&tables.core, queries) {
+                if tables.reader.strings.has_constant_verdicts(&tables.reader.core, queries) {
                     (StringRun::Single { language, queries, parent }, state.number())
                 } else {
                     let product = self.products.intern((state, queries));
@@ -153,7 +153,7 @@ impl StringStates {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
             return Ok(StringStep::Unknown);
         }
-        if byte >= 0x80 && tables.core.options.escapes == EscapePolicy::Ascii {
+        if byte >= 0x80 && tables.reader.core.options.escapes == EscapePolicy::Ascii {
             return Ok(StringStep::Dead);
         }
         self.step_char_byte(tables, class, byte)
@@ -170,7 +170,8 @@ impl StringStates {
         let (run, state) = self.split(class);
         if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
-            let next = tables.core.automaton(language).step(state, byte)?.map(StateId::number);
+            let next =
+                tables.reader.core.automaton(language).step(state, byte)?.map(StateId::number);
             return Ok(match next {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
@@ -196,17 +197,18 @@ impl StringStates {
         byte: u8,
     ) -> Result<StringStep, Error> {
         let StringRun::Product { language, parent } = run else {
-            let after = tables.strings.advance(&tables.core, QueriesId(state), &[byte])?;
-            let alive = tables.strings.get(after).iter().any(Option::is_some);
+            let after =
+                tables.reader.strings.advance(&tables.reader.core, QueriesId(state), &[byte])?;
+            let alive = tables.reader.strings.get(after).iter().any(Option::is_some);
             let class = if alive { self.class_in(run, after.0).map(StringStep::To) } else { None };
             return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
         let &(state, queries) = self.products.get(state);
-        let Some(state) = tables.core.automaton(language).step(state, byte)? else {
+        let Some(state) = tables.reader.core.automaton(language).step(state, byte)? else {
             return Ok(StringStep::Dead);
         };
-        let queries = tables.strings.advance(&tables.core, queries, &[byte])?;
-        if tables.strings.has_constant_verdicts(&tables.core, queries) {
+        let queries = tables.reader.strings.advance(&tables.reader.core, queries, &[byte])?;
+        if tables.reader.strings.has_constant_verdicts(&tables.reader.core, queries) {
             // From here on one automaton decides, as in strings without queries.
             let frame =
                 Frame::String { language, state, queries, escape: EscapeState::None, parent };

@@ -24,13 +24,13 @@ impl LazyTables {
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
-        let required = self.residuals.get(obligation).clone();
-        let total = required.total(&mut self.core);
-        if !self.core.formulas.never_requires_equal_items(total) {
+        let required = self.reader.residuals.get(obligation).clone();
+        let total = required.total(&mut self.reader.core);
+        if !self.reader.core.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
         let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
-        self.core.formulas.any_atom(&[total], |atom| {
+        self.reader.core.formulas.any_atom(&[total], |atom| {
             let more = match atom {
                 FormulaAtom::Items(ranges, _) => {
                     nodes.extend(ranges.iter().map(|range| range.2));
@@ -55,7 +55,7 @@ impl LazyTables {
         });
         Ok(is_array
             && needed <= ENOUGH_VALUES / 2
-            && UnboundedValues::new(&mut self.core, 0).cells_are_unbounded(&nodes, of)?)
+            && UnboundedValues::new(&mut self.reader.core, 0).cells_are_unbounded(&nodes, of)?)
     }
 }
 

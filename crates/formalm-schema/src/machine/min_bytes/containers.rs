@@ -89,8 +89,8 @@ impl LazyTables {
         child: &ChildBound,
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
-        let formulas = self.residuals.get(obligation).formulas.clone();
-        let queries = self.core.formulas.queried_nodes(&formulas);
+        let formulas = self.reader.residuals.get(obligation).formulas.clone();
+        let queries = self.reader.core.formulas.queried_nodes(&formulas);
         let mut costs = ChildCosts { child, queries: &queries, known: FxHashMap::default() };
         let must = self.min_bytes_with_child(formulas[0], &mut costs, budget)?;
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
@@ -107,7 +107,7 @@ impl LazyTables {
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
-        if !self.core.formulas.has_child(id) {
+        if !self.reader.core.formulas.has_child(id) {
             return Ok((costs.child.must + self.min_rest_bytes(id, budget)?).min(UNREACHABLE));
         }
         if let Some(&known) = costs.known.get(&id) {
@@ -127,10 +127,10 @@ impl LazyTables {
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
-        match self.core.formulas.get(id).clone() {
+        match self.reader.core.formulas.get(id).clone() {
             Formula::Or(list) => self.min_bytes_of_any(&list, costs, budget),
             _ => {
-                let parts = self.core.formulas.conjuncts(id);
+                let parts = self.reader.core.formulas.conjuncts(id);
                 let branch = BoundBranch { parts, values: Vec::new() };
                 self.min_bytes_of_branches(branch, MAX_BRANCHES, costs, budget)
             }
@@ -180,22 +180,23 @@ impl LazyTables {
     ) -> Result<usize, Error> {
         let parts = &branch.parts;
         let (mut here, mut all) = (costs.child.must, 0);
-        let (comma, colon) = (self.gaps.comma_bytes() - 1, self.gaps.colon_bytes() - 1);
+        let (comma, colon) =
+            (self.reader.gaps.comma_bytes() - 1, self.reader.gaps.colon_bytes() - 1);
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
         let is_rule = |&part: &FormulaId| {
-            matches!(self.core.formulas.get(part), Formula::Atom(FormulaAtom::Properties(_)))
+            matches!(self.reader.core.formulas.get(part), Formula::Atom(FormulaAtom::Properties(_)))
         };
         let rules: Vec<FormulaId> = parts.iter().copied().filter(is_rule).collect();
         // Bytes of one property other than the required ones.
         let mut one_more = 0;
         for &part in parts {
-            match self.core.formulas.get(part).clone() {
+            match self.reader.core.formulas.get(part).clone() {
                 Formula::Atom(FormulaAtom::Required(names)) => {
                     budget.steps_of((names.len() / NAMES_PER_STEP) as u64)?;
                     for &name in names.iter() {
                         named += PROPERTY_BYTES - 1 + comma + colon;
-                        named += self.core.schema.names.get(name).len();
+                        named += self.reader.core.schema.names.get(name).len();
                         named += self.min_property_bytes(&rules, &branch.values, name, budget)?;
                     }
                     required = names;
@@ -205,7 +206,7 @@ impl LazyTables {
                     least = least.max(self.min_item_bytes(parts, count, comma, budget)?);
                 }
                 Formula::Atom(FormulaAtom::Contains(count, node)) => {
-                    let value = self.core.child(node);
+                    let value = self.reader.core.child(node);
                     let each = ITEM_BYTES - 1 + comma + self.min_value_bytes(value, budget);
                     least = least.max(saturating_times(count, each));
                 }
@@ -213,7 +214,7 @@ impl LazyTables {
                 Formula::Or(list) | Formula::ExactlyOne(list) => {
                     all = all.max(self.min_bytes_of_any(&list, costs, budget)?);
                 }
-                Formula::Not(inner) if !self.core.formulas.has_child(inner) => {
+                Formula::Not(inner) if !self.reader.core.formulas.has_child(inner) => {
                     let needed = self.min_violation_bytes(inner, budget)?;
                     if self.concerns_other_names(inner, branch)? {
                         least = least.max(needed);
@@ -247,17 +248,19 @@ impl LazyTables {
         inner: FormulaId,
         branch: &BoundBranch,
     ) -> Result<bool, Error> {
-        let Formula::Atom(FormulaAtom::Properties(rules)) = self.core.formulas.get(inner).clone()
+        let Formula::Atom(FormulaAtom::Properties(rules)) =
+            self.reader.core.formulas.get(inner).clone()
         else {
             return Ok(true);
         };
         for &part in &branch.parts {
-            let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part).clone()
+            let Formula::Atom(FormulaAtom::Required(names)) =
+                self.reader.core.formulas.get(part).clone()
             else {
                 continue;
             };
             for &name in names.iter() {
-                if self.core.rules_for_name(&rules, name)? != TRUE {
+                if self.reader.core.rules_for_name(&rules, name)? != TRUE {
                     return Ok(true);
                 }
             }
@@ -275,7 +278,7 @@ impl LazyTables {
     ) -> Result<usize, Error> {
         let mut lists = Vec::new();
         let mut last = 0;
-        let taken = parts.iter().find_map(|&part| match self.core.formulas.get(part) {
+        let taken = parts.iter().find_map(|&part| match self.reader.core.formulas.get(part) {
             Formula::Atom(
                 FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken),
             ) => Some(taken.to_vec()),
@@ -283,7 +286,7 @@ impl LazyTables {
         });
         for &part in parts {
             if let Formula::Atom(FormulaAtom::Items(ranges, read)) =
-                self.core.formulas.get(part).clone()
+                self.reader.core.formulas.get(part).clone()
             {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let edge = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
@@ -302,9 +305,9 @@ impl LazyTables {
                 _ => {
                     let mut value = Vec::with_capacity(lists.len());
                     for (ranges, read) in &lists {
-                        value.push(self.core.item_formula_at(ranges, u64::from(*read) + at));
+                        value.push(self.reader.core.item_formula_at(ranges, u64::from(*read) + at));
                     }
-                    let value = self.core.formulas.and(value);
+                    let value = self.reader.core.formulas.and(value);
                     let least = self.min_value_bytes(value, budget);
                     if let Some(taken) = taken.as_ref().filter(|_| repeats > 1 || last == 0) {
                         let values = self.min_distinct_bytes(value, taken, repeats, least)?;
@@ -326,8 +329,11 @@ impl LazyTables {
         inner: FormulaId,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
-        let Formula::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
-        let (comma, colon) = (self.gaps.comma_bytes() - 1, self.gaps.colon_bytes() - 1);
+        let Formula::Atom(atom) = self.reader.core.formulas.get(inner).clone() else {
+            return Ok(0);
+        };
+        let (comma, colon) =
+            (self.reader.gaps.comma_bytes() - 1, self.reader.gaps.colon_bytes() - 1);
         Ok(match atom {
             FormulaAtom::Properties(rules) => {
                 let mut least = UNREACHABLE;
@@ -339,7 +345,7 @@ impl LazyTables {
                 least
             }
             FormulaAtom::PropertyNames(names) => {
-                let names = self.core.formulas.not(names);
+                let names = self.reader.core.formulas.not(names);
                 PROPERTY_BYTES + comma + colon + self.min_string_len(names, budget)?
             }
             FormulaAtom::Items(ranges, read) => {
@@ -365,13 +371,13 @@ impl LazyTables {
     /// Returns the length of the shortest name that a rule lists.
     fn shortest_listed_name(&self, which: &NameSelector) -> usize {
         let names = which.names.iter().flatten();
-        names.map(|&name| self.core.schema.names.get(name).len()).min().unwrap_or(0)
+        names.map(|&name| self.reader.core.schema.names.get(name).len()).min().unwrap_or(0)
     }
 
     /// Returns a bound on the bytes of a value that violates a node.
     fn min_other_value_bytes(&mut self, node: NodeId, budget: &mut SearchBudget) -> usize {
-        let value = self.core.child(node);
-        let other = self.core.formulas.not(value);
+        let value = self.reader.core.child(node);
+        let other = self.reader.core.formulas.not(value);
         if other == FALSE { UNREACHABLE } else { self.min_value_bytes(other, budget) }
     }
 
@@ -381,8 +387,8 @@ impl LazyTables {
         texts: FormulaId,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
-        let Some(language) = self.core.language(texts)? else { return Ok(UNREACHABLE) };
-        let start = self.core.automaton(language).start();
+        let Some(language) = self.reader.core.language(texts)? else { return Ok(UNREACHABLE) };
+        let start = self.reader.core.automaton(language).start();
         Ok(self.shortest_string(language, start, budget)?.len())
     }
 
@@ -398,11 +404,11 @@ impl LazyTables {
         let more = more.iter().filter(|(required, _)| *required == name);
         let mut value: Vec<FormulaId> = more.map(|&(_, value)| value).collect();
         for &part in rules {
-            value.push(self.residuals.property_value(&mut self.core, part, name)?);
+            value.push(self.reader.residuals.property_value(&mut self.reader.core, part, name)?);
         }
         let value = match value[..] {
             [one] => one,
-            _ => self.core.formulas.and(value),
+            _ => self.reader.core.formulas.and(value),
         };
         Ok(self.min_value_bytes(value, budget))
     }
@@ -420,7 +426,7 @@ impl LazyTables {
         self.cache.min_value_bytes.insert(value, Some(1));
         let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
         let frame = Frame::Value {
-            obligation: self.residuals.intern(obligation),
+            obligation: self.reader.residuals.intern(obligation),
             whitespace: 0,
             parent: DONE,
         };

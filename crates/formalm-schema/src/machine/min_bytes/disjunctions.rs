@@ -56,10 +56,12 @@ impl LazyTables {
             budget.step()?;
             let mut branch = branch.clone();
             match choice {
-                Disjunct::Formula(part) => branch.parts.extend(self.core.formulas.conjuncts(part)),
+                Disjunct::Formula(part) => {
+                    branch.parts.extend(self.reader.core.formulas.conjuncts(part))
+                }
                 Disjunct::Property(name, value) => {
                     let required = FormulaAtom::Required([name].into());
-                    branch.parts.push(self.core.formulas.atom(required));
+                    branch.parts.push(self.reader.core.formulas.atom(required));
                     branch.values.push((name, value));
                 }
             }
@@ -77,9 +79,9 @@ impl LazyTables {
 
     /// Returns the number of branches of a formula, `None` if it has none that can be listed.
     fn disjunct_count(&self, id: FormulaId) -> Option<usize> {
-        match self.core.formulas.get(id) {
+        match self.reader.core.formulas.get(id) {
             Formula::Or(list) | Formula::ExactlyOne(list) => Some(list.len()),
-            Formula::Not(inner) => match self.core.formulas.get(*inner) {
+            Formula::Not(inner) => match self.reader.core.formulas.get(*inner) {
                 Formula::Atom(FormulaAtom::Properties(rules)) => {
                     rules.iter().map(|(which, _)| Some(which.names.as_ref()?.len())).sum()
                 }
@@ -91,29 +93,29 @@ impl LazyTables {
 
     /// Returns the branches of a formula.
     fn disjuncts(&mut self, id: FormulaId) -> Vec<Disjunct> {
-        match self.core.formulas.get(id).clone() {
+        match self.reader.core.formulas.get(id).clone() {
             Formula::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),
             Formula::ExactlyOne(list) => {
                 let mut all = Vec::with_capacity(list.len());
                 for &holds in list.iter() {
                     let mut parts = vec![holds];
                     for &other in list.iter().filter(|&&other| other != holds) {
-                        parts.push(self.core.formulas.not(other));
+                        parts.push(self.reader.core.formulas.not(other));
                     }
-                    all.push(Disjunct::Formula(self.core.formulas.and(parts)));
+                    all.push(Disjunct::Formula(self.reader.core.formulas.and(parts)));
                 }
                 all
             }
             Formula::Not(inner) => {
                 let Formula::Atom(FormulaAtom::Properties(rules)) =
-                    self.core.formulas.get(inner).clone()
+                    self.reader.core.formulas.get(inner).clone()
                 else {
                     return Vec::new();
                 };
                 let mut all = Vec::new();
                 for (which, node) in rules.iter() {
-                    let value = self.core.child(*node);
-                    let other = self.core.formulas.not(value);
+                    let value = self.reader.core.child(*node);
+                    let other = self.reader.core.formulas.not(value);
                     let names = which.names.iter().flatten();
                     all.extend(names.map(|&name| Disjunct::Property(name, other)));
                 }
@@ -126,7 +128,7 @@ impl LazyTables {
     /// Replaces disjunctions of which the required names leave one branch by that branch. Merges
     /// all required names.
     fn take_forced_alternatives(&mut self, parts: &mut Vec<FormulaId>) {
-        let formulas = &self.core.formulas;
+        let formulas = &self.reader.core.formulas;
         let is_relevant = |part: &FormulaId| {
             let form = formulas.get(*part);
             matches!(
@@ -174,7 +176,7 @@ impl LazyTables {
             let mut required: Vec<NameId> = required.into_iter().collect();
             required.sort_unstable();
             parts.retain(|part| !is_required(part));
-            parts.push(self.core.formulas.atom(FormulaAtom::Required(required.into())));
+            parts.push(self.reader.core.formulas.atom(FormulaAtom::Required(required.into())));
         }
     }
 }

@@ -84,7 +84,7 @@ impl LazyTables {
         let (mut counts, mut texts, mut numbers) = ([0u64; MAX_LENGTH], FALSE, FALSE);
         for of in JsonType::ALL {
             let formula =
-                if value == TRUE { TRUE } else { self.core.formula_for_type(value, of)? };
+                if value == TRUE { TRUE } else { self.reader.core.formula_for_type(value, of)? };
             let some: &[(usize, u64)] = match of {
                 _ if formula == FALSE => &[],
                 JsonType::Null => &[(4, 1)],
@@ -125,11 +125,11 @@ impl LazyTables {
         value: ValueId,
     ) -> Result<usize, Error> {
         let &ValueLengths { texts, numbers, .. } = lengths;
-        Ok(match self.core.schema.values.get(value).clone() {
+        Ok(match self.reader.core.schema.values.get(value).clone() {
             JsonValue::String(text)
-                if texts != FALSE && self.core.contains_string(texts, &text)? =>
+                if texts != FALSE && self.reader.core.contains_string(texts, &text)? =>
             {
-                let escapes = self.core.options.escapes;
+                let escapes = self.reader.core.options.escapes;
                 2 + text.bytes().map(|byte| escaped_len(byte, escapes)).sum::<usize>()
             }
             JsonValue::Number(number) => {
@@ -146,7 +146,10 @@ impl LazyTables {
 
     fn holds_for_integer(&self, numbers: FormulaId, one: i64) -> bool {
         let value = Decimal::from_integer(one);
-        self.core.formulas.evaluate(numbers, &mut |atom| number_satisfies(atom, &value, true))
+        self.reader
+            .core
+            .formulas
+            .evaluate(numbers, &mut |atom| number_satisfies(atom, &value, true))
     }
 
     /// Returns a bound on the total length of `count` distinct strings, before escaping.
@@ -165,11 +168,11 @@ impl LazyTables {
     pub(crate) fn allowed_names(&mut self, parts: &[FormulaId]) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
         for &part in parts {
-            match self.core.formulas.get(part).clone() {
+            match self.reader.core.formulas.get(part).clone() {
                 Formula::Atom(FormulaAtom::PropertyNames(names)) => all.push(names),
                 Formula::Atom(FormulaAtom::Properties(rules)) => {
                     for (which, node) in rules.iter().filter(|rule| rule.0.names.is_none()) {
-                        if self.core.child(*node) == FALSE {
+                        if self.reader.core.child(*node) == FALSE {
                             all.push(self.names_outside(which));
                         }
                     }
@@ -177,12 +180,12 @@ impl LazyTables {
                 _ => {}
             }
         }
-        Ok(self.core.formulas.and(all))
+        Ok(self.reader.core.formulas.and(all))
     }
 
     /// Returns the names that do not match a pattern rule.
     fn names_outside(&mut self, which: &NameSelector) -> FormulaId {
-        let (schema, formulas) = (&mut self.core.schema, &mut self.core.formulas);
+        let (schema, formulas) = (&mut self.reader.core.schema, &mut self.reader.core.formulas);
         let names =
             which.excluded_names.iter().map(|&name| schema.names.get(name).to_owned()).collect();
         let listed = schema.enum_regex(names);
@@ -211,7 +214,7 @@ impl LazyTables {
             (counts[0], counts[1]) = (1, PRINTABLE_ASCII);
             return Ok(Arc::new(counts));
         }
-        let Some(language) = self.core.language(texts)? else {
+        let Some(language) = self.reader.core.language(texts)? else {
             return Ok(Arc::new([0; MAX_LENGTH]));
         };
         if let Some(known) = self.bound_cache.string_counts.get(&(language, escaped)) {
@@ -228,7 +231,8 @@ impl LazyTables {
         language: LanguageId,
         escaped: bool,
     ) -> Result<[u64; MAX_LENGTH], Error> {
-        let (machine, escapes) = (self.core.automaton(language), self.core.options.escapes);
+        let (machine, escapes) =
+            (self.reader.core.automaton(language), self.reader.core.options.escapes);
         let byte_len = |byte: u8| if escaped { escaped_byte_len(byte, escapes) } else { 1 };
         let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); MAX_LENGTH];
         layers[0].insert(machine.start().number(), 1);

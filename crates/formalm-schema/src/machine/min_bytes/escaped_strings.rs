@@ -140,10 +140,11 @@ impl LazyTables {
         state: StateId,
         budget: &mut SearchBudget,
     ) -> Result<Vec<u8>, Error> {
-        let languages = self.core.atoms_of(&[self.core.language_formula(language)]).len();
+        let languages =
+            self.reader.core.atoms_of(&[self.reader.core.language_formula(language)]).len();
         let in_a_step = WORK_PER_STEP.iter().find(|&&(most, _)| languages <= most);
         let in_a_step = in_a_step.map_or(1, |one| one.1);
-        let machine = self.core.automaton(language);
+        let machine = self.reader.core.automaton(language);
         let (before, left) = (machine.work(), budget.limit.saturating_sub(budget.steps));
         let found = machine.shortest_within_steps(state, left.saturating_mul(in_a_step));
         budget.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
@@ -161,7 +162,8 @@ impl LazyTables {
             return Ok(known.clone());
         }
         let mut text = self.shortest_string(language, state, budget)?;
-        let (machine, escapes) = (self.core.automaton(language), self.core.options.escapes);
+        let (machine, escapes) =
+            (self.reader.core.automaton(language), self.reader.core.options.escapes);
         if text.iter().any(|&byte| escaped_len(byte, escapes) != 1) {
             text = shortest_escaped(machine, state, escapes, budget)?;
         }

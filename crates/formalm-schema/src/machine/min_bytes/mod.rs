@@ -145,9 +145,10 @@ impl LazyTables {
             return Ok(0);
         };
         while let Frame::Object { obligation, parent: next, .. }
-        | Frame::Array { obligation, parent: next, .. } = self.frames.get(parent)
+        | Frame::Array { obligation, parent: next, .. } = self.reader.frames.get(parent)
         {
-            let close = self.gaps.length(WhitespaceGap::Close, self.frames.depth(parent)) + 1;
+            let close =
+                self.reader.gaps.length(WhitespaceGap::Close, self.reader.frames.depth(parent)) + 1;
             child = self.min_bytes_after_child(obligation, child, close, budget)?;
             parent = next;
         }
@@ -163,16 +164,16 @@ impl LazyTables {
         let (must, verdicts, parent) = match frame {
             Frame::Done => return Ok(None),
             Frame::Value { obligation, whitespace, parent } => {
-                let (gap, depth) = WhitespaceGap::before_value(&self.frames, parent);
+                let (gap, depth) = WhitespaceGap::before_value(&self.reader.frames, parent);
                 let gap = match parent {
                     DONE => 0,
-                    _ => self.gaps.length(gap, depth).saturating_sub(whitespace.into()),
+                    _ => self.reader.gaps.length(gap, depth).saturating_sub(whitespace.into()),
                 };
-                let formulas = self.residuals.get(obligation).formulas.clone();
+                let formulas = self.reader.residuals.get(obligation).formulas.clone();
                 let must = gap + self.min_value_bytes(formulas[0], budget);
                 let mut verdicts = Vec::with_capacity(formulas.len() - 1);
                 for &one in &formulas[1..] {
-                    let both = self.core.formulas.both(formulas[0], one);
+                    let both = self.reader.core.formulas.both(formulas[0], one);
                     verdicts.push(gap + self.min_value_bytes(both, budget));
                 }
                 (must, verdicts, parent)
@@ -182,7 +183,7 @@ impl LazyTables {
                 return Ok(Some((self.number_bounds(obligation, digits, budget)?, parent)));
             }
             Frame::String { language, state, queries, escape, parent } => {
-                let queries = self.strings.get(queries).clone();
+                let queries = self.reader.strings.get(queries).clone();
                 let mut of = |(language, state)| -> Result<usize, Error> {
                     let rest = self.shortest_suffix(language, state, budget)?;
                     Ok(rest.len() + 1)
@@ -194,7 +195,7 @@ impl LazyTables {
                 }
                 if let Some(enum_index) = queries.enum_index {
                     // The index of the string in the enumeration is left open.
-                    let sources = self.strings.enum_index(enum_index).verdicts();
+                    let sources = self.reader.strings.enum_index(enum_index).verdicts();
                     let bounds = sources.iter().map(|source| match source {
                         VerdictSource::Machine(at) => verdicts[*at],
                         VerdictSource::Number(_) => must,
@@ -210,34 +211,42 @@ impl LazyTables {
                 (own(must), verdicts.into_iter().map(own).collect(), parent)
             }
             Frame::Name { object, text, candidates, escape, .. } => {
-                let Frame::Object { obligation, parent, .. } = self.frames.get(object) else {
+                let Frame::Object { obligation, parent, .. } = self.reader.frames.get(object)
+                else {
                     return Ok(None);
                 };
                 // The bytes read, including the quote, may belong to a required name, whose comma
                 // has been read as well. If any name is allowed, an unknown one has at least one
                 // character.
-                let letters = self.records.length(text) as usize;
+                let letters = self.reader.records.length(text) as usize;
                 let is_any = candidates.from == candidates.to
-                    && self.strings.allows_any_name(&self.core, candidates.classes);
-                let read =
-                    if is_any { letters.min(1) } else { letters } + 1 + self.gaps.comma_bytes();
+                    && self.reader.strings.allows_any_name(&self.reader.core, candidates.classes);
+                let read = if is_any { letters.min(1) } else { letters }
+                    + 1
+                    + self.reader.gaps.comma_bytes();
                 let known = text != NO_RECORD;
-                let slack = escape_slack(escape, self.core.options.escapes);
+                let slack = escape_slack(escape, self.reader.core.options.escapes);
                 let own = |required: usize| {
                     let rest = if known { required.saturating_sub(read) } else { 0 };
                     rest.saturating_add_signed(slack).max(3 + escape_bytes_left(escape))
                 };
-                let close =
-                    self.gaps.length(WhitespaceGap::Close, self.frames.depth(parent) + 1) + 1;
+                let close = self
+                    .reader
+                    .gaps
+                    .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1)
+                    + 1;
                 return self.container_bounds(obligation, parent, budget, &|required| {
                     own(required) + close
                 });
             }
             Frame::Object { obligation, mode, whitespace, parent, .. }
             | Frame::Array { obligation, mode, whitespace, parent, .. } => {
-                let close = self.gaps.length(WhitespaceGap::Close, self.frames.depth(parent) + 1);
-                let committed = self.gaps.is_committed(whitespace);
-                let comma = self.gaps.comma_bytes();
+                let close = self
+                    .reader
+                    .gaps
+                    .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1);
+                let committed = self.reader.gaps.is_committed(whitespace);
+                let comma = self.reader.gaps.comma_bytes();
                 let needs = |required: usize| {
                     let own = match mode {
                         ContainerState::AfterOpen => required.saturating_sub(comma),
@@ -269,7 +278,7 @@ impl LazyTables {
         budget: &mut SearchBudget,
         needs: &dyn Fn(usize) -> usize,
     ) -> Result<Option<(ChildBound, FrameId)>, Error> {
-        let formulas = self.residuals.get(obligation).formulas.clone();
+        let formulas = self.reader.residuals.get(obligation).formulas.clone();
         let must = needs(self.min_rest_bytes(formulas[0], budget)?);
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {

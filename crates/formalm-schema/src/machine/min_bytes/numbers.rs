@@ -33,28 +33,28 @@ impl LazyTables {
         if let Some(known) = self.bound_cache.number_bounds.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
-        let required = self.residuals.get(obligation).clone();
-        let number = self.numbers.get(digits).clone();
-        let ends = self.number_end(obligation, digits).is_some();
-        let plan = self.numbers.plan(&mut self.core, &self.residuals, obligation);
-        let total = required.total(&mut self.core);
+        let required = self.reader.residuals.get(obligation).clone();
+        let number = self.reader.numbers.get(digits).clone();
+        let ends = self.reader.number_end(obligation, digits).is_some();
+        let plan =
+            self.reader.numbers.plan(&mut self.reader.core, &self.reader.residuals, obligation);
+        let total = required.total(&mut self.reader.core);
         let more = required.formulas[1..].iter().copied();
         let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
-            if !NumberQuery::new(&mut self.core, wanted, &number).is_viable()? {
+            if !NumberQuery::new(&mut self.reader.core, wanted, &number).is_viable()? {
                 return Ok(UNREACHABLE);
             }
-            if ends && number.satisfies(&self.core.formulas, wanted) {
+            if ends && number.satisfies(&self.reader.core.formulas, wanted) {
                 return Ok(0);
             }
-            let wanted = self.core.formulas.both(wanted, total);
-            let integer_chars = match self.core.options.allow_exponents {
+            let wanted = self.reader.core.formulas.both(wanted, total);
+            let integer_chars = match self.reader.core.options.allow_exponents {
                 true => 0,
-                false => {
-                    IntegerDigits::new(&self.core.formulas, !number.digits.is_zero()).of(wanted)
-                }
+                false => IntegerDigits::new(&self.reader.core.formulas, !number.digits.is_zero())
+                    .of(wanted),
             };
             let least = missing_integer_chars(integer_chars, &number);
-            MissingDigits { core: &mut self.core, number: &number, plan: &plan, budget }
+            MissingDigits { core: &mut self.reader.core, number: &number, plan: &plan, budget }
                 .least_bytes(wanted, least.max(1))
         });
         let must = least.next().unwrap_or(Ok(0))?;

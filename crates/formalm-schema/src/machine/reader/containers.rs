@@ -7,15 +7,16 @@ use crate::json::interned_values::ValueId;
 use crate::machine::frame::{
     ContainerState, Frame, FrameId, ObligationId, ReaderPosition, VerdictsId,
 };
+use crate::machine::reader::Reader;
 use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::machine::reader::whitespace::{GapPosition, WhitespaceGap};
-use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
+use crate::machine::{EMPTY_RECORD, NO_RECORD, RecordId};
 
 /// Maximum nesting of a unique item, in containers; `serde_json` reads no deeper value, so no
 /// deeper one can be compared.
 const MAX_COMPARABLE_DEPTH: u64 = 127;
 
-impl LazyTables {
+impl Reader {
     /// Closes a value and reports its verdicts to the parent.
     pub(crate) fn close_value(
         &mut self,

@@ -10,9 +10,10 @@ use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::frame::{ContainerState, Frame, NameCandidates};
 use crate::machine::names::NextNames;
 use crate::machine::names::name_query::NameQuery;
-use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
+use crate::machine::reader::Reader;
+use crate::machine::{EMPTY_RECORD, NO_RECORD, RecordId};
 
-impl LazyTables {
+impl Reader {
     /// Returns `true` if some name may come next in an object.
     pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
         let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };

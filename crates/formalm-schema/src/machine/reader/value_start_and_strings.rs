@@ -4,17 +4,18 @@ use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte, 
 use formalm_automata::{Error, Machine, StateId};
 
 use crate::formula::{FALSE, FormulaId};
+use crate::machine::RecordId;
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, NumberPrefixId, Obligation,
+    ContainerState, DONE, Frame, FrameId, NumberPart, NumberPrefix, NumberPrefixId, Obligation,
     ObligationId, QueriesId, ReaderPosition, VerdictsId,
 };
 use crate::machine::names::{ANY_ORDER, NO_USED_NAMES};
 use crate::machine::numbers::is_number_byte;
-use crate::machine::reader::cache::OpenedValue;
+use crate::machine::reader::OpenedValue;
+use crate::machine::reader::Reader;
 use crate::machine::reader::whitespace::WhitespaceGap;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
-use crate::machine::{LazyTables, RecordId};
 use crate::options::PropertyOrder;
 use crate::schema_nodes::JsonType;
 use crate::solver::context::LanguageId;
@@ -38,7 +39,7 @@ pub(crate) fn is_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
 }
 
-impl LazyTables {
+impl Reader {
     /// Returns the frame after the first byte of a value, or after whitespace before it.
     pub(crate) fn read_value(
         &mut self,
@@ -48,7 +49,7 @@ impl LazyTables {
         byte: u8,
     ) -> Result<Option<Frame>, Error> {
         let (gap, depth) = WhitespaceGap::before_value(&self.frames, parent);
-        if is_whitespace(byte) && parent != crate::machine::DONE {
+        if is_whitespace(byte) && parent != DONE {
             let whitespace = self.gaps.after(gap, depth, whitespace, byte);
             return Ok(whitespace.map(|whitespace| Frame::Value {
                 obligation,
@@ -57,7 +58,7 @@ impl LazyTables {
             }));
         }
         let Some((of, rest)) = opened_type(byte) else { return Ok(None) };
-        if parent != crate::machine::DONE && !self.gaps.ends(gap, depth, whitespace) {
+        if parent != DONE && !self.gaps.ends(gap, depth, whitespace) {
             return Ok(None);
         }
         let Some(opened) = self.open(obligation, byte, of)? else { return Ok(None) };
@@ -109,11 +110,11 @@ impl LazyTables {
         of: JsonType,
     ) -> Result<Option<OpenedValue>, Error> {
         let by = if of == JsonType::Number { 0 } else { byte };
-        if let Some(&known) = self.cache.opened_values.get(&(obligation, by)) {
+        if let Some(&known) = self.opened_values.get(&(obligation, by)) {
             return Ok(known);
         }
         let opened = self.compute_open(obligation, byte, of)?;
-        self.cache.opened_values.insert((obligation, by), opened);
+        self.opened_values.insert((obligation, by), opened);
         Ok(opened)
     }
 

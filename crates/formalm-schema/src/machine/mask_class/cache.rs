@@ -1,32 +1,14 @@
 //! Memo tables of the reader: interned parts of frames, and the transitions between them. All of
 //! them are independent of the nesting depth, so a new state costs a few look-ups.
 
-use std::sync::Arc;
-
-use formalm_automata::ByteSet;
-
 use crate::formula::FormulaId;
 use crate::interner::CompactMap;
-use crate::machine::frame::{FrameId, NameOrderId, ObligationId, QueriesId};
-use crate::machine::frame::{ReaderPosition, VerdictsId};
+use crate::machine::frame::{FrameId, ObligationId};
 use crate::schema_nodes::JsonType;
-use crate::solver::context::LanguageId;
-
-/// The kind of value that a first byte begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum OpenedValue {
-    Literal(VerdictsId),
-    String(LanguageId, QueriesId),
-    Number(ObligationId),
-    Array(ObligationId),
-    Object(ObligationId, NameOrderId),
-}
 
 /// Memoized transitions, by interned parts.
 #[derive(Debug, Default)]
 pub(crate) struct TransitionCache {
-    /// By obligation and first byte; all numbers are under byte `0`.
-    pub(crate) opened_values: CompactMap<(ObligationId, u8), Option<OpenedValue>>,
     /// A lower bound on the bytes of a value, `None` if a deadline cut the search short.
     pub(crate) min_value_bytes: CompactMap<FormulaId, Option<usize>>,
     /// For arrays that cannot run out of items of a type (`None`: of any), their obligation at the
@@ -40,19 +22,14 @@ pub(crate) struct TransitionCache {
     pub(crate) isolation_array: Option<FrameId>,
     /// The shortest completion after a value, by its parent.
     pub(crate) closings: CompactMap<FrameId, Box<[u8]>>,
-    /// Live bytes with equal residuals, by position.
-    pub(crate) byte_classes: CompactMap<ReaderPosition, Arc<[ByteSet]>>,
 }
 
 impl TransitionCache {
     pub(crate) fn bytes(&self) -> usize {
-        let heap = 100 * self.byte_classes.len();
-        let heap = heap + self.closings.memory_bytes() + 100 * self.closings.len();
-        heap + self.opened_values.memory_bytes()
-            + self.min_value_bytes.memory_bytes()
+        let heap = self.closings.memory_bytes() + 100 * self.closings.len();
+        heap + self.min_value_bytes.memory_bytes()
             + self.plenty_items.memory_bytes()
             + self.value_types.memory_bytes()
             + self.without_earlier_items.memory_bytes()
-            + self.byte_classes.memory_bytes()
     }
 }
