@@ -6,14 +6,13 @@ use formalm_automata::{
     AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, RecheckPredicate, SetOnce,
     StateId, into_dyn_machine,
 };
-use rustc_hash::FxHashMap;
 
 use crate::formula::TRUE;
 use crate::json::document::Document;
+use crate::machine::completion::cache::TransitionCache;
 use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
-use crate::machine::mask_class::cache::TransitionCache;
-use crate::machine::mask_class::continuation::ContinuationCache;
+use crate::machine::mask_class::MaskTables;
 use crate::machine::min_bytes::BoundCache;
 use crate::machine::reader::Reader;
 use crate::machine::visited_states::VisitedStates;
@@ -141,13 +140,9 @@ impl SchemaAutomaton {
         let mut tables = Box::new(LazyTables {
             reader: Reader::new(core),
             visited: VisitedStates::default(),
+            masks: MaskTables::default(),
             cache: TransitionCache::default(),
-            continuations: ContinuationCache::default(),
             bound_cache: BoundCache::default(),
-            distinguishes_names: false,
-            max_token_len: 0,
-            lengths: FxHashMap::default(),
-            spare_tables: Default::default(),
         });
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
         let obligation = tables.reader.residuals.intern(obligation);

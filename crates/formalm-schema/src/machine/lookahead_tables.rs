@@ -120,13 +120,13 @@ impl LazyTables {
     fn swap(&mut self, own: &mut VisitedTables) {
         std::mem::swap(&mut self.visited, &mut own.visited);
         std::mem::swap(&mut self.reader.records, &mut own.records);
-        std::mem::swap(&mut self.continuations.names.known, &mut own.name_continuations);
+        std::mem::swap(&mut self.masks.continuations.names.known, &mut own.name_continuations);
     }
 
     /// Returns the memory of the visited states, in bytes.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.visited.memory_bytes()
             + self.reader.records.memory_bytes()
-            + self.continuations.names.known.memory_bytes()
+            + self.masks.continuations.names.known.memory_bytes()
     }
 }

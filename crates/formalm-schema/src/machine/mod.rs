@@ -37,15 +37,13 @@ mod visited_states;
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, RegularMaskClasses, group_by_successor};
-use rustc_hash::FxHashMap;
+use formalm_automata::{ByteSet, Error, StateId, group_by_successor};
 
-use crate::interner::Interner;
-use crate::machine::mask_class::cache::TransitionCache;
+use crate::machine::completion::cache::TransitionCache;
 use crate::solver::context::LanguageId;
-use frame::ReaderPosition;
-use mask_class::continuation::ContinuationCache;
-use mask_class::string_state_pairs::StringStates;
+use frame::{Frame, ReaderPosition};
+use mask_class::MaskTables;
+use mask_class::string_lengths::RemainingChars;
 use min_bytes::BoundCache;
 use reader::Reader;
 use visited_states::VisitedStates;
@@ -69,16 +67,9 @@ const REFUSING: u32 = 2;
 pub(crate) struct LazyTables {
     pub(crate) reader: Reader,
     visited: VisitedStates,
+    masks: MaskTables,
     cache: TransitionCache,
-    continuations: ContinuationCache,
     bound_cache: BoundCache,
-    /// Set if mask classes keep the strings of names that matter to nothing else.
-    distinguishes_names: bool,
-    /// Length of the longest token, in bytes.
-    max_token_len: usize,
-    lengths: FxHashMap<LanguageId, Option<Box<RegularMaskClasses>>>,
-    /// Empty tables of the last look-ahead, reused by the next.
-    spare_tables: (Interner<ReaderPosition>, StringStates),
 }
 
 impl LazyTables {
@@ -88,7 +79,7 @@ impl LazyTables {
             + self.visited_bytes()
             + self.visited.shared_bytes()
             + self.cache.bytes()
-            + self.continuations.bytes()
+            + self.masks.memory_bytes()
             + self.bound_cache.bytes()
     }
 
@@ -113,22 +104,23 @@ impl LazyTables {
     /// repeated name or item is noticed only when it is read, so it is not excluded here.
     pub(crate) fn byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
         // Here it does not matter if tokens distinguish names.
-        let distinguishes_names = std::mem::replace(&mut self.distinguishes_names, false);
+        let distinguishes_names =
+            std::mem::replace(&mut self.masks.abstraction.distinguishes_names, false);
         let classes = self.compute_byte_classes(state);
-        self.distinguishes_names = distinguishes_names;
+        self.masks.abstraction.distinguishes_names = distinguishes_names;
         classes
     }
 
     fn compute_byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
         let position = self.visited.position(state);
-        let position_class = self.mask_abstraction(position)?;
+        let position_class = self.masks.abstraction.apply(&mut self.reader, position)?;
         if let Some(known) = self.visited.known_byte_classes(position_class) {
             return Ok(known);
         }
         let records = self.reader.records.len();
         let classes =
             group_by_successor(|byte| match self.reader.read_byte(position_class, byte)? {
-                Some(next) => self.mask_abstraction(next).map(Some),
+                Some(next) => self.masks.abstraction.apply(&mut self.reader, next).map(Some),
                 None => Ok(None),
             });
         // Inputs recorded meanwhile belong to positions that nothing refers to.
@@ -136,5 +128,29 @@ impl LazyTables {
         let classes: Arc<[ByteSet]> = classes?.into();
         self.visited.set_byte_classes(position_class, Arc::clone(&classes));
         Ok(classes)
+    }
+
+    /// Returns the position without anything that no token distinguishes.
+    fn mask_abstraction(&mut self, position: ReaderPosition) -> Result<ReaderPosition, Error> {
+        self.masks.abstraction.apply(&mut self.reader, position)
+    }
+
+    /// Returns the representative of all positions with equal masks.
+    fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
+        self.masks.class_representative(&mut self.reader, position)
+    }
+
+    /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
+    fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
+        self.masks.lengths.relaxed_string(&mut self.reader.core, frame)
+    }
+
+    /// Returns the number of remaining characters of a string if nothing else matters.
+    fn remaining_chars(
+        &mut self,
+        language: LanguageId,
+        state: StateId,
+    ) -> Result<Option<RemainingChars>, Error> {
+        self.masks.lengths.remaining_chars(&self.reader.core, language, state)
     }
 }

@@ -11,49 +11,71 @@
 use formalm_automata::Error;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
 };
 use crate::machine::mask_class::unbounded_values::UnboundedValues;
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::reader::Reader;
 use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
 
-impl LazyTables {
+/// What masks do not distinguish, for the tokens of all vocabularies so far.
+#[derive(Debug, Default)]
+pub(crate) struct MaskAbstraction {
+    /// Set if mask classes keep the strings of names that matter to nothing else.
+    pub(crate) distinguishes_names: bool,
+    /// Length of the longest token, in bytes.
+    pub(crate) max_token_len: usize,
+    /// For arrays that cannot run out of items of a type (`None`: of any), their obligation at the
+    /// first item.
+    plenty_items: CompactMap<(ObligationId, Option<JsonType>), Option<ObligationId>>,
+    /// Frames without the items read earlier.
+    without_earlier_items: CompactMap<FrameId, FrameId>,
+}
+
+impl MaskAbstraction {
     /// Returns the position without anything that no token distinguishes.
-    pub(crate) fn mask_abstraction(
+    pub(crate) fn apply(
         &mut self,
+        reader: &mut Reader,
         position: ReaderPosition,
     ) -> Result<ReaderPosition, Error> {
         let mut position = position;
         if let Frame::Name { object, next_names, text, candidates, escape } = position.frame
             && text != NO_RECORD
             && candidates.from == candidates.to
-            && self.drops_name(next_names, candidates.classes)
+            && self.drops_name(reader, next_names, candidates.classes)
         {
             let candidates = NameCandidates { from: 0, to: 0, ..candidates };
             position.frame =
                 Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
         }
-        if position.record != NO_RECORD && self.drops_record(position.frame)? {
+        if position.record != NO_RECORD && self.drops_record(reader, position.frame)? {
             position.record = NO_RECORD;
-            self.drop_earlier_items(&mut position.frame)?;
+            self.drop_earlier_items(reader, &mut position.frame)?;
         }
         Ok(position)
     }
 
     /// Returns `true` if the strings of unknown names do not matter.
-    pub(crate) fn drops_name(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
+    pub(crate) fn drops_name(
+        &self,
+        reader: &Reader,
+        next_names: NextNamesId,
+        classes: QueriesId,
+    ) -> bool {
         !self.distinguishes_names
-            && self.reader.name_tables.has_plenty_names(&self.reader.strings, next_names, classes)
+            && reader.name_tables.has_plenty_names(&reader.strings, next_names, classes)
     }
 
     /// Returns `true` if no array with unique items around the frame can run out of items.
-    fn drops_record(&mut self, frame: Frame) -> Result<bool, Error> {
+    fn drops_record(&mut self, reader: &mut Reader, frame: Frame) -> Result<bool, Error> {
         let (mut of, mut parent) = match frame {
             Frame::String { parent, .. } => (Some(JsonType::String), parent),
             Frame::Name { object, .. } => {
-                (Some(JsonType::Object), self.reader.frames.object_parent(object))
+                (Some(JsonType::Object), reader.frames.object_parent(object))
             }
             Frame::Object { parent, .. } => (Some(JsonType::Object), parent),
             Frame::Array { parent, .. } => (Some(JsonType::Array), parent),
@@ -63,10 +85,10 @@ impl LazyTables {
             Frame::Done => return Ok(false),
         };
         loop {
-            match self.reader.frames.get(parent) {
+            match reader.frames.get(parent) {
                 Frame::Array { obligation, parent: next, .. } => {
-                    if self.reader.has_unique_items(obligation)
-                        && !self.has_plenty_items(obligation, of)?
+                    if reader.has_unique_items(obligation)
+                        && !self.has_plenty_items(reader, obligation, of)?
                     {
                         return Ok(false);
                     }
@@ -80,35 +102,42 @@ impl LazyTables {
 
     /// Drops the earlier items from all surrounding arrays that cannot run out of items of any
     /// allowed type.
-    fn drop_earlier_items(&mut self, frame: &mut Frame) -> Result<(), Error> {
+    fn drop_earlier_items(&mut self, reader: &mut Reader, frame: &mut Frame) -> Result<(), Error> {
         match frame {
             Frame::String { parent, .. }
             | Frame::Object { parent, .. }
             | Frame::Value { parent, .. }
             | Frame::Number { parent, .. }
-            | Frame::Literal { parent, .. } => *parent = self.without_earlier_items(*parent)?,
-            Frame::Name { object, .. } => *object = self.without_earlier_items(*object)?,
+            | Frame::Literal { parent, .. } => {
+                *parent = self.without_earlier_items(reader, *parent)?
+            }
+            Frame::Name { object, .. } => *object = self.without_earlier_items(reader, *object)?,
             Frame::Array { .. } | Frame::Done => {}
         }
         Ok(())
     }
 
     /// Returns the frame and its parents without earlier items, where these cannot run out.
-    fn without_earlier_items(&mut self, id: FrameId) -> Result<FrameId, Error> {
-        if let Some(&known) = self.cache.without_earlier_items.get(&id) {
+    fn without_earlier_items(
+        &mut self,
+        reader: &mut Reader,
+        id: FrameId,
+    ) -> Result<FrameId, Error> {
+        if let Some(&known) = self.without_earlier_items.get(&id) {
             return Ok(known);
         }
-        let mut frame = self.reader.frames.get(id);
+        let mut frame = reader.frames.get(id);
         match &mut frame {
-            Frame::Object { parent, .. } => *parent = self.without_earlier_items(*parent)?,
+            Frame::Object { parent, .. } => {
+                *parent = self.without_earlier_items(reader, *parent)?
+            }
             Frame::Array { obligation, from, parent, .. } => {
-                *parent = self.without_earlier_items(*parent)?;
+                *parent = self.without_earlier_items(reader, *parent)?;
                 *from = 0;
-                if self.reader.has_unique_items(*obligation)
-                    && self.has_plenty_items(*obligation, None)?
+                if reader.has_unique_items(*obligation)
+                    && self.has_plenty_items(reader, *obligation, None)?
                 {
                     *obligation = self
-                        .cache
                         .plenty_items
                         .get(&(*obligation, None))
                         .copied()
@@ -118,8 +147,8 @@ impl LazyTables {
             }
             _ => return Ok(id),
         }
-        let without = self.reader.frames.intern(frame);
-        self.cache.without_earlier_items.insert(id, without);
+        let without = reader.frames.intern(frame);
+        self.without_earlier_items.insert(id, without);
         Ok(without)
     }
 
@@ -127,36 +156,38 @@ impl LazyTables {
     /// the item.
     pub(crate) fn has_plenty_items(
         &mut self,
+        reader: &mut Reader,
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
-        if let Some(&known) = self.cache.plenty_items.get(&(obligation, of)) {
+        if let Some(&known) = self.plenty_items.get(&(obligation, of)) {
             return Ok(known.is_some());
         }
-        let representative = match self.uniform_item(obligation)? {
+        let representative = match self.uniform_item(reader, obligation)? {
             Some((item, fresh)) => {
-                UnboundedValues::new(&mut self.reader.core, 0).is_plenty(item, of)?.then_some(fresh)
+                UnboundedValues::new(&mut reader.core, 0).is_plenty(item, of)?.then_some(fresh)
             }
-            None => self.has_unbounded_cells(obligation, of)?.then_some(obligation),
+            None => self.has_unbounded_cells(reader, obligation, of)?.then_some(obligation),
         };
-        self.cache.plenty_items.insert((obligation, of), representative);
+        self.plenty_items.insert((obligation, of), representative);
         Ok(representative.is_some())
     }
 
     /// Returns the formula of all items and the array's obligation at its first item; `None` if
     /// anything else matters.
     fn uniform_item(
-        &mut self,
+        &self,
+        reader: &mut Reader,
         obligation: ObligationId,
     ) -> Result<Option<(FormulaId, ObligationId)>, Error> {
-        let mut required = self.reader.residuals.get(obligation).clone();
+        let mut required = reader.residuals.get(obligation).clone();
         if required.formulas.len() != 1 || required.goal != TRUE {
             return Ok(None);
         }
         let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.max_token_len as u64);
-        for part in self.reader.core.formulas.conjuncts(required.formulas[0]) {
-            let (form, positive) = match self.reader.core.formulas.get(part) {
-                Formula::Not(inner) => (self.reader.core.formulas.get(*inner), false),
+        for part in reader.core.formulas.conjuncts(required.formulas[0]) {
+            let (form, positive) = match reader.core.formulas.get(part) {
+                Formula::Not(inner) => (reader.core.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form {
@@ -180,10 +211,15 @@ impl LazyTables {
         if needed > ENOUGH_VALUES / 2 {
             return Ok(None);
         }
-        let item = item.into_iter().map(|node| self.reader.core.child(node)).collect();
-        let item = self.reader.core.formulas.and(item);
-        owing.push(self.reader.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
-        required.formulas[0] = self.reader.core.formulas.and(owing);
-        Ok(Some((item, self.reader.residuals.intern(required))))
+        let item = item.into_iter().map(|node| reader.core.child(node)).collect();
+        let item = reader.core.formulas.and(item);
+        owing.push(reader.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
+        required.formulas[0] = reader.core.formulas.and(owing);
+        Ok(Some((item, reader.residuals.intern(required))))
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.plenty_items.memory_bytes() + self.without_earlier_items.memory_bytes()
     }
 }

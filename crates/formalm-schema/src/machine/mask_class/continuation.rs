@@ -12,13 +12,15 @@ use formalm_automata::{ByteSet, Error, NameTokens};
 
 use crate::formula::TRUE;
 use crate::interner::CompactMap;
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
 };
+use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::mask_class::name_continuation::NameContinuations;
+use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
-use crate::machine::{LazyTables, NO_RECORD};
 
 /// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]
@@ -103,12 +105,19 @@ pub(crate) struct PropertyStart {
     object: FrameId,
 }
 
-impl LazyTables {
+/// Finds representatives of positions and frames with equal continuations.
+pub(crate) struct ContinuationQuery<'a> {
+    pub(crate) cache: &'a mut ContinuationCache,
+    pub(crate) reader: &'a mut Reader,
+    pub(crate) abstraction: &'a MaskAbstraction,
+}
+
+impl ContinuationQuery<'_> {
     /// Returns the representative of all positions with equal masks; the position itself if finding
     /// that exceeds the step limit.
     pub(crate) fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
         let ReaderPosition { frame, record } = position;
-        if record != NO_RECORD || self.continuations.tokens.is_empty() {
+        if record != NO_RECORD || self.cache.tokens.is_empty() {
             return position;
         }
         self.reader.core.steps = 0;
@@ -132,7 +141,7 @@ impl LazyTables {
                 if whitespace == whole =>
             {
                 let Some(member) = self.property_after_name(frame)? else { return Ok(frame) };
-                return Ok(*self.continuations.colons.get_or_insert(member, frame));
+                return Ok(*self.cache.colons.get_or_insert(member, frame));
             }
             Frame::Object { mode: ContainerState::AfterValue, whitespace, parent, .. }
                 if whitespace == whole =>
@@ -140,7 +149,7 @@ impl LazyTables {
                 let Some(continuation) = self.continuation_after(frame, parent)? else {
                     return Ok(frame);
                 };
-                return Ok(*self.continuations.after.get_or_insert(continuation, frame));
+                return Ok(*self.cache.after.get_or_insert(continuation, frame));
             }
             _ => {}
         }
@@ -203,7 +212,7 @@ impl LazyTables {
             if at == DONE {
                 break DONE;
             }
-            if let Some(&known) = self.continuations.parents.get(&at) {
+            if let Some(&known) = self.cache.parents.get(&at) {
                 break known;
             }
             chain.push(at);
@@ -231,21 +240,16 @@ impl LazyTables {
                     None
                 }
             };
-            known = continuation.map_or(id, |continuation| {
-                *self.continuations.known.get_or_insert(continuation, id)
-            });
-            self.continuations.parents.insert(id, known);
+            known = continuation
+                .map_or(id, |continuation| *self.cache.known.get_or_insert(continuation, id));
+            self.cache.parents.insert(id, known);
         }
         known
     }
 
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
-        let (options, limits) = (&self.reader.core.options, &self.reader.core.limits);
-        let deepest = u64::from(self.reader.frames.depth(frame)) + self.max_token_len as u64 + 2;
-        options.layout.is_some()
-            || options.max_free_depth != u32::MAX
-            || deepest > u64::from(limits.nesting)
+        self.reader.depth_matters(frame, self.abstraction.max_token_len)
     }
 
     /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing
@@ -315,7 +319,7 @@ impl LazyTables {
 
     /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
-        let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
+        let Some(begins) = self.cache.begins() else { return NextPart::Names(next_names) };
         let escapes =
             begins.contains(b'\\') && self.reader.core.options.escapes == EscapePolicy::Any;
         let names = self.reader.name_tables.get(next_names);

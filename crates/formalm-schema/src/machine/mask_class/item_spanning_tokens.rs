@@ -9,19 +9,28 @@ use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 
 use crate::formula::FormulaAtom;
 use crate::json::interned_values::JsonValue;
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, ObligationId, ReaderPosition};
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::mask_class::abstraction::MaskAbstraction;
+use crate::machine::reader::Reader;
 use crate::schema_nodes::JsonType;
 
 /// Maximum number of surrounding containers that are inspected; beyond it all tokens are rechecked.
 /// Chosen, not measured.
 const MAX_LEVELS: usize = 64;
 
-impl LazyTables {
+/// A state whose mask class may drop unique items.
+pub(crate) struct ItemRecheck<'a> {
+    pub(crate) reader: &'a mut Reader,
+    pub(crate) abstraction: &'a mut MaskAbstraction,
+    pub(crate) position: ReaderPosition,
+}
+
+impl ItemRecheck<'_> {
     /// Returns `true` if a token that the class mask allows must be rechecked against the concrete
     /// state.
-    pub(crate) fn needs_recheck(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
-        let position = self.visited.position(state);
+    pub(crate) fn needs_recheck(&mut self, token: &[u8]) -> Result<bool, Error> {
+        let position = self.position;
         let (container, in_text) = match position.frame {
             Frame::String { parent, escape: EscapeState::None, .. } => {
                 (self.reader.frames.get(parent), true)
@@ -40,16 +49,18 @@ impl LazyTables {
             ItemSpan::Nothing => false,
             ItemSpan::StringItem(first, rest) => match (position.frame, container) {
                 (Frame::String { .. }, Frame::Array { obligation, from, .. }) => {
-                    self.may_repeat(position, (obligation, from), first, rest)
+                    self.may_repeat((obligation, from), first, rest)
                 }
                 _ => true,
             },
             ItemSpan::ObjectItem(level) => match distinct.iter().find(|one| one.0 == level) {
                 // All objects but the empty one begin so; with plenty of items an unused one
                 // remains.
-                Some(&(_, obligation)) => {
-                    !self.has_plenty_items(obligation, Some(JsonType::Object))?
-                }
+                Some(&(_, obligation)) => !self.abstraction.has_plenty_items(
+                    self.reader,
+                    obligation,
+                    Some(JsonType::Object),
+                )?,
                 None => true,
             },
             ItemSpan::Other => true,
@@ -80,15 +91,14 @@ impl LazyTables {
     /// `first` and ends; the next one begins with `text`.
     fn may_repeat(
         &self,
-        position: ReaderPosition,
         (obligation, from): (ObligationId, u32),
         first: &[u8],
         text: &[u8],
     ) -> bool {
-        if position.record == NO_RECORD {
+        if self.position.record == NO_RECORD {
             return true;
         }
-        let read = self.reader.records.bytes_from(position.record, from);
+        let read = self.reader.records.bytes_from(self.position.record, from);
         let Some(opened) = read.iter().position(|&byte| byte == b'"') else { return true };
         let present = [&read[opened + 1..], first].concat();
         if present.contains(&b'\\') {

@@ -59,7 +59,7 @@ pub(crate) struct LookaheadState<'a> {
 impl<'a> SchemaLookahead<'a> {
     pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
         tables.reader.core.begin_lookahead();
-        let (positions, strings) = std::mem::take(&mut tables.spare_tables);
+        let (positions, strings) = std::mem::take(&mut tables.masks.spare_tables);
         let records = tables.reader.records.len();
         let queries = (tables.reader.strings.len(), tables.retained_counts());
         SchemaLookahead {
@@ -74,7 +74,7 @@ impl Drop for LookaheadState<'_> {
         let tables = &mut *self.tables;
         self.positions.clear();
         self.strings.clear();
-        tables.spare_tables =
+        tables.masks.spare_tables =
             (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
         tables.reader.records.truncate(self.records);
         if tables.reader.core.end_lookahead() && self.queries.1 == tables.retained_counts() {
@@ -105,7 +105,7 @@ impl LookaheadState<'_> {
             position.frame = self.tables.relaxed_string(position.frame)?;
         }
         if !self.is_free_string(position)
-            && let Some(class) = self.strings.class_of(&self.tables, position)
+            && let Some(class) = self.strings.class_of(&self.tables.reader, position)
         {
             return Ok(class);
         }
@@ -120,7 +120,7 @@ impl LookaheadState<'_> {
         byte: u8,
     ) -> Result<Option<MaskClassId>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
-            match self.strings.step(&mut self.tables, class, byte)? {
+            match self.strings.step(&mut self.tables.reader, class, byte)? {
                 StringStep::To(next) => return Ok(Some(next)),
                 StringStep::Single(position) => return self.class_of(position).map(Some),
                 StringStep::Dead => return Ok(None),

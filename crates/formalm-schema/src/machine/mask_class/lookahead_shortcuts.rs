@@ -34,7 +34,7 @@ impl LookaheadState<'_> {
         if class.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
             return class;
         }
-        self.strings.class_of(&self.tables, position).unwrap_or(class)
+        self.strings.class_of(&self.tables.reader, position).unwrap_or(class)
     }
 
     /// Returns how strings are escaped, if the string rejects nothing before its end.
@@ -47,7 +47,7 @@ impl LookaheadState<'_> {
         if position.record != NO_RECORD || self.is_free_string(position) {
             return Ok(None);
         }
-        let tables = &mut self.tables;
+        let tables = &mut *self.tables;
         let is_open = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
                 let only_counts =
@@ -145,7 +145,7 @@ impl LookaheadState<'_> {
         if class.number() < FIRST_STRING_CLASS || self.possible_bytes(position)?.is_some() {
             return Ok(RepetitionHint::Nothing);
         }
-        Ok(match self.strings.is_free_string(&mut self.tables, class)? {
+        Ok(match self.strings.is_free_string(&mut self.tables.reader, class)? {
             true => RepetitionHint::Repetition(char_repetition(policy, (0, None), class)),
             false => RepetitionHint::Unknown(class),
         })
@@ -163,7 +163,11 @@ impl LookaheadState<'_> {
         };
         let known = candidates.from < candidates.to
             && candidates.classes != NO_QUERIES
-            && self.tables.drops_name(next_names, candidates.classes);
+            && self.tables.masks.abstraction.drops_name(
+                &self.tables.reader,
+                next_names,
+                candidates.classes,
+            );
         if !known || position.record != NO_RECORD {
             return Ok(None);
         }

@@ -10,9 +10,9 @@ use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 
 use crate::interner::{CompactMap, Interner};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
-use crate::machine::mask_class::continuation::PropertyStart;
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::mask_class::continuation::{ContinuationQuery, PropertyStart};
 
 /// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
 /// Chosen, not measured.
@@ -48,7 +48,7 @@ impl NameContinuations {
     }
 }
 
-impl LazyTables {
+impl ContinuationQuery<'_> {
     /// Returns the representative of all names with equal masks.
     pub(crate) fn name_representative(&mut self, frame: Frame) -> Result<Frame, Error> {
         let Frame::Name { object, next_names, text, candidates, escape } = frame else {
@@ -58,7 +58,7 @@ impl LazyTables {
             return Ok(frame);
         }
         let is_open = self.reader.strings.allows_any_name(&self.reader.core, candidates.classes)
-            && self.drops_name(next_names, candidates.classes);
+            && self.abstraction.drops_name(self.reader, next_names, candidates.classes);
         let is_closed = self.reader.strings.get(candidates.classes).iter().all(Option::is_none);
         let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
         if !is_seen
@@ -83,7 +83,7 @@ impl LazyTables {
                 frame = Frame::Name { object, next_names, text, candidates, escape };
             }
         }
-        Ok(*self.continuations.names.known.get_or_insert(NameContinuation { others, known }, frame))
+        Ok(*self.cache.names.known.get_or_insert(NameContinuation { others, known }, frame))
     }
 
     /// Returns the suffixes of known names that tokens distinguish, or that alone are allowed.
@@ -111,17 +111,14 @@ impl LazyTables {
                 None
             };
             let rest = &self.reader.core.schema.names.get(name).as_bytes()[depth..];
-            known.push((
-                self.continuations.names.rests.intern_borrowed(rest, || rest.into()),
-                member,
-            ));
+            known.push((self.cache.names.rests.intern_borrowed(rest, || rest.into()), member));
         }
         Ok(known.into())
     }
 
     /// Returns `true` if some token ends a known name of which `depth` bytes were read.
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
-        let tokens = &self.continuations.tokens;
+        let tokens = &self.cache.tokens;
         let rest =
             &self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
                 [depth..];

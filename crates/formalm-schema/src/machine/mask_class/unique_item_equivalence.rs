@@ -10,27 +10,29 @@
 use formalm_automata::Error;
 
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
-use crate::machine::LazyTables;
 use crate::machine::frame::ObligationId;
+use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::mask_class::unbounded_values::UnboundedValues;
+use crate::machine::reader::Reader;
 use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
 
-impl LazyTables {
+impl MaskAbstraction {
     /// Returns `true` if no statement about the rest of an array depends on which value of a type,
     /// or of any, an item had.
     pub(crate) fn has_unbounded_cells(
-        &mut self,
+        &self,
+        reader: &mut Reader,
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
-        let required = self.reader.residuals.get(obligation).clone();
-        let total = required.total(&mut self.reader.core);
-        if !self.reader.core.formulas.never_requires_equal_items(total) {
+        let required = reader.residuals.get(obligation).clone();
+        let total = required.total(&mut reader.core);
+        if !reader.core.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
         let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
-        self.reader.core.formulas.any_atom(&[total], |atom| {
+        reader.core.formulas.any_atom(&[total], |atom| {
             let more = match atom {
                 FormulaAtom::Items(ranges, _) => {
                     nodes.extend(ranges.iter().map(|range| range.2));
@@ -55,7 +57,7 @@ impl LazyTables {
         });
         Ok(is_array
             && needed <= ENOUGH_VALUES / 2
-            && UnboundedValues::new(&mut self.reader.core, 0).cells_are_unbounded(&nodes, of)?)
+            && UnboundedValues::new(&mut reader.core, 0).cells_are_unbounded(&nodes, of)?)
     }
 }
 

@@ -98,6 +98,15 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns `true` if the depth of a frame, or of anything that further `bytes` bytes open in it,
+    /// matters.
+    pub(crate) fn depth_matters(&self, frame: FrameId, bytes: usize) -> bool {
+        let deepest = u64::from(self.frames.depth(frame)) + bytes as u64 + 2;
+        self.gaps.has_layout()
+            || self.core.options.max_free_depth != u32::MAX
+            || deepest > u64::from(self.core.limits.nesting)
+    }
+
     /// Returns `true` if a container may be opened here. The option `depth` limits nested values
     /// that the schema says nothing about; containers that the schema mentions are always allowed.
     pub(crate) fn may_nest(&self, obligation: ObligationId, parent: FrameId) -> bool {
