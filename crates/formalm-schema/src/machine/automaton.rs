@@ -9,11 +9,11 @@ use formalm_automata::{
 
 use crate::formula::TRUE;
 use crate::json::document::Document;
-use crate::machine::completion::cache::TransitionCache;
+use crate::machine::completion::abstract_state::{CompletionRecheck, abstract_position};
+use crate::machine::completion::search::CompletionTables;
 use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
 use crate::machine::mask_class::MaskTables;
-use crate::machine::min_bytes::BoundCache;
 use crate::machine::reader::Reader;
 use crate::machine::visited_states::VisitedStates;
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
@@ -141,8 +141,7 @@ impl SchemaAutomaton {
             reader: Reader::new(core),
             visited: VisitedStates::default(),
             masks: MaskTables::default(),
-            cache: TransitionCache::default(),
-            bound_cache: BoundCache::default(),
+            completion: CompletionTables::default(),
         });
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
         let obligation = tables.reader.residuals.intern(obligation);
@@ -304,11 +303,15 @@ impl Machine for SchemaAutomaton {
     }
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest(state.number())
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.completion.shortest(&mut tables.reader, position)
     }
 
     fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest_soon(state.number())
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.completion.shortest_soon(&mut tables.reader, position)
     }
 
     fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
@@ -316,7 +319,10 @@ impl Machine for SchemaAutomaton {
     }
 
     fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        self.lock().completes_as(state.number()).map(StateId::from_number)
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let other = tables.completion.equivalent_position(&mut tables.reader, position)?;
+        Ok(other.map_or(state, |other| StateId::from_number(tables.visited.intern(other))))
     }
 
     /// Returns `true` for tokens that begin a property name after another one; the two may become
@@ -327,7 +333,10 @@ impl Machine for SchemaAutomaton {
     }
 
     fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let position = abstract_position(&mut tables.reader, position);
+        Ok(StateId::from_number(tables.visited.intern(position)))
     }
 
     fn needs_recheck(
@@ -336,11 +345,17 @@ impl Machine for SchemaAutomaton {
         forgetful: StateId,
         text: &[u8],
     ) -> Result<Option<RecheckPredicate>, Error> {
-        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
+        let tables = &mut *self.lock();
+        let position = state.map(|state| tables.visited.position(state.number()));
+        let frame = tables.visited.position(forgetful.number()).frame;
+        Ok(CompletionRecheck { reader: &mut tables.reader, frame }
+            .recheck_predicate(position, text))
     }
 
     fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        self.lock().is_completed(state.number(), text)
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.reader.is_completed(position, text)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -67,6 +67,43 @@ impl FrameTable {
         open
     }
 
+    /// Clears the offsets of items in an input that is no longer recorded.
+    pub(crate) fn clear_item_starts(&mut self, frame: &mut Frame) {
+        match frame {
+            Frame::Name { object, .. } => *object = self.without_item_starts(*object),
+            Frame::Array { parent, from, .. } => {
+                *from = 0;
+                *parent = self.without_item_starts(*parent);
+            }
+            Frame::String { parent, .. }
+            | Frame::Object { parent, .. }
+            | Frame::Value { parent, .. }
+            | Frame::Number { parent, .. }
+            | Frame::Literal { parent, .. } => *parent = self.without_item_starts(*parent),
+            Frame::Done => {}
+        }
+    }
+
+    /// Returns the frame and its parents with the offsets of items cleared.
+    fn without_item_starts(&mut self, id: FrameId) -> FrameId {
+        let (mut open, mut at) = (Vec::new(), id);
+        while let frame @ (Frame::Object { parent, .. } | Frame::Array { parent, .. }) =
+            self.get(at)
+        {
+            open.push(frame);
+            at = parent;
+        }
+        for mut frame in open.into_iter().rev() {
+            match &mut frame {
+                Frame::Object { parent, .. } => *parent = at,
+                Frame::Array { parent, from, .. } => (*parent, *from) = (at, 0),
+                _ => {}
+            }
+            at = self.intern(frame);
+        }
+        at
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.frames.len()
     }

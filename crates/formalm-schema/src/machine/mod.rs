@@ -39,12 +39,11 @@ use std::sync::Arc;
 
 use formalm_automata::{ByteSet, Error, StateId, group_by_successor};
 
-use crate::machine::completion::cache::TransitionCache;
 use crate::solver::context::LanguageId;
+use completion::search::CompletionTables;
 use frame::{Frame, ReaderPosition};
 use mask_class::MaskTables;
 use mask_class::string_lengths::RemainingChars;
-use min_bytes::BoundCache;
 use reader::Reader;
 use visited_states::VisitedStates;
 
@@ -68,8 +67,7 @@ pub(crate) struct LazyTables {
     pub(crate) reader: Reader,
     visited: VisitedStates,
     masks: MaskTables,
-    cache: TransitionCache,
-    bound_cache: BoundCache,
+    completion: CompletionTables,
 }
 
 impl LazyTables {
@@ -78,9 +76,8 @@ impl LazyTables {
         self.reader.memory_bytes()
             + self.visited_bytes()
             + self.visited.shared_bytes()
-            + self.cache.bytes()
             + self.masks.memory_bytes()
-            + self.bound_cache.bytes()
+            + self.completion.memory_bytes()
     }
 
     /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of

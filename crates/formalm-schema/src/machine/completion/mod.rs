@@ -10,7 +10,6 @@
 //! ```
 
 pub(crate) mod abstract_state;
-pub(crate) mod cache;
 pub(crate) mod pruning;
 pub(crate) mod repetition_check;
 pub(crate) mod search;

@@ -14,28 +14,32 @@ use crate::machine::frame::{
     ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
 };
 use crate::machine::min_bytes::SearchBudget;
-use crate::machine::min_bytes::escaped_strings::escaped_len;
+use crate::machine::min_bytes::escaped_strings::{StringBounds, StringSuffix, escaped_len};
+use crate::machine::reader::Reader;
 use crate::machine::reader::whitespace::WhitespaceGap;
 use crate::machine::residuals::string_queries::NO_QUERIES;
-use crate::machine::{LazyTables, NO_RECORD, RecordId};
+use crate::machine::{NO_RECORD, RecordId};
 use crate::options::PropertyOrder;
 use crate::solver::context::LanguageId;
 
-impl LazyTables {
+/// Asks for the bytes that the lexicographically least of the shortest completions may begin with.
+pub(crate) struct UsefulBytes<'a> {
+    pub(crate) reader: &'a mut Reader,
+    pub(crate) strings: &'a mut StringBounds,
+    pub(crate) budget: &'a mut SearchBudget,
+}
+
+impl UsefulBytes<'_> {
     /// Returns the bytes that the lexicographically least of the shortest completions may begin
     /// with.
-    pub(crate) fn useful_bytes(
-        &mut self,
-        position: ReaderPosition,
-        budget: &mut SearchBudget,
-    ) -> Result<ByteSet, Error> {
+    pub(crate) fn of(&mut self, position: ReaderPosition) -> Result<ByteSet, Error> {
         let ReaderPosition { frame, record } = position;
         // Under `uniqueItems` the content of an item matters.
         let free = record == NO_RECORD;
         let only = match frame {
             Frame::String { language, state, queries: NO_QUERIES, escape, .. } if free => {
                 let escapes = self.reader.core.options.escapes;
-                self.shortest_suffix(language, state, budget)?.next(escape, escapes)
+                self.shortest_suffix(language, state)?.next(escape, escapes)
             }
             Frame::Object {
                 obligation,
@@ -79,8 +83,7 @@ impl LazyTables {
                     let mut all = match others_are_alike {
                         true => self.known_and_other_bytes(next_names, candidates, read),
                         false => {
-                            let along =
-                                self.class_bytes((next_names, text), candidates, read, budget)?;
+                            let along = self.class_bytes((next_names, text), candidates, read)?;
                             along.unwrap_or_else(any_byte)
                         }
                     };
@@ -100,7 +103,7 @@ impl LazyTables {
             return self.string_bytes(language, state);
         }
         let laid_out = self.reader.core.options.layout.is_some();
-        match self.may_begin(frame) {
+        match may_begin(frame) {
             None => return Ok(any_byte()),
             Some(bytes) => {
                 let whitespace: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
@@ -110,28 +113,12 @@ impl LazyTables {
         Ok(set)
     }
 
-    /// Returns the bytes, except whitespace, that may be needed in a frame; `None` if any may be.
-    fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
-        Some(match frame {
-            Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
-                EscapeState::None => return None,
-                EscapeState::Backslash { .. } => b"\"/\\bfnrtu",
-                EscapeState::Hex { .. } => b"0123456789ABCDEFabcdef",
-                EscapeState::HighSurrogate { .. } => b"\\",
-            },
-            Frame::Object { mode, .. } => match mode {
-                ContainerState::AfterOpen => b"\"}",
-                ContainerState::AfterComma => b"\"",
-                ContainerState::AfterName => b":",
-                ContainerState::InValue | ContainerState::AfterValue => b",}",
-            },
-            Frame::Array { mode: ContainerState::AfterValue, .. } => b",]",
-            Frame::Array { .. } => b"\"-0123456789[]fnt{",
-            Frame::Value { .. } => b"\"-0123456789[fnt{",
-            Frame::Number { .. } => b"+,-.0123456789E]e}",
-            Frame::Literal { rest, .. } => &rest[..1],
-            Frame::Done => b"",
-        })
+    fn shortest_suffix(
+        &mut self,
+        language: LanguageId,
+        state: StateId,
+    ) -> Result<StringSuffix, Error> {
+        self.strings.shortest_suffix(&self.reader.core, language, state, self.budget)
     }
 
     /// Returns the quote and the bytes with which a string continues. Characters that need no
@@ -182,7 +169,6 @@ impl LazyTables {
         (next_names, text): (NextNamesId, RecordId),
         candidates: NameCandidates,
         read: usize,
-        budget: &mut SearchBudget,
     ) -> Result<Option<ByteSet>, Error> {
         let required =
             self.reader.residuals.get(self.reader.name_tables.get(next_names).obligation);
@@ -203,7 +189,7 @@ impl LazyTables {
         let classes = classes.machines.clone();
         let so_far = self.reader.records.bytes_from(text, 0);
         for &(class, state) in classes.iter().flatten() {
-            let rest = self.shortest_suffix(class, state, budget)?;
+            let rest = self.shortest_suffix(class, state)?;
             let whole = [&so_far, rest.remaining()].concat();
             if (candidates.from..candidates.to).any(|at| {
                 self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
@@ -285,6 +271,30 @@ impl LazyTables {
         }
         Ok(least)
     }
+}
+
+/// Returns the bytes, except whitespace, that may be needed in a frame; `None` if any may be.
+fn may_begin(frame: Frame) -> Option<&'static [u8]> {
+    Some(match frame {
+        Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
+            EscapeState::None => return None,
+            EscapeState::Backslash { .. } => b"\"/\\bfnrtu",
+            EscapeState::Hex { .. } => b"0123456789ABCDEFabcdef",
+            EscapeState::HighSurrogate { .. } => b"\\",
+        },
+        Frame::Object { mode, .. } => match mode {
+            ContainerState::AfterOpen => b"\"}",
+            ContainerState::AfterComma => b"\"",
+            ContainerState::AfterName => b":",
+            ContainerState::InValue | ContainerState::AfterValue => b",}",
+        },
+        Frame::Array { mode: ContainerState::AfterValue, .. } => b",]",
+        Frame::Array { .. } => b"\"-0123456789[]fnt{",
+        Frame::Value { .. } => b"\"-0123456789[fnt{",
+        Frame::Number { .. } => b"+,-.0123456789E]e}",
+        Frame::Literal { rest, .. } => &rest[..1],
+        Frame::Done => b"",
+    })
 }
 
 /// Looks for statements that unnamed properties help to satisfy.

@@ -7,12 +7,12 @@ use num_traits::Zero;
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
-use crate::machine::LazyTables;
 use crate::machine::frame::{NumberPart, NumberPrefix, NumberPrefixId, ObligationId};
-use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
+use crate::machine::min_bytes::{BoundCache, SearchBudget};
 use crate::machine::numbers::NumberPlan;
 use crate::machine::numbers::viability::NumberQuery;
+use crate::machine::reader::Reader;
 use crate::solver::NumberInterval;
 use crate::solver::context::SolverContext;
 
@@ -22,44 +22,45 @@ const MAX_SPANS: usize = 200;
 /// Search steps charged for testing one span. Chosen, not measured.
 const STEPS_PER_SPAN: u64 = 16;
 
-impl LazyTables {
+impl BoundCache {
     /// Returns the bounds of a number that has begun.
     pub(crate) fn number_bounds(
         &mut self,
+        reader: &mut Reader,
         obligation: ObligationId,
         digits: NumberPrefixId,
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
-        if let Some(known) = self.bound_cache.number_bounds.get(&(obligation, digits)) {
+        if let Some(known) = self.number_bounds.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
-        let required = self.reader.residuals.get(obligation).clone();
-        let number = self.reader.numbers.get(digits).clone();
-        let ends = self.reader.number_end(obligation, digits).is_some();
-        let plan =
-            self.reader.numbers.plan(&mut self.reader.core, &self.reader.residuals, obligation);
-        let total = required.total(&mut self.reader.core);
+        let required = reader.residuals.get(obligation).clone();
+        let number = reader.numbers.get(digits).clone();
+        let ends = reader.number_end(obligation, digits).is_some();
+        let plan = reader.numbers.plan(&mut reader.core, &reader.residuals, obligation);
+        let total = required.total(&mut reader.core);
         let more = required.formulas[1..].iter().copied();
         let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
-            if !NumberQuery::new(&mut self.reader.core, wanted, &number).is_viable()? {
+            if !NumberQuery::new(&mut reader.core, wanted, &number).is_viable()? {
                 return Ok(UNREACHABLE);
             }
-            if ends && number.satisfies(&self.reader.core.formulas, wanted) {
+            if ends && number.satisfies(&reader.core.formulas, wanted) {
                 return Ok(0);
             }
-            let wanted = self.reader.core.formulas.both(wanted, total);
-            let integer_chars = match self.reader.core.options.allow_exponents {
+            let wanted = reader.core.formulas.both(wanted, total);
+            let integer_chars = match reader.core.options.allow_exponents {
                 true => 0,
-                false => IntegerDigits::new(&self.reader.core.formulas, !number.digits.is_zero())
-                    .of(wanted),
+                false => {
+                    IntegerDigits::new(&reader.core.formulas, !number.digits.is_zero()).of(wanted)
+                }
             };
             let least = missing_integer_chars(integer_chars, &number);
-            MissingDigits { core: &mut self.reader.core, number: &number, plan: &plan, budget }
+            MissingDigits { core: &mut reader.core, number: &number, plan: &plan, budget }
                 .least_bytes(wanted, least.max(1))
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = ChildBound { must, verdicts: least.collect::<Result<Vec<_>, Error>>()? };
-        self.bound_cache.number_bounds.insert((obligation, digits), found.clone());
+        self.number_bounds.insert((obligation, digits), found.clone());
         Ok(found)
     }
 }

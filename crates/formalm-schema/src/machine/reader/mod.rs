@@ -145,6 +145,29 @@ impl Reader {
         self.records.truncate(records);
     }
 
+    /// Returns `true` if `text` completes `position`. Frames built on the way are dropped.
+    pub(crate) fn is_completed(
+        &mut self,
+        position: ReaderPosition,
+        text: &[u8],
+    ) -> Result<bool, Error> {
+        let (frames, records) = (self.frames.len(), self.records.len());
+        let mut position = Some(position);
+        for &byte in text {
+            let Some(here) = position else { break };
+            position = match self.read_byte(here, byte) {
+                Ok(next) => next,
+                Err(error) => {
+                    self.truncate(frames, records);
+                    return Err(error);
+                }
+            };
+        }
+        let ends = position.is_some_and(|position| self.is_end(position.frame));
+        self.truncate(frames, records);
+        Ok(ends)
+    }
+
     /// Returns the number of interned values that query states may be part of.
     pub(crate) fn opened_count(&self) -> usize {
         self.opened_values.len()
