@@ -34,6 +34,7 @@ impl FrameTable {
     }
 
     /// Returns the number of open objects and arrays up to a frame.
+    #[inline]
     pub(crate) fn depth(&self, frame: FrameId) -> u32 {
         self.depths[frame.0 as usize]
     }

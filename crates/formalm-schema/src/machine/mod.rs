@@ -13,11 +13,23 @@
 //! innermost frame; closing a value reports its verdicts to the parent. All tables are interned and
 //! grow as inputs need them.
 //!
-//! * [`reader`]: one byte further from a state.
-//! * [`numbers`]: sets of numbers, decided digit by digit without the solver.
+//! Each part owns its tables, and an arrow means *asks*:
+//!
+//! ```text
+//! visited_states ───┐                     ┌─► residuals   obligations: formulas, verdicts, strings
+//! mask_class ───────┼─► reader            ├─► names       which properties may come
+//!   abstraction     │   spelling: quotes, ├─► numbers     digit by digit
+//!   continuation    │   brackets, commas ─┤               meaning: no bytes but decoded strings
+//!   lookahead       │   frames, records   └─► solver
+//! completion ───────┘
+//!   ⇅ min_bytes
+//! ```
+//!
+//! * [`reader`]: one byte further from a position.
+//! * [`residuals`], [`names`], [`numbers`]: what is still required, whatever its spelling.
+//! * [`visited_states`]: interned states and the transitions between them.
 //! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks.
-//! * [`min_bytes`]: lower bounds on the bytes of any completion.
-//! * [`completion`]: shortest completions, an A* search over these bounds.
+//! * [`completion`]: shortest completions, an A* search over the lower bounds of [`min_bytes`].
 
 mod automaton;
 mod completion;
@@ -75,7 +87,7 @@ impl LazyTables {
     fn bytes(&self) -> usize {
         self.reader.memory_bytes()
             + self.visited_bytes()
-            + self.visited.shared_bytes()
+            + self.visited.heap_allowance()
             + self.masks.memory_bytes()
             + self.completion.memory_bytes()
     }

@@ -33,6 +33,7 @@ impl Records {
     }
 
     /// Returns the length of a recorded input, 0 if nothing is recorded.
+    #[inline]
     pub(crate) fn length(&self, record: RecordId) -> u32 {
         self.nodes.get(record).2
     }

@@ -33,6 +33,7 @@ pub(crate) struct VisitedStates {
 }
 
 impl VisitedStates {
+    #[inline]
     pub(crate) fn position(&self, state: u32) -> ReaderPosition {
         *self.states.get(state)
     }
@@ -47,6 +48,7 @@ impl VisitedStates {
     }
 
     /// Returns the position of a mask class.
+    #[inline]
     pub(crate) fn class_position(&self, class: u32) -> ReaderPosition {
         *self.mask_classes.get(class)
     }
@@ -207,8 +209,8 @@ impl VisitedStates {
             + self.byte_classes.memory_bytes()
     }
 
-    /// Returns an estimate of the memory beyond [`VisitedStates::memory_bytes`], in bytes.
-    pub(crate) fn shared_bytes(&self) -> usize {
+    /// Returns an allowance for what the tables point to, in bytes.
+    pub(crate) fn heap_allowance(&self) -> usize {
         self.live.capacity() * 40 + 100 * self.byte_classes.len() + self.byte_classes.memory_bytes()
     }
 }

@@ -168,7 +168,7 @@ impl MaskClasses for SchemaMaskClasses {
     }
 }
 
-/// The tables behind mask classes: what is dropped, and representatives of what is left.
+/// The tables of mask classes: what is dropped, and representatives of what is left.
 #[derive(Debug, Default)]
 pub(crate) struct MaskTables {
     pub(crate) abstraction: MaskAbstraction,

@@ -1,6 +1,6 @@
 //! Decides whether unboundedly many values satisfy a formula.
 //!
-//! A certain *no* is never needed: where the search gives up, the answer is `false`.
+//! The answer is `true` only if that is certain; where the search gives up, it is `false`.
 
 use std::sync::Arc;
 

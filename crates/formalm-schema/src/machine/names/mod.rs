@@ -88,6 +88,7 @@ impl Default for NameTables {
 
 impl NameTables {
     /// Returns the tables of an id.
+    #[inline]
     pub(crate) fn get(&self, id: NextNamesId) -> &NextNames {
         &self.sets[id.0 as usize]
     }

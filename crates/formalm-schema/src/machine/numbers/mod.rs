@@ -28,6 +28,32 @@ use crate::solver::context::SolverContext;
 use crate::solver::{NumberScale, number_satisfies};
 
 impl NumberPrefix {
+    /// Returns the prefix of a number after its first byte.
+    pub(crate) fn from_first_byte(byte: u8) -> NumberPrefix {
+        let part = match byte {
+            b'-' => NumberPart::Minus,
+            b'0' => NumberPart::Zero,
+            _ => NumberPart::Integer,
+        };
+        let digit = if byte == b'-' { 0 } else { byte - b'0' };
+        let digits = BigInt::from(digit);
+        let negative = byte == b'-';
+        NumberPrefix {
+            negative,
+            part,
+            digits,
+            places: 0,
+            sticky: false,
+            exponent: 0,
+            negative_exponent: false,
+        }
+    }
+
+    /// Drops the digits of a prefix whose value does not matter.
+    pub(crate) fn without_value(self) -> NumberPrefix {
+        NumberPrefix { negative: false, digits: 0.into(), places: 0, sticky: false, ..self }
+    }
+
     /// Returns the value of the prefix as if it ended here; a sticky bit adds half a unit in the
     /// last place.
     fn value(&self) -> Decimal {

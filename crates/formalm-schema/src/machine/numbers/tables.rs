@@ -26,6 +26,7 @@ pub(crate) struct NumberTables {
 }
 
 impl NumberTables {
+    #[inline]
     pub(crate) fn get(&self, id: NumberPrefixId) -> &NumberPrefix {
         self.prefixes.get(id.0)
     }

@@ -8,7 +8,7 @@ use crate::machine::frame::{
     ContainerState, Frame, FrameId, ObligationId, ReaderPosition, VerdictsId,
 };
 use crate::machine::reader::Reader;
-use crate::machine::reader::value_start_and_strings::is_whitespace;
+use crate::machine::reader::whitespace::is_whitespace;
 use crate::machine::reader::whitespace::{GapPosition, WhitespaceGap};
 use crate::machine::{EMPTY_RECORD, NO_RECORD, RecordId};
 

@@ -12,7 +12,8 @@
 
 pub(crate) mod containers;
 pub(crate) mod property_name;
-pub(crate) mod value_start_and_strings;
+pub(crate) mod scalars;
+pub(crate) mod value_start;
 pub(crate) mod whitespace;
 
 use formalm_automata::Error;
@@ -73,6 +74,7 @@ impl Reader {
     }
 
     /// Returns the questions about property names.
+    #[inline]
     pub(crate) fn names(&mut self) -> NameQuery<'_> {
         NameQuery {
             core: &mut self.core,

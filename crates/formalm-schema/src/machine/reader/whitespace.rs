@@ -3,7 +3,6 @@
 
 use crate::machine::frame::{ContainerState, Frame, FrameId};
 use crate::machine::frame_table::FrameTable;
-use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::options::{JsonSchemaOptions, WhitespaceLayout};
 
 /// The position in a gap: the whitespace that may still come or, with a layout, the number of bytes
@@ -12,6 +11,11 @@ pub(crate) type GapPosition = u16;
 
 /// The position after the gap of a layout.
 const GAP_OVER: GapPosition = GapPosition::MAX;
+
+/// Returns `true` if `byte` is JSON whitespace.
+pub(crate) fn is_whitespace(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
+}
 
 /// A gap in which whitespace may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,6 +68,7 @@ impl Residuals {
         ObligationId(self.obligations.intern(obligation))
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: ObligationId) -> &Obligation {
         self.obligations.get(id.0)
     }

@@ -97,6 +97,7 @@ impl Default for StringQueries {
 }
 
 impl StringQueries {
+    #[inline]
     pub(crate) fn get(&self, id: QueriesId) -> &QueriedStrings {
         self.queries.get(id.0)
     }
