@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::machine::NO_RECORD;
 use crate::machine::completion::search::CompletionSearch;
 use crate::machine::frame::{
@@ -228,6 +228,10 @@ struct ItemCompletion<'s, 'a> {
 }
 
 impl ItemCompletion<'_, '_> {
+    fn formulas(&self) -> &FormulaArena {
+        &self.search.reader.core.formulas
+    }
+
     /// Completes all required items, some of which must match a node: first the shortest matching
     /// ones, then the shortest of the others.
     fn matching_items_first(
@@ -238,15 +242,11 @@ impl ItemCompletion<'_, '_> {
     ) -> Result<Option<CompletedItems>, Error> {
         let parent = self.array;
         let Frame::Array { obligation, .. } = start.frame else { return Ok(None) };
-        let own = self
-            .search
-            .reader
-            .core
-            .formulas
-            .conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
+        let own =
+            self.formulas().conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
-            let kept = match self.search.reader.core.formulas.get(part) {
+            let kept = match self.formulas().get(part) {
                 Formula::Atom(atom) => !matches!(
                     atom,
                     FormulaAtom::Contains(..)
@@ -280,17 +280,10 @@ impl ItemCompletion<'_, '_> {
             let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
                 return Ok(None);
             };
-            let parts = self
-                .search
-                .reader
-                .core
-                .formulas
-                .conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
+            let parts =
+                self.formulas().conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
             let is_unique = |part: &FormulaId| {
-                matches!(
-                    self.search.reader.core.formulas.get(*part),
-                    Formula::Atom(FormulaAtom::UniqueItems(_))
-                )
+                matches!(self.formulas().get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
             };
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
             let required = self.search.reader.core.formulas.atom(FormulaAtom::MinItems(count));

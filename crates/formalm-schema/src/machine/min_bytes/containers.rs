@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use std::sync::Arc;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::NameId;
 use crate::machine::NO_RECORD;
 use crate::machine::completion::search::CompletionSearch;
@@ -155,6 +155,10 @@ impl CompletionSearch<'_> {
 }
 
 impl ContainerBound<'_, '_> {
+    pub(crate) fn formulas(&self) -> &FormulaArena {
+        &self.search.reader.core.formulas
+    }
+
     /// Returns the bound of a child that satisfies a node.
     fn child_bytes(&self, node: NodeId) -> usize {
         let verdict = self.queries.iter().position(|&one| one == node);
@@ -164,7 +168,7 @@ impl ContainerBound<'_, '_> {
 
     /// Returns a bound on the bytes of the child and of the rest that a formula over both needs.
     fn of(&mut self, id: FormulaId) -> Result<usize, Error> {
-        if !self.search.reader.core.formulas.has_child(id) {
+        if !self.formulas().has_child(id) {
             return Ok((self.child.must + self.search.min_rest_bytes(id)?).min(UNREACHABLE));
         }
         if let Some(&known) = self.known.get(&id) {
@@ -178,10 +182,10 @@ impl ContainerBound<'_, '_> {
     /// Returns the bound of a formula: the minimum over a disjunction, or over the branches of a
     /// conjunction.
     fn of_formula(&mut self, id: FormulaId) -> Result<usize, Error> {
-        match self.search.reader.core.formulas.get(id).clone() {
+        match self.formulas().get(id).clone() {
             Formula::Or(list) => self.of_any(&list),
             _ => {
-                let parts = self.search.reader.core.formulas.conjuncts(id);
+                let parts = self.formulas().conjuncts(id);
                 let branch = BoundBranch { parts, values: Vec::new() };
                 self.of_branches(branch, MAX_BRANCHES)
             }
@@ -207,16 +211,13 @@ impl ContainerBound<'_, '_> {
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
         let is_rule = |&part: &FormulaId| {
-            matches!(
-                self.search.reader.core.formulas.get(part),
-                Formula::Atom(FormulaAtom::Properties(_))
-            )
+            matches!(self.formulas().get(part), Formula::Atom(FormulaAtom::Properties(_)))
         };
         let rules: Vec<FormulaId> = parts.iter().copied().filter(is_rule).collect();
         // Bytes of one property other than the required ones.
         let mut one_more = 0;
         for &part in parts {
-            match self.search.reader.core.formulas.get(part).clone() {
+            match self.formulas().get(part).clone() {
                 Formula::Atom(FormulaAtom::Required(names)) => {
                     self.search.budget.steps_of((names.len() / NAMES_PER_STEP) as u64)?;
                     for &name in names.iter() {
@@ -239,7 +240,7 @@ impl ContainerBound<'_, '_> {
                 Formula::Or(list) | Formula::ExactlyOne(list) => {
                     all = all.max(self.of_any(&list)?);
                 }
-                Formula::Not(inner) if !self.search.reader.core.formulas.has_child(inner) => {
+                Formula::Not(inner) if !self.formulas().has_child(inner) => {
                     let needed = self.min_violation_bytes(inner)?;
                     if self.concerns_other_names(inner, branch)? {
                         least = least.max(needed);
@@ -276,14 +277,12 @@ impl ContainerBound<'_, '_> {
         inner: FormulaId,
         branch: &BoundBranch,
     ) -> Result<bool, Error> {
-        let Formula::Atom(FormulaAtom::Properties(rules)) =
-            self.search.reader.core.formulas.get(inner).clone()
+        let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas().get(inner).clone()
         else {
             return Ok(true);
         };
         for &part in &branch.parts {
-            let Formula::Atom(FormulaAtom::Required(names)) =
-                self.search.reader.core.formulas.get(part).clone()
+            let Formula::Atom(FormulaAtom::Required(names)) = self.formulas().get(part).clone()
             else {
                 continue;
             };
@@ -305,16 +304,15 @@ impl ContainerBound<'_, '_> {
     ) -> Result<usize, Error> {
         let mut lists = Vec::new();
         let mut last = 0;
-        let taken =
-            parts.iter().find_map(|&part| match self.search.reader.core.formulas.get(part) {
-                Formula::Atom(
-                    FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken),
-                ) => Some(taken.to_vec()),
-                _ => None,
-            });
+        let taken = parts.iter().find_map(|&part| match self.formulas().get(part) {
+            Formula::Atom(
+                FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken),
+            ) => Some(taken.to_vec()),
+            _ => None,
+        });
         for &part in parts {
             if let Formula::Atom(FormulaAtom::Items(ranges, read)) =
-                self.search.reader.core.formulas.get(part).clone()
+                self.formulas().get(part).clone()
             {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let edge = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
@@ -359,7 +357,7 @@ impl ContainerBound<'_, '_> {
 
     /// Returns a bound on the bytes that violate a statement about properties or items.
     fn min_violation_bytes(&mut self, inner: FormulaId) -> Result<usize, Error> {
-        let Formula::Atom(atom) = self.search.reader.core.formulas.get(inner).clone() else {
+        let Formula::Atom(atom) = self.formulas().get(inner).clone() else {
             return Ok(0);
         };
         let (comma, colon) =

@@ -131,9 +131,7 @@ impl ContainerBound<'_, '_> {
             self.search.budget.step()?;
             let mut branch = branch.clone();
             match choice {
-                Disjunct::Formula(part) => {
-                    branch.parts.extend(self.search.reader.core.formulas.conjuncts(part))
-                }
+                Disjunct::Formula(part) => branch.parts.extend(self.formulas().conjuncts(part)),
                 Disjunct::Property(name, value) => {
                     let required = FormulaAtom::Required([name].into());
                     branch.parts.push(self.search.reader.core.formulas.atom(required));

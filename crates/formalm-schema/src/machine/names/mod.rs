@@ -43,16 +43,16 @@ pub(crate) struct NextNames {
     classes: Box<[(LanguageId, NameId)]>,
     /// The tests that distinguish names, if they make too many classes to list; see
     /// [`NameQuery::classify_by_tests`](name_query::NameQuery).
-    pub(crate) tests: Box<[FormulaId]>,
+    tests: Box<[FormulaId]>,
     /// The candidates before the first character of a name.
     pub(crate) start: NameCandidates,
     /// Set if names do not depend on each other: the object has only property rules, required
     /// names, excluded names, and a maximum count.
     pub(crate) independent: bool,
     /// Set if every other name is of an allowed class.
-    pub(crate) allows_all_others: bool,
+    allows_all_others: bool,
     /// For each class of other names, set if it cannot run out.
-    pub(crate) plenty: Box<[bool]>,
+    plenty: Box<[bool]>,
 }
 
 /// The names that may come next in objects, by what is still required of these.
@@ -156,12 +156,7 @@ impl NameTables {
 
     /// Returns a number of names that suffices for everything the object requires and a token
     /// reads.
-    pub(crate) fn names_needed(
-        &self,
-        core: &SolverContext,
-        residuals: &Residuals,
-        id: NextNamesId,
-    ) -> u64 {
+    fn names_needed(&self, core: &SolverContext, residuals: &Residuals, id: NextNamesId) -> u64 {
         let &NextNames { obligation, used_names, .. } = self.get(id);
         let required = residuals.get(obligation);
         let atoms = required.formulas.iter().flat_map(|&id| core.atoms(id));
@@ -172,7 +167,7 @@ impl NameTables {
     }
 
     /// Returns `true` if no required name is used up or would be skipped by `name`.
-    pub(crate) fn required_may_follow(
+    fn required_may_follow(
         &self,
         core: &SolverContext,
         must: FormulaId,

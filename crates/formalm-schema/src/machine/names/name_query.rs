@@ -159,7 +159,7 @@ impl NameQuery<'_> {
             if !are_free {
                 return Ok(true);
             }
-            match core.names_of_implicant(literals, &used_names)? {
+            match core.names_of_implicant(literals, used_names)? {
                 Some(names) => implicants.push(names),
                 None => are_free = false,
             }
@@ -322,7 +322,7 @@ impl NameQuery<'_> {
         }
         let required = self.residuals.get(obligation).clone();
         let names = self.tables.used(used_names);
-        let rest = RemainingContainer { json_type: JsonType::Object, used_names: &names };
+        let rest = RemainingContainer { json_type: JsonType::Object, used_names: names };
         // The name was accepted only because this value can be read.
         let start = ChildStart::of_viable(required, self.core, rest)?;
         let start = (self.residuals.intern(start.container), self.residuals.intern(start.child));

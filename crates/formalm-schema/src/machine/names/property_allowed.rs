@@ -33,10 +33,8 @@ impl NameQuery<'_> {
         let obligation = self.residuals.after_name(self.core, obligation, name)?;
         let required = self.residuals.get(obligation).clone();
         let used_names = self.tables.used(used_names);
-        required.child_viable(
-            self.core,
-            RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
-        )
+        required
+            .child_viable(self.core, RemainingContainer { json_type: JsonType::Object, used_names })
     }
 
     /// Decides the case where names are independent: the value must exist, and no required name may
@@ -94,7 +92,7 @@ impl NameQuery<'_> {
             let after = required.after_name(self.core, name)?;
             if after.child_viable(
                 self.core,
-                RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
+                RemainingContainer { json_type: JsonType::Object, used_names },
             )? {
                 return Ok(true);
             }
