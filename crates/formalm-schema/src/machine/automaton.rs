@@ -6,24 +6,24 @@ use formalm_automata::{
     AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, RecheckPredicate, SetOnce,
     StateId, into_dyn_machine,
 };
-use rustc_hash::FxHashMap;
 
 use crate::formula::TRUE;
-use crate::interner::Interner;
 use crate::json::document::Document;
+use crate::machine::completion::abstract_state::{CompletionRecheck, abstract_position};
+use crate::machine::completion::search::CompletionTables;
 use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
-use crate::machine::mask_class::continuation::ContinuationCache;
-use crate::machine::min_bytes::BoundCache;
-use crate::machine::reader::cache::{FrameParts, TransitionCache};
+use crate::machine::mask_class::MaskTables;
+use crate::machine::reader::Reader;
+use crate::machine::visited_states::VisitedStates;
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_difference;
 use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
 use crate::schema_reader;
-use crate::solver::context::SolverContext;
 use crate::unique_items_exactness::UniqueItemsProof;
 use crate::unreachable_subschemas::ReachabilityCheck;
+use crate::solver::context::SolverContext;
 
 /// The input that an automaton is built from.
 #[derive(Clone, Debug)]
@@ -140,32 +140,15 @@ impl SchemaAutomaton {
             return Ok((None, notes.into()));
         }
         let mut tables = Box::new(LazyTables {
-            core,
-            frames: Interner::default(),
-            depths: vec![0],
-            states: Interner::default(),
-            records: Interner::default(),
-            next: FxHashMap::default(),
-            run_transitions: FxHashMap::default(),
-            live: FxHashMap::default(),
-            parts: FrameParts::default(),
-            cache: TransitionCache::default(),
-            continuations: ContinuationCache::default(),
-            bound_cache: BoundCache::default(),
-            name_sets: Vec::new(),
-            mask_classes: Interner::default(),
-            distinguishes_names: false,
-            max_token_len: 0,
-            lengths: FxHashMap::default(),
-            spare_tables: Default::default(),
+            reader: Reader::new(core),
+            visited: VisitedStates::default(),
+            masks: MaskTables::default(),
+            completion: CompletionTables::default(),
         });
-        tables.frames.intern(Frame::Done);
-        tables.records.intern((0, 0, 0));
-        tables.records.intern((0, 1, 0));
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-        let obligation = tables.parts.obligation(obligation);
+        let obligation = tables.reader.residuals.intern(obligation);
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
-        let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
+        let start = tables.visited.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
         let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
         let all_notes = SetOnce::new();
@@ -202,7 +185,7 @@ impl SchemaAutomaton {
     /// search, which is cached.
     pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = ReachabilityCheck::notes(&mut self.lock().core);
+            let pruned = ReachabilityCheck::notes(&mut self.lock().reader.core);
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }
@@ -210,7 +193,7 @@ impl SchemaAutomaton {
     /// Returns the JSON pointers of all reachable subschemas, each once.
     pub fn subschema_pointers(&self) -> Vec<String> {
         let tables = self.lock();
-        let schema = &tables.core.base.schema;
+        let schema = &tables.reader.core.base.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
         let places: std::collections::BTreeSet<String> = nodes
             .map(|id| schema.json_pointer(id))
@@ -221,7 +204,7 @@ impl SchemaAutomaton {
 
     /// Returns the number of states built so far.
     pub fn state_count(&self) -> usize {
-        self.lock().states.len()
+        self.lock().visited.len()
     }
 
     /// Locks the tables, with the private states of a look-ahead in place.
@@ -266,7 +249,8 @@ impl Machine for SchemaAutomaton {
     }
 
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = self.lock().successor(state.number(), byte)?;
+        let tables = &mut *self.lock();
+        let next = tables.visited.successor(&mut tables.reader, state.number(), byte)?;
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
 
@@ -276,7 +260,8 @@ impl Machine for SchemaAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        self.lock().live_bytes(state.number())
+        let tables = &mut *self.lock();
+        tables.visited.live_bytes(&mut tables.reader, state.number())
     }
 
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
@@ -320,11 +305,15 @@ impl Machine for SchemaAutomaton {
     }
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest(state.number())
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.completion.shortest(&mut tables.reader, position)
     }
 
     fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest_soon(state.number())
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.completion.shortest_soon(&mut tables.reader, position)
     }
 
     fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
@@ -332,7 +321,10 @@ impl Machine for SchemaAutomaton {
     }
 
     fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        self.lock().completes_as(state.number()).map(StateId::from_number)
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let other = tables.completion.equivalent_position(&mut tables.reader, position)?;
+        Ok(other.map_or(state, |other| StateId::from_number(tables.visited.intern(other))))
     }
 
     /// Returns `true` for tokens that begin a property name after another one; the two may become
@@ -343,7 +335,10 @@ impl Machine for SchemaAutomaton {
     }
 
     fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let position = abstract_position(&mut tables.reader, position);
+        Ok(StateId::from_number(tables.visited.intern(position)))
     }
 
     fn needs_recheck(
@@ -352,11 +347,17 @@ impl Machine for SchemaAutomaton {
         forgetful: StateId,
         text: &[u8],
     ) -> Result<Option<RecheckPredicate>, Error> {
-        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
+        let tables = &mut *self.lock();
+        let position = state.map(|state| tables.visited.position(state.number()));
+        let frame = tables.visited.position(forgetful.number()).frame;
+        Ok(CompletionRecheck { reader: &mut tables.reader, frame }
+            .recheck_predicate(position, text))
     }
 
     fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        self.lock().is_completed(state.number(), text)
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.reader.is_completed(position, text)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -368,7 +369,7 @@ impl Machine for SchemaAutomaton {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().core.languages.automata().any(|one| one.is_abandoned())
+                || self.lock().reader.core.languages.automata().any(|one| one.is_abandoned())
         })
     }
 
@@ -381,6 +382,8 @@ impl Machine for SchemaAutomaton {
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        Ok(self.lock().walk(state.number(), text)?.map(StateId::from_number))
+        let tables = &mut *self.lock();
+        let walked = tables.visited.walk(&mut tables.reader, state.number(), text)?;
+        Ok(walked.map(StateId::from_number))
     }
 }

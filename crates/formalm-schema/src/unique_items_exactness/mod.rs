@@ -12,7 +12,9 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
+use crate::json::decimal::Decimal;
+use crate::machine::UnboundedValues;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNote};
 use crate::solver::ArrayCardinality;
 use crate::solver::context::SolverContext;
@@ -212,8 +214,21 @@ fn is_implicant_exact(solver: &mut SolverContext, literals: &[FormulaId]) -> Res
             _ => is_plain = false,
         }
     }
-    if !is_unique || max_items.is_some_and(|max_items| max_items < min_items) {
-        return Ok(true);
+
+    /// Returns `true` if an item provably has infinitely many values.
+    fn has_infinite_values(&mut self, item: FormulaId) -> Result<bool, Error> {
+        for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
+            let formula = self.formula_for_type(item, ty)?;
+            let endless = match ty {
+                JsonType::Number => self.is_infinite_number(formula)?,
+                JsonType::Array => self.is_infinite_array(formula, 0)?,
+                _ => UnboundedValues::new(self, 0).has_unbounded_values(formula, ty)?,
+            };
+            if endless {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
     let items = items_by_position(solver, &items, max_items)?;
     Ok(is_plain && have_enough_values(solver, &items, min_items)?)
@@ -257,6 +272,14 @@ fn have_enough_values(
         if !are_enough && !has_infinite_values(solver, item)? {
             return Ok(false);
         }
+        let first = self.formulas.and(first);
+        for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
+            let item = self.formula_for_type(first, ty)?;
+            if UnboundedValues::new(self, depth + 1).has_unbounded_values(item, ty)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
     Ok(min_items <= MAX_ENUMERATED as u64 || at == 0 && min_items <= ENOUGH_VALUES / 2)
 }
@@ -268,7 +291,7 @@ fn has_infinite_values(solver: &mut SolverContext, item: FormulaId) -> Result<bo
         let endless = match ty {
             JsonType::Number => solver.base.numbers(formula).is_infinite()?,
             JsonType::Array => ArrayCardinality { solver, depth: 0 }.is_infinite(formula)?,
-            _ => solver.has_unbounded_values(formula, ty, 0)?,
+            _ => UnboundedValues::new(solver, 0).has_unbounded_values(formula, ty)?,
         };
         if endless {
             return Ok(true);

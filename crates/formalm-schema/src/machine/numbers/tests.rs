@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::*;
+use crate::formula::{FALSE, FormulaAtom};
+use crate::json::decimal::Decimal;
 use crate::json::decimal::pow10;
 use crate::json::document::Document;
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
@@ -40,9 +42,7 @@ fn interval_sets_agree_with_the_solver() {
                             all.push(core.base.formulas.not(atom));
                         }
                         if let Some(unit) = unit {
-                            all.push(
-                                core.base.formulas.atom(FormulaAtom::MultipleOf(decimal(unit))),
-                            );
+                            all.push(core.base.formulas.atom(FormulaAtom::MultipleOf(decimal(unit))));
                         }
                         if whole {
                             all.push(core.base.formulas.atom(FormulaAtom::IntegerSpelling));
@@ -136,19 +136,19 @@ fn check_against_solver(core: &mut SolverContext, total: FormulaId, set: &Number
         b"-0173".iter().map(|&one| (NumberPrefix::from_first_byte(one), 1)).collect();
     while let Some((digits, length)) = open.pop() {
         core.base.reset_steps();
-        let found = core.number_viable(total, &digits).unwrap();
+        let found = NumberQuery::new(core, total, &digits).is_viable().unwrap();
         assert_eq!(set.viable(&digits), Some(found), "{digits:?} {set:?}");
         if !found || length == 3 {
             continue;
         }
-        let ends = core.number_ends(total, &digits);
+        let ends = digits.satisfies(&core.base.formulas, total);
         assert!(set.holds(&digits).is_none_or(|holds| holds == ends), "{digits:?} {set:?}");
         let mut futures = vec![ends];
         for byte in *b"0123456789." {
             let next =
                 digits.part_after(byte, free).map(|part| digits.clone().append(part, byte, &scale));
             let viable = match &next {
-                Some(next) => core.number_viable(total, next).unwrap(),
+                Some(next) => NumberQuery::new(core, total, next).is_viable().unwrap(),
                 None => false,
             };
             futures.push(viable);

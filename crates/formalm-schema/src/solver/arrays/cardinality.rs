@@ -5,6 +5,7 @@ use std::sync::Arc;
 use formalm_automata::Error;
 
 use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::machine::UnboundedValues;
 use crate::schema_nodes::JsonType;
 use crate::solver::MAX_ENUMERATED;
 use crate::solver::arrays::last_edge;
@@ -64,7 +65,7 @@ impl ArrayCardinality<'_> {
         let (first, depth) = (self.solver.base.formulas.and(first), self.depth);
         for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
             let item = self.solver.formula_for_type(first, ty)?;
-            if self.solver.has_unbounded_values(item, ty, depth + 1)? {
+            if UnboundedValues::new(self.solver, depth + 1).has_unbounded_values(item, ty)? {
                 return Ok(true);
             }
         }

@@ -93,7 +93,7 @@ impl<'a> ContainerEnumeration<'a> {
                 };
                 let name = self.solver.base.schema.names.intern(&string);
                 let begun = begin_property(self.solver, formula, name)?;
-                if !self.solver.child_viable(begun, RemainingContainer::object(&[]))? {
+                if !begun.child_viable(self.solver, RemainingContainer::object(&[]))? {
                     // All names of a class behave alike.
                     break;
                 }
@@ -129,10 +129,10 @@ impl<'a> ContainerEnumeration<'a> {
         for at in from..names.len() {
             let used_names = names[..=at].to_vec();
             let begun = begin_property(self.solver, formula, names[at])?;
-            if !self.solver.child_viable(begun.clone(), RemainingContainer::object(&used_names))? {
+            if !begun.clone().child_viable(self.solver, RemainingContainer::object(&used_names))? {
                 continue;
             }
-            let (container, must, _) = self.solver.split_obligation(begun);
+            let (container, must, _) = begun.split(self.solver);
             let kept = container.formulas[0];
             let demanded = child_demands(&mut self.solver.base.formulas, kept);
             let must = self.solver.base.formulas.both(must, demanded);
@@ -156,7 +156,7 @@ impl<'a> ContainerEnumeration<'a> {
             for value in values {
                 let verdicts = verdicts_of(self.solver, &queries, value)?;
                 let rest =
-                    self.solver.after_child(&container, &queries, &verdicts, None)?.formulas[0];
+                    container.after_child(self.solver, (&queries, &verdicts), None)?.formulas[0];
                 if rest == FALSE || !self.solver.has_object(rest, &used_names)? {
                     continue;
                 }
@@ -185,25 +185,25 @@ impl<'a> ContainerEnumeration<'a> {
                 return Ok(Some(stopped));
             }
         }
-        let begun = self.solver.after_item(owes)?;
-        if !self.solver.child_viable(begun.clone(), RemainingContainer::array())? {
+        let begun = owes.after_item(self.solver)?;
+        if !begun.clone().child_viable(self.solver, RemainingContainer::array())? {
             return Ok(None);
         }
         if items.len() >= MAX_ENUMERATION_DEPTH {
             return Ok(Some(Enumeration::Unknown));
         }
-        let (container, must, _) = self.solver.split_obligation(begun);
+        let (container, must, _) = begun.split(self.solver);
         let kept = container.formulas[0];
         let demanded = child_demands(&mut self.solver.base.formulas, kept);
         let must = self.solver.base.formulas.both(must, demanded);
         let is_free = !self.solver.base.formulas.has_child(kept)
-            && !self.solver.requires_unique_items(&container);
+            && !container.requires_unique_items(&self.solver.formulas);
         let enough = if is_free { self.enough } else { MAX_ENUMERATED };
         let values = match self.solver.enumerate_to_depth(must, enough, &[], self.depth + 1)? {
             Enumeration::All(values) => values,
             // Each value makes another array.
             Enumeration::Plenty if !self.solver.base.formulas.has_child(kept) => {
-                let is_completable = match self.solver.requires_unique_items(&container) {
+                let is_completable = match container.requires_unique_items(&self.solver.formulas) {
                     true => self.solver.base.formulas.holds_at_end(kept),
                     false => self.solver.has_array(kept)?,
                 };
@@ -218,7 +218,7 @@ impl<'a> ContainerEnumeration<'a> {
         let queries = self.solver.base.formulas.queried_nodes(&[kept]);
         for value in values {
             let verdicts = verdicts_of(self.solver, &queries, value)?;
-            let rest = self.solver.after_child(&container, &queries, &verdicts, Some(value))?;
+            let rest = container.after_child(self.solver, (&queries, &verdicts), Some(value))?;
             if rest.formulas[0] == FALSE || !self.solver.has_array(rest.formulas[0])? {
                 continue;
             }
@@ -302,7 +302,7 @@ fn begin_property(
     name: NameId,
 ) -> Result<Obligation, Error> {
     let owes = Obligation { formulas: [formula].into(), queries: [].into(), goal: TRUE };
-    solver.after_name(&owes, name)
+    owes.after_name(solver, name)
 }
 
 /// Returns which of some nodes a value satisfies.

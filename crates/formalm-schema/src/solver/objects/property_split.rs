@@ -37,6 +37,28 @@ impl ObjectQuery<'_> {
         found.map(Some)
     }
 
+    /// Decides the formula with the property absent, then with it present.
+    fn decide_property(
+        &mut self,
+        id: FormulaId,
+        (name, is_required): (NameId, bool),
+        used_after: &[NameId],
+    ) -> Result<bool, Error> {
+        if !is_required {
+            let without = self.assume_absent(id, name);
+            if self.has_object(without, used_after)? {
+                return Ok(true);
+            }
+        }
+        let owes = Obligation { formulas: [id].into(), queries: [].into(), goal: TRUE };
+        let with = owes.after_name(self, name)?.formulas[0];
+        if with == FALSE {
+            return Ok(false);
+        }
+        let rest = RemainingContainer { json_type: JsonType::Object, used_names: used_after };
+        self.has_child_and_rest(with, rest)
+    }
+
     /// Returns whether properties can satisfy a formula. Memoized, since different values of one
     /// property often leave the same residual.
     pub(super) fn decide_memoized(&mut self, id: FormulaId) -> Result<bool, Error> {
@@ -64,7 +86,7 @@ fn decide_property(
         }
     }
     let owes = Obligation { formulas: [id].into(), queries: [].into(), goal: TRUE };
-    let with = solver.after_name(&owes, name)?.formulas[0];
+    let with = owes.after_name(solver, name)?.formulas[0];
     if with == FALSE {
         return Ok(false);
     }
