@@ -13,11 +13,10 @@ use formalm_core::{
     into_dyn_machine,
 };
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
-use formalm_machines::RegularMaskClasses;
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, CompletionLength,
     IdentityClasses, Intersection, IntersectionBounds, PositionAutomaton, Precision, Prefix,
-    PrefixedMachine, PrefixedMaskClasses, ProductCache, StateClasses,
+    PrefixedMachine, PrefixedMaskClasses, ProductCache, RegularMaskClasses, StateClasses,
 };
 use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;

@@ -521,12 +521,15 @@ impl FormulaArena {
         false
     }
 
-    /// Returns `true` for an atom or a negated atom.
-    pub(crate) fn is_literal(&self, id: FormulaId) -> bool {
+    /// Returns the atom of a literal, and `false` if it is negated.
+    pub(crate) fn literal(&self, id: FormulaId) -> Option<(&FormulaAtom, bool)> {
         match self.get(id) {
-            Formula::Atom(_) => true,
-            Formula::Not(inner) => matches!(self.get(*inner), Formula::Atom(_)),
-            _ => false,
+            Formula::Atom(atom) => Some((atom, true)),
+            Formula::Not(inner) => match self.get(*inner) {
+                Formula::Atom(atom) => Some((atom, false)),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -562,6 +565,98 @@ impl FormulaArena {
             Formula::And(list) => list.to_vec(),
             _ if id == TRUE => Vec::new(),
             _ => vec![id],
+        }
+    }
+
+    /// Returns the distinct atoms of a formula.
+    pub(crate) fn atoms(&self, id: FormulaId) -> Vec<FormulaAtom> {
+        self.atoms_of(&[id]).into_iter().cloned().collect()
+    }
+
+    /// Returns the distinct atoms of some formulas.
+    pub(crate) fn atoms_of(&self, all: &[FormulaId]) -> Vec<&FormulaAtom> {
+        let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(id) = stack.pop() {
+            if !self.has_atom(id) || !seen.insert(id) {
+                continue;
+            }
+            match self.get(id) {
+                Formula::Atom(atom) => atoms.push(atom),
+                Formula::Not(inner) => stack.push(*inner),
+                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
+                    stack.extend_from_slice(list);
+                }
+                Formula::False | Formula::True | Formula::Child(_) => {}
+            }
+        }
+        atoms
+    }
+
+    pub(crate) fn holds_for_boolean(&self, id: FormulaId, value: bool) -> bool {
+        self.evaluate(id, &mut |atom| matches!(atom, FormulaAtom::IsTrue) && value)
+    }
+
+    /// Returns `true` if a formula holds should the object or array end here.
+    pub(crate) fn holds_at_end(&self, id: FormulaId) -> bool {
+        self.evaluate(id, &mut |atom| {
+            matches!(
+                atom,
+                FormulaAtom::Properties(_)
+                    | FormulaAtom::PropertyNames(_)
+                    | FormulaAtom::Items(..)
+                    | FormulaAtom::UniqueItems(_)
+                    | FormulaAtom::UniqueWithCurrent(_)
+            )
+        })
+    }
+
+    /// Returns the atom "at least `count`", which is [`TRUE`] for zero.
+    pub(crate) fn at_least(&mut self, atom: FormulaAtom, count: u64) -> FormulaId {
+        if count == 0 { TRUE } else { self.atom(atom) }
+    }
+
+    /// Returns the formula that requires these names.
+    pub(crate) fn required(&mut self, mut names: Vec<NameId>) -> FormulaId {
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() { TRUE } else { self.atom(FormulaAtom::Required(names.into())) }
+    }
+
+    /// Returns the names that a conjunction requires.
+    pub(crate) fn required_names(&self, context: FormulaId) -> Vec<NameId> {
+        let mut names = Vec::new();
+        for part in self.conjuncts(context) {
+            if let Formula::Atom(FormulaAtom::Required(required)) = self.get(part) {
+                names.extend(required.iter());
+            }
+        }
+        names
+    }
+
+    /// Returns a formula without its conjuncts that only exclude single numbers.
+    pub(crate) fn drop_exclusions(&mut self, id: FormulaId) -> FormulaId {
+        let Formula::And(list) = self.get(id).clone() else { return id };
+        let is_equal =
+            |id: &FormulaId| matches!(self.get(*id), Formula::Atom(FormulaAtom::EqualTo(_)));
+        let is_exception = |id: &FormulaId| match self.get(*id) {
+            Formula::Not(inner) => match self.get(*inner) {
+                Formula::Or(list) => list.iter().all(is_equal),
+                _ => is_equal(inner),
+            },
+            _ => false,
+        };
+        let rest: Vec<FormulaId> = list.iter().copied().filter(|id| !is_exception(id)).collect();
+        if rest.len() == list.len() { id } else { self.and(rest) }
+    }
+
+    /// Returns `true` for an "exactly one", which mostly rejects strings that satisfy two operands;
+    /// exploring its states would find that out late.
+    pub(crate) fn has_exactly_one(&self, id: FormulaId) -> bool {
+        match self.get(id) {
+            Formula::ExactlyOne(_) => true,
+            Formula::And(list) => list.iter().any(|&one| self.has_exactly_one(one)),
+            _ => false,
         }
     }
 }

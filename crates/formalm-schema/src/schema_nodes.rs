@@ -232,6 +232,32 @@ impl ResolvedSchema {
         pointer
     }
 
+    /// Returns the JSON pointer of a part of a node.
+    pub(crate) fn pointer_into(&self, id: NodeId, parts: &[&str]) -> String {
+        let mut pointer = self.json_pointer(id);
+        for part in parts {
+            push_pointer_token(&mut pointer, part);
+        }
+        pointer
+    }
+
+    /// Adds a note that does not affect the language on a part of a node.
+    pub(crate) fn note(&mut self, id: NodeId, parts: &[&str], message: impl Into<String>) {
+        self.note_with_effect(id, parts, message, NoteEffect::Exact);
+    }
+
+    /// Adds a note with the given effect on the language.
+    pub(crate) fn note_with_effect(
+        &mut self,
+        id: NodeId,
+        parts: &[&str],
+        message: impl Into<String>,
+        effect: NoteEffect,
+    ) {
+        let place = self.pointer_into(id, parts);
+        self.notes.push(SchemaNote { place, message: message.into(), effect });
+    }
+
     /// Returns the representative of the node's equivalence class.
     pub(crate) fn representative(&self, id: NodeId) -> NodeId {
         self.representatives.get(id.0 as usize).copied().unwrap_or(id)

@@ -11,21 +11,30 @@ use crate::solver::context::SolverContext;
 /// measured.
 const STEP_MULTIPLE: u64 = 4;
 
-impl SolverContext {
+/// A search for unreachable subschemas.
+pub(crate) struct ReachabilityCheck<'a> {
+    solver: &'a mut SolverContext,
+    /// Steps of all queries so far.
+    steps: u64,
+    notes: Vec<SchemaNote>,
+}
+
+impl ReachabilityCheck<'_> {
     /// Returns a note for each unreachable subschema, and one that says so if the step budget ran
     /// out.
-    pub(crate) fn unreachable_notes(&mut self) -> Vec<SchemaNote> {
-        let (mut notes, mut taken) = (Vec::new(), 0);
-        for at in 0..self.schema.nodes.len() as u32 {
-            let within = self.check_node(NodeId(at), &mut taken, &mut notes);
+    pub(crate) fn notes(solver: &mut SolverContext) -> Vec<SchemaNote> {
+        let mut check = ReachabilityCheck { solver, steps: 0, notes: Vec::new() };
+        for at in 0..check.solver.base.schema.nodes.len() as u32 {
+            let within = check.check_node(NodeId(at));
             if within.is_err() {
-                self.answers.abandon();
+                check.solver.answers.abandon();
             }
-            if within.is_err() || taken > STEP_MULTIPLE * self.limits.steps {
+            if within.is_err() || check.steps > STEP_MULTIPLE * check.solver.base.limits.steps {
                 let message = format!(
-                    "could not check all parts of the schema for reachability within {taken} steps"
+                    "could not check all parts of the schema for reachability within {} steps",
+                    check.steps
                 );
-                notes.push(SchemaNote {
+                check.notes.push(SchemaNote {
                     place: "#".to_owned(),
                     message,
                     effect: NoteEffect::Exact,
@@ -33,32 +42,28 @@ impl SolverContext {
                 break;
             }
         }
+        let mut notes = check.notes;
         notes.sort_by(|one, other| one.place.cmp(&other.place));
         notes.dedup();
         notes
     }
 
     /// Adds notes on the alternatives and properties of one node.
-    fn check_node(
-        &mut self,
-        id: NodeId,
-        taken: &mut u64,
-        notes: &mut Vec<SchemaNote>,
-    ) -> Result<(), Error> {
-        let whole = self.child(id);
-        let rules = self.schema.node(id).rules.clone();
-        if !self.schema.node(id).has_location() || !self.is_satisfiable(whole, taken)? {
+    fn check_node(&mut self, id: NodeId) -> Result<(), Error> {
+        let whole = self.solver.base.child(id);
+        let rules = self.solver.base.schema.node(id).rules.clone();
+        if !self.solver.base.schema.node(id).has_location() || !self.is_satisfiable(whole)? {
             return Ok(());
         }
         for rule in rules.iter() {
             match rule {
                 KeywordRule::AnyOf(list) | KeywordRule::OneOf(list) => {
                     for &one in list {
-                        let part = self.child(one);
-                        let both = self.formulas.both(whole, part);
+                        let part = self.solver.base.child(one);
+                        let both = self.solver.base.formulas.both(whole, part);
                         let message = "no instance satisfies this alternative together with its \
                                        sibling keywords";
-                        self.note_if_unreachable(both, one, message, taken, notes)?;
+                        self.note_if_unreachable(both, one, message)?;
                     }
                 }
                 KeywordRule::Properties(properties) => {
@@ -68,11 +73,11 @@ impl SolverContext {
                             KeywordRule::Types { types: vec![JsonType::Object], integer: false },
                             KeywordRule::Required(vec![*name]),
                         ];
-                        let with = self.schema.add_node(SchemaNode::synthetic(rules));
-                        let with = self.child(with);
-                        let both = self.formulas.both(whole, with);
+                        let with = self.solver.base.schema.add_node(SchemaNode::synthetic(rules));
+                        let with = self.solver.base.child(with);
+                        let both = self.solver.base.formulas.both(whole, with);
                         let message = "no instance has this property";
-                        self.note_if_unreachable(both, *node, message, taken, notes)?;
+                        self.note_if_unreachable(both, *node, message)?;
                     }
                 }
                 _ => {}
@@ -87,18 +92,16 @@ impl SolverContext {
         formula: FormulaId,
         part: NodeId,
         message: &str,
-        taken: &mut u64,
-        notes: &mut Vec<SchemaNote>,
     ) -> Result<(), Error> {
-        let node = self.schema.node(part);
+        let node = self.solver.base.schema.node(part);
         // A literal `false` is intended.
         if node.rules.iter().any(|rule| matches!(rule, KeywordRule::Never)) || !node.has_location()
         {
             return Ok(());
         }
-        let place = self.schema.json_pointer(part);
-        if !self.is_satisfiable(formula, taken)? {
-            notes.push(SchemaNote {
+        let place = self.solver.base.schema.json_pointer(part);
+        if !self.is_satisfiable(formula)? {
+            self.notes.push(SchemaNote {
                 place,
                 message: message.to_owned(),
                 effect: NoteEffect::Exact,
@@ -108,10 +111,10 @@ impl SolverContext {
     }
 
     /// Decides a formula with a step limit of its own.
-    fn is_satisfiable(&mut self, formula: FormulaId, taken: &mut u64) -> Result<bool, Error> {
-        self.steps = 0;
-        let met = self.has_value(formula);
-        *taken += self.steps;
+    fn is_satisfiable(&mut self, formula: FormulaId) -> Result<bool, Error> {
+        self.solver.base.reset_steps();
+        let met = self.solver.has_value(formula);
+        self.steps += self.solver.base.steps();
         met
     }
 }

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
+use crate::expansion::NodeExpansion;
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
+use crate::solver::AlternativeComparison;
 use crate::solver::context::SolverContext;
 
 /// Maximum number of optional properties tried as a case split when the required properties do not
@@ -49,6 +51,26 @@ impl ConditionChain {
         self.conditions.push(condition);
         self.consequences.push(then);
     }
+
+    /// Returns the formula of the chain links in `of`, without using disjointness.
+    fn as_written(
+        &self,
+        formulas: &mut FormulaArena,
+        conditions: &[FormulaId],
+        of: &[usize],
+        last: FormulaId,
+    ) -> FormulaId {
+        let mut all = last;
+        for &at in of.iter().rev() {
+            let fails = formulas.not(conditions[at]);
+            let then = formulas.or(vec![fails, self.consequences[at]]);
+            if self.first_match_only {
+                all = formulas.or(vec![conditions[at], all]);
+            }
+            all = formulas.both(then, all);
+        }
+        all
+    }
 }
 
 /// The rules of a node, sorted by how they are translated.
@@ -61,57 +83,52 @@ struct SortedRules {
     chains: Vec<ConditionChain>,
 }
 
-impl SolverContext {
-    /// Returns the conjunction of all rules, for a value of one type.
-    pub(crate) fn expand_rules(
-        &mut self,
-        rules: &[KeywordRule],
-        ty: JsonType,
-    ) -> Result<FormulaId, Error> {
+impl NodeExpansion<'_> {
+    /// Returns the conjunction of all rules.
+    pub(super) fn expand_rules(&mut self, rules: &[KeywordRule]) -> Result<FormulaId, Error> {
         let mut sorted = SortedRules::default();
-        self.sort_rules(rules, ty, &mut sorted, &mut FxHashSet::default())?;
-        let context = self.property_context(&sorted.plain);
+        self.sort_rules(rules, &mut sorted, &mut FxHashSet::default())?;
+        let context = property_context(&mut self.solver.base.formulas, &sorted.plain);
         let mut all = sorted.plain;
         for list in sorted.exactly_one {
-            all.push(self.exactly_one(list, context, ty)?);
+            all.push(self.exactly_one(list, context)?);
         }
-        let families = group_by_names(&self.formulas, sorted.conditionals);
+        let families = group_by_names(&self.solver.base.formulas, sorted.conditionals);
         for chain in sorted.chains.iter().chain(&families) {
-            all.push(self.conditional_formula(chain, context, ty)?);
+            all.push(self.conditional_formula(chain, context)?);
         }
-        Ok(self.formulas.and(all))
+        Ok(self.solver.base.formulas.and(all))
     }
 
     /// Sorts rules by their kind, including those of in-place `allOf` subschemas.
     fn sort_rules(
         &mut self,
         rules: &[KeywordRule],
-        ty: JsonType,
         sorted: &mut SortedRules,
         seen: &mut FxHashSet<NodeId>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
-                KeywordRule::OneOf(nodes) => sorted.exactly_one.push(self.expand_all(nodes, ty)?),
+                KeywordRule::OneOf(nodes) => sorted.exactly_one.push(self.expand_all(nodes)?),
                 KeywordRule::AllOf(nodes) => {
                     for &node in nodes {
-                        let within = self.schema.node(node).rules.clone();
+                        let within = self.solver.base.schema.node(node).rules.clone();
                         let is_sorted = |rule: &KeywordRule| {
                             matches!(rule, KeywordRule::If { .. } | KeywordRule::AllOf(_))
                         };
                         if within.iter().any(is_sorted) {
                             // A node that was visited contributes nothing new.
                             if seen.insert(node) {
-                                self.count_step()?;
-                                self.sort_rules(&within, ty, sorted, seen)?;
+                                self.solver.base.count_step()?;
+                                self.sort_rules(&within, sorted, seen)?;
                             }
                         } else {
-                            sorted.plain.push(self.expand(node, ty)?);
+                            sorted.plain.push(self.expand(node)?);
                         }
                     }
                 }
-                KeywordRule::If { .. } => self.sort_conditional(rule, ty, sorted)?,
-                _ => sorted.plain.push(self.expand_rule(rule, rules, ty)?),
+                KeywordRule::If { .. } => self.sort_conditional(rule, sorted)?,
+                _ => sorted.plain.push(self.expand_rule(rule, rules)?),
             }
         }
         Ok(())
@@ -121,19 +138,18 @@ impl SolverContext {
     fn sort_conditional(
         &mut self,
         rule: &KeywordRule,
-        ty: JsonType,
         sorted: &mut SortedRules,
     ) -> Result<(), Error> {
         let mut chain = ConditionChain { first_match_only: true, ..ConditionChain::default() };
         let mut next = Some(rule.clone());
         while let Some(KeywordRule::If { condition, then, otherwise: other }) = next.take() {
-            let condition = self.expand(condition, ty)?;
-            let then = then.map_or(Ok(TRUE), |node| self.expand(node, ty))?;
+            let condition = self.expand(condition)?;
+            let then = then.map_or(Ok(TRUE), |node| self.expand(node))?;
             chain.push(condition, then);
             let Some(other) = other else { break };
-            match &self.schema.node(other).rules[..] {
+            match &self.solver.base.schema.node(other).rules[..] {
                 [only @ KeywordRule::If { .. }] => next = Some(only.clone()),
-                _ => chain.otherwise = self.expand(other, ty)?,
+                _ => chain.otherwise = self.expand(other)?,
             }
         }
         match chain.conditions[..] {
@@ -145,36 +161,23 @@ impl SolverContext {
         Ok(())
     }
 
-    /// Returns the required names and property rules of the unconditional part.
-    fn property_context(&mut self, plain: &[FormulaId]) -> FormulaId {
-        let all = self.formulas.and(plain.to_vec());
-        let mut kept = self.formulas.conjuncts(all);
-        kept.retain(|&part| {
-            matches!(
-                self.formulas.get(part),
-                Formula::Atom(FormulaAtom::Required(_) | FormulaAtom::Properties(_))
-            )
-        });
-        self.formulas.and(kept)
-    }
-
     /// Returns a formula for "exactly one of `list`", given that `context` holds.
     fn exactly_one(
         &mut self,
         mut list: Vec<FormulaId>,
         context: FormulaId,
-        ty: JsonType,
     ) -> Result<FormulaId, Error> {
         list.retain(|&one| one != FALSE);
         let build = |solver: &mut SolverContext, list: &[FormulaId], groups: &[Vec<usize>]| {
             let mut branches = Vec::with_capacity(groups.len());
             for group in groups {
-                branches
-                    .push(solver.formulas.exactly_one(group.iter().map(|&at| list[at]).collect()));
+                branches.push(
+                    solver.base.formulas.exactly_one(group.iter().map(|&at| list[at]).collect()),
+                );
             }
-            Ok(solver.formulas.or(branches))
+            Ok(solver.base.formulas.or(branches))
         };
-        self.split_exclusive(&list, context, ty, &build)
+        self.split_exclusive(&list, context, &build)
     }
 
     /// Returns the formula of a chain of conditionals, given that `context` holds.
@@ -182,55 +185,39 @@ impl SolverContext {
         &mut self,
         chain: &ConditionChain,
         context: FormulaId,
-        ty: JsonType,
     ) -> Result<FormulaId, Error> {
         let build =
             |solver: &mut SolverContext, conditions: &[FormulaId], groups: &[Vec<usize>]| {
                 let all: Vec<usize> = (0..conditions.len()).collect();
                 if groups.len() < 2 {
-                    return Ok(solver.chain_as_written(chain, conditions, &all, chain.otherwise));
+                    return Ok(chain.as_written(
+                        &mut solver.base.formulas,
+                        conditions,
+                        &all,
+                        chain.otherwise,
+                    ));
                 }
                 let mut branches = Vec::with_capacity(groups.len() + 1);
                 for group in groups {
                     let some = group.iter().map(|&at| conditions[at]).collect();
-                    let some = solver.formulas.or(some);
+                    let some = solver.base.formulas.or(some);
                     let follows = match group[..] {
                         [at] => chain.consequences[at],
                         // The first condition that holds, and all that hold, are in this group.
-                        _ => solver.chain_as_written(chain, conditions, group, TRUE),
+                        _ => chain.as_written(&mut solver.base.formulas, conditions, group, TRUE),
                     };
-                    branches.push(solver.formulas.both(some, follows));
+                    branches.push(solver.base.formulas.both(some, follows));
                 }
-                if !solver.conditions_cover(conditions, context)? {
+                if !AlternativeComparison::conditions_cover(solver, conditions, context)? {
                     let mut fails = vec![chain.otherwise];
                     for &one in conditions {
-                        fails.push(solver.formulas.not(one));
+                        fails.push(solver.base.formulas.not(one));
                     }
-                    branches.push(solver.formulas.and(fails));
+                    branches.push(solver.base.formulas.and(fails));
                 }
-                Ok(solver.formulas.or(branches))
+                Ok(solver.base.formulas.or(branches))
             };
-        self.split_exclusive(&chain.conditions, context, ty, &build)
-    }
-
-    /// Returns the formula of the chain links in `of`, without using disjointness.
-    fn chain_as_written(
-        &mut self,
-        chain: &ConditionChain,
-        conditions: &[FormulaId],
-        ty: &[usize],
-        last: FormulaId,
-    ) -> FormulaId {
-        let mut all = last;
-        for &at in ty.iter().rev() {
-            let fails = self.formulas.not(conditions[at]);
-            let then = self.formulas.or(vec![fails, chain.consequences[at]]);
-            if chain.first_match_only {
-                all = self.formulas.or(vec![conditions[at], all]);
-            }
-            all = self.formulas.both(then, all);
-        }
-        all
+        self.split_exclusive(&chain.conditions, context, &build)
     }
 
     /// Builds a formula over alternatives from pairwise disjoint groups of them. If the
@@ -240,39 +227,44 @@ impl SolverContext {
         &mut self,
         list: &[FormulaId],
         context: FormulaId,
-        ty: JsonType,
         build: &impl Fn(&mut SolverContext, &[FormulaId], &[Vec<usize>]) -> Result<FormulaId, Error>,
     ) -> Result<FormulaId, Error> {
         let whole = [(0..list.len()).collect()];
-        if list.len() < 2 || self.comparing_alternatives {
-            return build(self, list, &whole);
+        if list.len() < 2 || self.solver.expansions.comparing_alternatives {
+            return build(self.solver, list, &whole);
         }
-        let groups = self.exclusive_groups(list, context, ty)?;
-        if ty != JsonType::Object {
-            return build(self, list, &groups);
+        let groups = self.exclusive_groups(list, context)?;
+        if self.ty != JsonType::Object {
+            return build(self.solver, list, &groups);
         }
-        let required = self.required_names(context);
+        let required = self.solver.base.formulas.required_names(context);
         if groups.len() > 1 {
-            let list = self.drop_required(list, &required);
-            return build(self, &list, &groups);
+            let list = self.solver.base.formulas.drop_required(list, &required);
+            return build(self.solver, &list, &groups);
         }
-        for name in self.shared_names(list) {
-            let present = self.required(vec![name]);
-            let combined = self.formulas.both(context, present);
-            let groups = self.exclusive_groups(list, combined, ty)?;
+        for name in self.solver.base.formulas.shared_names(list) {
+            let present = self.solver.base.formulas.required(vec![name]);
+            let combined = self.solver.base.formulas.both(context, present);
+            let groups = self.exclusive_groups(list, combined)?;
             if groups.len() > 1 {
-                let absent = self.formulas.not(present);
-                let with = self.drop_required(list, &[&required[..], &[name]].concat());
-                let with = build(self, &with, &groups)?;
-                let without: Vec<FormulaId> =
-                    list.iter().map(|&one| self.assume_absent(one, name)).collect();
-                let without = build(self, &without, &whole)?;
-                let with = self.formulas.both(present, with);
-                let without = self.formulas.both(absent, without);
-                return Ok(self.formulas.or(vec![with, without]));
+                let absent = self.solver.base.formulas.not(present);
+                let with = self
+                    .solver
+                    .base
+                    .formulas
+                    .drop_required(list, &[&required[..], &[name]].concat());
+                let with = build(self.solver, &with, &groups)?;
+                let without: Vec<FormulaId> = list
+                    .iter()
+                    .map(|&one| self.solver.base.formulas.assume_absent(one, name))
+                    .collect();
+                let without = build(self.solver, &without, &whole)?;
+                let with = self.solver.base.formulas.both(present, with);
+                let without = self.solver.base.formulas.both(absent, without);
+                return Ok(self.solver.base.formulas.or(vec![with, without]));
             }
         }
-        build(self, list, &whole)
+        build(self.solver, list, &whole)
     }
 
     /// Returns the disjoint groups of formulas that all hold together with `context`.
@@ -280,31 +272,34 @@ impl SolverContext {
         &mut self,
         list: &[FormulaId],
         context: FormulaId,
-        ty: JsonType,
     ) -> Result<Vec<Vec<usize>>, Error> {
         let combined: Vec<FormulaId> =
-            list.iter().map(|&one| self.formulas.both(one, context)).collect();
-        self.disjoint_groups(&combined, ty)
+            list.iter().map(|&one| self.solver.base.formulas.both(one, context)).collect();
+        AlternativeComparison::disjoint_groups(self.solver, &combined, self.ty)
     }
+}
 
-    /// Returns the names that a conjunction requires.
-    pub(crate) fn required_names(&self, context: FormulaId) -> Vec<NameId> {
-        let mut names = Vec::new();
-        for part in self.formulas.conjuncts(context) {
-            if let Formula::Atom(FormulaAtom::Required(required)) = self.formulas.get(part) {
-                names.extend(required.iter());
-            }
-        }
-        names
-    }
+/// Returns the required names and property rules of the unconditional part.
+fn property_context(formulas: &mut FormulaArena, plain: &[FormulaId]) -> FormulaId {
+    let all = formulas.and(plain.to_vec());
+    let mut kept = formulas.conjuncts(all);
+    kept.retain(|&part| {
+        matches!(
+            formulas.get(part),
+            Formula::Atom(FormulaAtom::Required(_) | FormulaAtom::Properties(_))
+        )
+    });
+    formulas.and(kept)
+}
 
+impl FormulaArena {
     /// Returns up to [`MAX_SPLIT_NAMES`] names whose properties every alternative constrains.
     fn shared_names(&self, list: &[FormulaId]) -> Vec<NameId> {
         let mut shared: Option<Vec<NameId>> = None;
         for &one in list {
             let mut names = Vec::new();
-            for part in self.formulas.conjuncts(one) {
-                if let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(part) {
+            for part in self.conjuncts(one) {
+                if let Formula::Atom(FormulaAtom::Properties(rules)) = self.get(part) {
                     names.extend(
                         rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
                     );
@@ -324,11 +319,11 @@ impl SolverContext {
     fn drop_required(&mut self, list: &[FormulaId], required: &[NameId]) -> Vec<FormulaId> {
         let mut known = CompactMap::default();
         let mut with = |id: FormulaId| {
-            self.replace_atoms(id, &mut known, &|solver, atom| match atom {
-                FormulaAtom::Required(names) => solver.required(
+            self.replace_atoms(id, &mut known, &|all, atom| match atom {
+                FormulaAtom::Required(names) => all.required(
                     names.iter().copied().filter(|one| !required.contains(one)).collect(),
                 ),
-                atom => solver.formulas.atom(atom),
+                atom => all.atom(atom),
             })
         };
         list.iter().map(|&one| with(one)).collect()
@@ -336,7 +331,7 @@ impl SolverContext {
 
     /// Returns the formula that is left if the property is absent.
     pub(crate) fn assume_absent(&mut self, id: FormulaId, name: NameId) -> FormulaId {
-        self.replace_atoms(id, &mut CompactMap::default(), &|solver, atom| match atom {
+        self.replace_atoms(id, &mut CompactMap::default(), &|all, atom| match atom {
             FormulaAtom::Required(names) if names.contains(&name) => FALSE,
             FormulaAtom::Properties(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
@@ -345,13 +340,9 @@ impl SolverContext {
                     is_left.then_some((which, *node))
                 });
                 let rules: Arc<[_]> = rules.collect();
-                if rules.is_empty() {
-                    TRUE
-                } else {
-                    solver.formulas.atom(FormulaAtom::Properties(rules))
-                }
+                if rules.is_empty() { TRUE } else { all.atom(FormulaAtom::Properties(rules)) }
             }
-            atom => solver.formulas.atom(atom),
+            atom => all.atom(atom),
         })
     }
 
@@ -360,31 +351,31 @@ impl SolverContext {
         &mut self,
         id: FormulaId,
         known: &mut CompactMap<FormulaId, FormulaId>,
-        new: &impl Fn(&mut SolverContext, FormulaAtom) -> FormulaId,
+        new: &impl Fn(&mut FormulaArena, FormulaAtom) -> FormulaId,
     ) -> FormulaId {
         if let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut all = |solver: &mut SolverContext, list: &[FormulaId]| -> Vec<FormulaId> {
+        let mut replaced = |solver: &mut FormulaArena, list: &[FormulaId]| -> Vec<FormulaId> {
             list.iter().map(|&one| solver.replace_atoms(one, known, new)).collect()
         };
-        let replaced = match self.formulas.get(id).clone() {
+        let replaced = match self.get(id).clone() {
             Formula::Atom(atom) => new(self, atom),
             Formula::Not(inner) => {
-                let inner = all(self, &[inner])[0];
-                self.formulas.not(inner)
+                let inner = replaced(self, &[inner])[0];
+                self.not(inner)
             }
             Formula::And(list) => {
-                let list = all(self, &list);
-                self.formulas.and(list)
+                let list = replaced(self, &list);
+                self.and(list)
             }
             Formula::Or(list) => {
-                let list = all(self, &list);
-                self.formulas.or(list)
+                let list = replaced(self, &list);
+                self.or(list)
             }
             Formula::ExactlyOne(list) => {
-                let list = all(self, &list);
-                self.formulas.exactly_one(list)
+                let list = replaced(self, &list);
+                self.exactly_one(list)
             }
             Formula::False | Formula::True | Formula::Child(_) => id,
         };

@@ -11,83 +11,151 @@ use std::sync::Arc;
 
 use formalm_core::{Error, Resource};
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::interner::CompactMap;
 use crate::json::interned_values::{JsonValue, ValueId};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
 use crate::solver::context::SolverContext;
+use crate::solver::formula_base::FormulaBase;
 
 /// Maximum recursion depth of the expansion, in nodes. Each level takes up to 1 KiB of stack
 /// (threads have 2 MiB). Chosen, not measured.
 const MAX_EXPANSION_DEPTH: u64 = 500;
 
+/// Number of operands above which [`SolverContext::formula_for_type`] memoizes its results. Chosen,
+/// not measured.
+const MEMOIZED_PARTS: usize = 16;
+
+/// The formulas of the nodes expanded so far. The last part of the keys is
+/// `comparing_alternatives`.
+#[derive(Debug, Default)]
+pub(crate) struct Expansions {
+    nodes: CompactMap<(NodeId, JsonType, bool), FormulaId>,
+    /// Formulas with many operands over the child, as formulas over the atoms of a type.
+    typed: CompactMap<(FormulaId, JsonType, bool), FormulaId>,
+    /// Alternatives are being compared, so nodes are expanded without rewriting `oneOf` and `if`.
+    pub(crate) comparing_alternatives: bool,
+    /// Current depth of nested expansions.
+    depth: u64,
+}
+
+impl Expansions {
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.nodes.memory_bytes() + self.typed.memory_bytes()
+    }
+}
+
 impl SolverContext {
-    /// Returns the formula that a value of type `of` must satisfy to satisfy the node. Fails if
+    /// Returns the formula that a value of a type must satisfy to satisfy the node. Fails if
     /// nodes are nested too deeply or formulas exceed their limits.
     pub(crate) fn expand(&mut self, node: NodeId, ty: JsonType) -> Result<FormulaId, Error> {
-        let node = self.schema.representative(node);
-        let key = (node, ty, self.comparing_alternatives);
-        if let Some(&known) = self.expanded.get(&key) {
+        let node = self.base.schema.representative(node);
+        let key = (node, ty, self.expansions.comparing_alternatives);
+        if let Some(&known) = self.expansions.nodes.get(&key) {
             return Ok(known);
         }
-        let rules = Arc::clone(&self.schema.node(node).rules);
+        let rules = Arc::clone(&self.base.schema.node(node).rules);
         if rules.iter().any(|rule| rule.excludes_type(ty)) {
             return Ok(FALSE);
         }
-        if self.expansion_depth >= MAX_EXPANSION_DEPTH {
+        if self.expansions.depth >= MAX_EXPANSION_DEPTH {
             let (needed, allowed) = (MAX_EXPANSION_DEPTH + 1, MAX_EXPANSION_DEPTH);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
         }
-        self.check_formula_limits()?;
-        self.expansion_depth += 1;
-        let formula = self.expand_rules(&rules, ty);
-        self.expansion_depth -= 1;
+        self.base.check_formula_limits()?;
+        self.expansions.depth += 1;
+        let formula = NodeExpansion { solver: self, ty }.expand_rules(&rules);
+        self.expansions.depth -= 1;
         let formula = formula?;
-        self.expanded.insert(key, formula);
+        self.expansions.nodes.insert(key, formula);
         Ok(formula)
     }
 
-    /// Returns the formulas of several nodes. Fails if one cannot be expanded.
-    pub(crate) fn expand_all(
+    /// Returns a formula over the child as a formula over the atoms of one type.
+    pub(crate) fn formula_for_type(
         &mut self,
-        nodes: &[NodeId],
+        id: FormulaId,
         ty: JsonType,
-    ) -> Result<Vec<FormulaId>, Error> {
-        nodes.iter().map(|&node| self.expand(node, ty)).collect()
+    ) -> Result<FormulaId, Error> {
+        match *self.base.formulas.get(id) {
+            Formula::True | Formula::False => return Ok(id),
+            Formula::Child(node) => return self.expand(node, ty),
+            _ => {}
+        }
+        let key = (id, ty, self.expansions.comparing_alternatives);
+        if let Some(&known) = self.expansions.typed.get(&key) {
+            return Ok(known);
+        }
+        let nodes = self.base.formulas.queried_nodes(&[id]);
+        let mut answers = Vec::with_capacity(nodes.len());
+        for &node in &nodes {
+            answers.push(self.expand(node, ty)?);
+        }
+        let typed = self.base.formulas.substitute_verdicts(id, &nodes, &answers);
+        if self.base.formulas.part_count(typed) > MEMOIZED_PARTS {
+            self.expansions.typed.insert(key, typed);
+        }
+        Ok(typed)
+    }
+}
+
+/// The translation of a node for values of one type.
+struct NodeExpansion<'a> {
+    solver: &'a mut SolverContext,
+    ty: JsonType,
+}
+
+impl NodeExpansion<'_> {
+    /// Returns the formula of a node.
+    fn expand(&mut self, node: NodeId) -> Result<FormulaId, Error> {
+        self.solver.expand(node, self.ty)
     }
 
-    /// Returns the formula of one rule for a value of type `of`. `oneOf` and `if` are translated by
-    /// [`SolverContext::expand_rules`], which sees all rules of the node.
-    pub(crate) fn expand_rule(
+    /// Returns the formulas of several nodes. Fails if one cannot be expanded.
+    fn expand_all(&mut self, nodes: &[NodeId]) -> Result<Vec<FormulaId>, Error> {
+        nodes.iter().map(|&node| self.expand(node)).collect()
+    }
+
+    /// Returns the formula of one rule for a value of the type. `oneOf` and `if` are translated by
+    /// [`NodeExpansion::expand_rules`], which sees all rules of the node.
+    fn expand_rule(
         &mut self,
         rule: &KeywordRule,
         siblings: &[KeywordRule],
-        ty: JsonType,
     ) -> Result<FormulaId, Error> {
+        let ty = self.ty;
         Ok(match rule {
             KeywordRule::Never => FALSE,
-            KeywordRule::Types { types, integer } => match ty {
-                _ if types.contains(&ty) => TRUE,
-                JsonType::Number if *integer => self
-                    .formulas
-                    .atom(FormulaAtom::MultipleOf(crate::json::decimal::Decimal::from_integer(1))),
-                _ => FALSE,
-            },
-            KeywordRule::Enum(values) => self.any_of_values(values, ty),
+            KeywordRule::Types { types, integer } => {
+                match ty {
+                    _ if types.contains(&ty) => TRUE,
+                    JsonType::Number if *integer => self.solver.base.formulas.atom(
+                        FormulaAtom::MultipleOf(crate::json::decimal::Decimal::from_integer(1)),
+                    ),
+                    _ => FALSE,
+                }
+            }
+            KeywordRule::Enum(values) => self.solver.base.any_of_values(values, ty),
             KeywordRule::AnyOf(nodes) => {
-                let list = self.expand_all(nodes, ty)?;
-                self.formulas.or(list)
+                let list = self.expand_all(nodes)?;
+                self.solver.base.formulas.or(list)
             }
             KeywordRule::Not(node) => {
-                let inner = self.expand(*node, ty)?;
-                self.formulas.not(inner)
+                let inner = self.expand(*node)?;
+                self.solver.base.formulas.not(inner)
             }
             _ => match ty {
-                JsonType::Number => self.number_rule(rule),
+                JsonType::Number => self.solver.base.number_rule(rule),
                 JsonType::String => match rule {
-                    KeywordRule::StringLanguage(regex) if self.schema.is_any_string(*regex) => TRUE,
+                    KeywordRule::StringLanguage(regex)
+                        if self.solver.base.schema.is_any_string(*regex) =>
+                    {
+                        TRUE
+                    }
                     KeywordRule::StringLanguage(regex) => {
-                        self.formulas.atom(FormulaAtom::InLanguage(*regex))
+                        self.solver.base.formulas.atom(FormulaAtom::InLanguage(*regex))
                     }
                     _ => TRUE,
                 },
@@ -98,23 +166,6 @@ impl SolverContext {
         })
     }
 
-    /// Returns the formula of a rule for numbers.
-    fn number_rule(&mut self, rule: &KeywordRule) -> FormulaId {
-        let (atom, negative) = match rule {
-            KeywordRule::IntegerSpelling => (FormulaAtom::IntegerSpelling, false),
-            KeywordRule::Minimum(bound) => (FormulaAtom::AtLeast(bound.clone()), false),
-            KeywordRule::ExclusiveMinimum(bound) => {
-                (FormulaAtom::GreaterThan(bound.clone()), false)
-            }
-            KeywordRule::Maximum(bound) => (FormulaAtom::GreaterThan(bound.clone()), true),
-            KeywordRule::ExclusiveMaximum(bound) => (FormulaAtom::AtLeast(bound.clone()), true),
-            KeywordRule::MultipleOf(unit) => (FormulaAtom::MultipleOf(unit.clone()), false),
-            _ => return TRUE,
-        };
-        let atom = self.formulas.atom(atom);
-        if negative { self.formulas.not(atom) } else { atom }
-    }
-
     /// Returns the formula of a rule for arrays.
     fn array_rule(
         &mut self,
@@ -122,20 +173,27 @@ impl SolverContext {
         siblings: &[KeywordRule],
     ) -> Result<FormulaId, Error> {
         Ok(match rule {
-            KeywordRule::Items(ranges) => self.formulas.atom(FormulaAtom::Items(ranges.clone(), 0)),
+            KeywordRule::Items(ranges) => {
+                self.solver.base.formulas.atom(FormulaAtom::Items(ranges.clone(), 0))
+            }
             &KeywordRule::Contains { node, min, max, .. } => {
-                let enough = self.at_least(FormulaAtom::Contains(min, node), min);
+                let enough =
+                    self.solver.base.formulas.at_least(FormulaAtom::Contains(min, node), min);
                 let Some(max) = max else { return Ok(enough) };
-                let many = self.formulas.atom(FormulaAtom::Contains(max + 1, node));
-                let few = self.formulas.not(many);
-                self.formulas.both(enough, few)
+                let many = self.solver.base.formulas.atom(FormulaAtom::Contains(max + 1, node));
+                let few = self.solver.base.formulas.not(many);
+                self.solver.base.formulas.both(enough, few)
             }
-            &KeywordRule::MinItems(min) => self.at_least(FormulaAtom::MinItems(min), min),
+            &KeywordRule::MinItems(min) => {
+                self.solver.base.formulas.at_least(FormulaAtom::MinItems(min), min)
+            }
             &KeywordRule::MaxItems(max) => {
-                let many = self.formulas.atom(FormulaAtom::MinItems(max + 1));
-                self.formulas.not(many)
+                let many = self.solver.base.formulas.atom(FormulaAtom::MinItems(max + 1));
+                self.solver.base.formulas.not(many)
             }
-            KeywordRule::UniqueItems => self.formulas.atom(FormulaAtom::UniqueItems([].into())),
+            KeywordRule::UniqueItems => {
+                self.solver.base.formulas.atom(FormulaAtom::UniqueItems([].into()))
+            }
             KeywordRule::UnevaluatedItems(node) => self.unevaluated_items(*node, siblings)?,
             _ => TRUE,
         })
@@ -149,28 +207,37 @@ impl SolverContext {
     ) -> Result<FormulaId, Error> {
         Ok(match rule {
             KeywordRule::Properties(list) => {
-                self.formulas.atom(FormulaAtom::Properties(list.clone()))
+                self.solver.base.formulas.atom(FormulaAtom::Properties(list.clone()))
             }
-            KeywordRule::Required(names) => self.required(names.clone()),
-            &KeywordRule::MinProperties(min) => self.at_least(FormulaAtom::MinProperties(min), min),
+            KeywordRule::Required(names) => self.solver.base.formulas.required(names.clone()),
+            &KeywordRule::MinProperties(min) => {
+                self.solver.base.formulas.at_least(FormulaAtom::MinProperties(min), min)
+            }
             &KeywordRule::MaxProperties(max) => {
-                let many = self.formulas.atom(FormulaAtom::MinProperties(max + 1));
-                self.formulas.not(many)
+                let many = self.solver.base.formulas.atom(FormulaAtom::MinProperties(max + 1));
+                self.solver.base.formulas.not(many)
             }
-            KeywordRule::PropertyNames(node) => match self.expand(*node, JsonType::String)? {
-                TRUE => TRUE,
-                names => self.formulas.atom(FormulaAtom::PropertyNames(names)),
-            },
+            KeywordRule::PropertyNames(node) => {
+                match self.solver.expand(*node, JsonType::String)? {
+                    TRUE => TRUE,
+                    names => self.solver.base.formulas.atom(FormulaAtom::PropertyNames(names)),
+                }
+            }
             KeywordRule::DependentRequired(name, names) => {
-                let present = self.required(vec![*name]);
-                let (absent, required) = (self.formulas.not(present), self.required(names.clone()));
-                self.formulas.or(vec![absent, required])
+                let present = self.solver.base.formulas.required(vec![*name]);
+                let (absent, required) = (
+                    self.solver.base.formulas.not(present),
+                    self.solver.base.formulas.required(names.clone()),
+                );
+                self.solver.base.formulas.or(vec![absent, required])
             }
             KeywordRule::DependentSchema(name, node) => {
-                let present = self.required(vec![*name]);
-                let (absent, holds) =
-                    (self.formulas.not(present), self.expand(*node, JsonType::Object)?);
-                self.formulas.or(vec![absent, holds])
+                let present = self.solver.base.formulas.required(vec![*name]);
+                let (absent, holds) = (
+                    self.solver.base.formulas.not(present),
+                    self.solver.expand(*node, JsonType::Object)?,
+                );
+                self.solver.base.formulas.or(vec![absent, holds])
             }
             KeywordRule::UnevaluatedProperties(node) => {
                 self.unevaluated_properties(*node, siblings)?
@@ -178,23 +245,9 @@ impl SolverContext {
             _ => TRUE,
         })
     }
+}
 
-    /// Returns the atom "at least `count`", which is [`TRUE`] for zero.
-    fn at_least(&mut self, atom: FormulaAtom, count: u64) -> FormulaId {
-        if count == 0 { TRUE } else { self.formulas.atom(atom) }
-    }
-
-    /// Returns the formula that requires these names.
-    pub(crate) fn required(&mut self, mut names: Vec<NameId>) -> FormulaId {
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() {
-            TRUE
-        } else {
-            self.formulas.atom(FormulaAtom::Required(names.into()))
-        }
-    }
-
+impl FormulaBase {
     /// Returns the formula that the value equals one of `values`.
     fn any_of_values(&mut self, values: &[ValueId], ty: JsonType) -> FormulaId {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
@@ -235,8 +288,10 @@ impl SolverContext {
         }
         let count = items.len() as u64;
         let long = self.formulas.atom(FormulaAtom::MinItems(count + 1));
-        let mut all =
-            vec![self.formulas.not(long), self.at_least(FormulaAtom::MinItems(count), count)];
+        let mut all = vec![
+            self.formulas.not(long),
+            self.formulas.at_least(FormulaAtom::MinItems(count), count),
+        ];
         if !ranges.is_empty() {
             all.push(self.formulas.atom(FormulaAtom::Items(ranges.into(), 0)));
         }
@@ -253,11 +308,28 @@ impl SolverContext {
         let count = properties.len() as u64;
         let large = self.formulas.atom(FormulaAtom::MinProperties(count + 1));
         let names = properties.iter().map(|&(name, _)| name).collect();
-        let mut all = vec![self.formulas.not(large), self.required(names)];
+        let mut all = vec![self.formulas.not(large), self.formulas.required(names)];
         if !rules.is_empty() {
             all.push(self.formulas.atom(FormulaAtom::Properties(rules.into())));
         }
         self.formulas.and(all)
+    }
+
+    /// Returns the formula of a rule for numbers.
+    fn number_rule(&mut self, rule: &KeywordRule) -> FormulaId {
+        let (atom, negative) = match rule {
+            KeywordRule::IntegerSpelling => (FormulaAtom::IntegerSpelling, false),
+            KeywordRule::Minimum(bound) => (FormulaAtom::AtLeast(bound.clone()), false),
+            KeywordRule::ExclusiveMinimum(bound) => {
+                (FormulaAtom::GreaterThan(bound.clone()), false)
+            }
+            KeywordRule::Maximum(bound) => (FormulaAtom::GreaterThan(bound.clone()), true),
+            KeywordRule::ExclusiveMaximum(bound) => (FormulaAtom::AtLeast(bound.clone()), true),
+            KeywordRule::MultipleOf(unit) => (FormulaAtom::MultipleOf(unit.clone()), false),
+            _ => return TRUE,
+        };
+        let atom = self.formulas.atom(atom);
+        if negative { self.formulas.not(atom) } else { atom }
     }
 }
 

@@ -7,9 +7,9 @@
 use formalm_core::{Error, Resource};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::expansion::NodeExpansion;
+use crate::formula::{FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, RegexId};
-use crate::solver::context::SolverContext;
 
 /// Maximum number of patterns (or `contains`) that one such keyword distinguishes: the formula has
 /// two cases for each, so at most 256. More are a limit error. Chosen, not measured.
@@ -31,14 +31,13 @@ fn check_distinguished(count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-impl SolverContext {
+impl NodeExpansion<'_> {
     /// Returns the subschemas applied in place, each with the condition under which its evaluation
     /// counts.
     fn conditional_subschemas(
         &mut self,
         rules: &[KeywordRule],
         condition: FormulaId,
-        ty: JsonType,
     ) -> Result<Vec<(FormulaId, NodeId)>, Error> {
         let mut parts = Vec::new();
         for rule in rules {
@@ -48,22 +47,22 @@ impl SolverContext {
                 }
                 KeywordRule::AnyOf(nodes) | KeywordRule::OneOf(nodes) => {
                     for &node in nodes {
-                        let holds = self.expand(node, ty)?;
-                        parts.push((self.formulas.both(condition, holds), node));
+                        let holds = self.expand(node)?;
+                        parts.push((self.solver.base.formulas.both(condition, holds), node));
                     }
                 }
                 KeywordRule::If { condition: query, then, otherwise: other } => {
-                    let holds = self.expand(*query, ty)?;
-                    let fails = self.formulas.not(holds);
-                    let holds = self.formulas.both(condition, holds);
+                    let holds = self.expand(*query)?;
+                    let fails = self.solver.base.formulas.not(holds);
+                    let holds = self.solver.base.formulas.both(condition, holds);
                     parts.push((holds, *query));
                     parts.extend(then.map(|node| (holds, node)));
-                    let fails = self.formulas.both(condition, fails);
+                    let fails = self.solver.base.formulas.both(condition, fails);
                     parts.extend(other.map(|node| (fails, node)));
                 }
-                KeywordRule::DependentSchema(name, node) if ty == JsonType::Object => {
-                    let present = self.required(vec![*name]);
-                    parts.push((self.formulas.both(condition, present), *node));
+                KeywordRule::DependentSchema(name, node) if self.ty == JsonType::Object => {
+                    let present = self.solver.base.formulas.required(vec![*name]);
+                    parts.push((self.solver.base.formulas.both(condition, present), *node));
                 }
                 _ => {}
             }
@@ -91,10 +90,10 @@ impl SolverContext {
                 _ => {}
             }
         }
-        for (condition, node) in self.conditional_subschemas(rules, condition, JsonType::Object)? {
+        for (condition, node) in self.conditional_subschemas(rules, condition)? {
             if seen.insert((condition, node)) {
-                self.count_step()?;
-                let rules = self.schema.node(node).rules.clone();
+                self.solver.base.count_step()?;
+                let rules = self.solver.base.schema.node(node).rules.clone();
                 self.collect_evaluated_properties(&rules, condition, true, covered, seen)?;
             }
         }
@@ -103,7 +102,7 @@ impl SolverContext {
 
     /// Returns the formula of `unevaluatedProperties`: a property that no valid subschema evaluates
     /// satisfies `rest`.
-    pub(crate) fn unevaluated_properties(
+    pub(super) fn unevaluated_properties(
         &mut self,
         rest: NodeId,
         rules: &[KeywordRule],
@@ -131,11 +130,15 @@ impl SolverContext {
         for &name in &names {
             let mut conditions = Vec::new();
             for (condition, which) in &covered {
-                if self.selects_name(which, name)? {
+                if self.solver.languages.selects_name(&mut self.solver.base, which, name)? {
                     conditions.push(*condition);
                 }
             }
-            all.push(self.rule_unless(conditions, (NameSelector::only(name), rest)));
+            all.push(rule_unless(
+                &mut self.solver.base.formulas,
+                conditions,
+                (NameSelector::only(name), rest),
+            ));
         }
         for bits in 0..1usize << regexes.len() {
             let (found, missing): (Vec<_>, Vec<_>) =
@@ -154,19 +157,9 @@ impl SolverContext {
                 matched_patterns: found,
                 unmatched_patterns: missing,
             };
-            all.push(self.rule_unless(conditions, (which, rest)));
+            all.push(rule_unless(&mut self.solver.base.formulas, conditions, (which, rest)));
         }
-        Ok(self.formulas.and(all))
-    }
-
-    /// Returns the formula that one of the conditions holds or the property rule does.
-    fn rule_unless(
-        &mut self,
-        mut conditions: Vec<FormulaId>,
-        rule: (NameSelector, NodeId),
-    ) -> FormulaId {
-        conditions.push(self.formulas.atom(FormulaAtom::Properties([rule].into())));
-        self.formulas.or(conditions)
+        Ok(self.solver.base.formulas.and(all))
     }
 
     /// Adds the item positions that rules evaluate, each with its condition.
@@ -192,10 +185,10 @@ impl SolverContext {
                 _ => {}
             }
         }
-        for (condition, node) in self.conditional_subschemas(rules, condition, JsonType::Array)? {
+        for (condition, node) in self.conditional_subschemas(rules, condition)? {
             if seen.insert((condition, node)) {
-                self.count_step()?;
-                let rules = self.schema.node(node).rules.clone();
+                self.solver.base.count_step()?;
+                let rules = self.solver.base.schema.node(node).rules.clone();
                 self.collect_evaluated_items(&rules, condition, true, covered, seen)?;
             }
         }
@@ -204,7 +197,7 @@ impl SolverContext {
 
     /// Returns the formula of `unevaluatedItems`: an item that no valid subschema evaluates
     /// satisfies `rest`.
-    pub(crate) fn unevaluated_items(
+    pub(super) fn unevaluated_items(
         &mut self,
         rest: NodeId,
         rules: &[KeywordRule],
@@ -228,14 +221,33 @@ impl SolverContext {
                 let chosen: Vec<_> = chosen.map(|at| covered.contains[at]).collect();
                 let mut nodes = vec![rest];
                 nodes.extend(chosen.iter().map(|&(_, node)| node));
-                let node = if nodes.len() == 1 { rest } else { self.schema.any_of_node(nodes) };
+                let node = if nodes.len() == 1 {
+                    rest
+                } else {
+                    self.solver.base.schema.any_of_node(nodes)
+                };
                 let mut needs: Vec<FormulaId> =
                     chosen.iter().map(|&(condition, _)| condition).collect();
-                needs.push(self.formulas.atom(FormulaAtom::Items([(from, to, node)].into(), 0)));
-                branches.push(self.formulas.and(needs));
+                needs.push(
+                    self.solver
+                        .base
+                        .formulas
+                        .atom(FormulaAtom::Items([(from, to, node)].into(), 0)),
+                );
+                branches.push(self.solver.base.formulas.and(needs));
             }
-            all.push(self.formulas.or(branches));
+            all.push(self.solver.base.formulas.or(branches));
         }
-        Ok(self.formulas.and(all))
+        Ok(self.solver.base.formulas.and(all))
     }
+}
+
+/// Returns the formula that one of the conditions holds or the property rule does.
+fn rule_unless(
+    formulas: &mut FormulaArena,
+    mut conditions: Vec<FormulaId>,
+    rule: (NameSelector, NodeId),
+) -> FormulaId {
+    conditions.push(formulas.atom(FormulaAtom::Properties([rule].into())));
+    formulas.or(conditions)
 }

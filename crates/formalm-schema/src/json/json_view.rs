@@ -16,6 +16,16 @@ pub(crate) enum JsonShape<'r> {
     Object,
 }
 
+impl JsonShape<'_> {
+    pub(crate) fn is_array(self) -> bool {
+        self == JsonShape::Array
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        self == JsonShape::Object
+    }
+}
+
 /// A reference to a parsed value.
 pub(crate) trait JsonView<'r>: Copy {
     /// Returns the kind of the value.
@@ -41,17 +51,9 @@ pub(crate) trait JsonView<'r>: Copy {
         if let JsonShape::Bool(truth) = self.shape() { Some(truth) } else { None }
     }
 
-    fn is_array(self) -> bool {
-        self.shape() == JsonShape::Array
-    }
-
-    fn is_object(self) -> bool {
-        self.shape() == JsonShape::Object
-    }
-
     /// Returns the value of a property.
     fn get(self, name: &str) -> Option<Self> {
-        let found = self.is_object().then(|| self.children().find(|part| part.0 == name));
+        let found = self.shape().is_object().then(|| self.children().find(|part| part.0 == name));
         found.flatten().map(|part| part.1)
     }
 }

@@ -7,20 +7,22 @@ use formalm_core::{
     LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal, ScratchCopies, SetOnce, StateId,
     into_dyn_machine,
 };
-use rustc_hash::FxHashMap;
 
 use crate::formula::TRUE;
-use crate::interner::Interner;
 use crate::json::document::Document;
+use crate::machine::completion::abstract_state::{CompletionRecheck, abstract_position};
+use crate::machine::completion::search::CompletionTables;
 use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
-use crate::machine::mask_class::continuation::ContinuationCache;
-use crate::machine::min_bytes::BoundCache;
-use crate::machine::reader::cache::{FrameParts, TransitionCache};
+use crate::machine::mask_class::MaskTables;
+use crate::machine::reader::Reader;
+use crate::machine::visited_states::VisitedStates;
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
 use crate::solver::context::SolverContext;
+use crate::unique_items_exactness::UniqueItemsProof;
+use crate::unreachable_subschemas::ReachabilityCheck;
 use crate::{schema_difference, schema_reader};
 
 /// The input that an automaton is built from.
@@ -129,41 +131,24 @@ impl SchemaAutomaton {
         let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
         let has_unique_items = rules.any(|rule| matches!(rule, KeywordRule::UniqueItems));
         let mut core = SolverContext::new(schema, options, limits);
-        let must = core.child(root);
+        let must = core.base.child(root);
         let some = core.has_value(must)?;
-        core.steps = 0;
-        notes.extend(core.unique_items_notes()?);
-        core.steps = 0;
+        core.base.reset_steps();
+        notes.extend(UniqueItemsProof::notes(&mut core)?);
+        core.base.reset_steps();
         if !some {
             return Ok((None, notes.into()));
         }
         let mut tables = Box::new(LazyTables {
-            core,
-            frames: Interner::default(),
-            depths: vec![0],
-            states: Interner::default(),
-            records: Interner::default(),
-            next: FxHashMap::default(),
-            run_transitions: FxHashMap::default(),
-            live: FxHashMap::default(),
-            parts: FrameParts::default(),
-            cache: TransitionCache::default(),
-            continuations: ContinuationCache::default(),
-            bound_cache: BoundCache::default(),
-            name_sets: Vec::new(),
-            mask_classes: Interner::default(),
-            distinguishes_names: false,
-            max_token_len: 0,
-            lengths: FxHashMap::default(),
-            spare_tables: Default::default(),
+            reader: Reader::new(core),
+            visited: VisitedStates::default(),
+            masks: MaskTables::default(),
+            completion: CompletionTables::default(),
         });
-        tables.frames.intern(Frame::Done);
-        tables.records.intern((0, 0, 0));
-        tables.records.intern((0, 1, 0));
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-        let obligation = tables.parts.obligation(obligation);
+        let obligation = tables.reader.residuals.intern(obligation);
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
-        let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
+        let start = tables.visited.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
         let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
         let all_notes = SetOnce::new();
@@ -200,7 +185,7 @@ impl SchemaAutomaton {
     /// search, which is cached.
     pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = self.lock().core.unreachable_notes();
+            let pruned = ReachabilityCheck::notes(&mut self.lock().reader.core);
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }
@@ -208,7 +193,7 @@ impl SchemaAutomaton {
     /// Returns the JSON pointers of all reachable subschemas, each once.
     pub fn subschema_pointers(&self) -> Vec<String> {
         let tables = self.lock();
-        let schema = &tables.core.schema;
+        let schema = &tables.reader.core.base.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
         let places: std::collections::BTreeSet<String> = nodes
             .map(|id| schema.json_pointer(id))
@@ -219,7 +204,7 @@ impl SchemaAutomaton {
 
     /// Returns the number of states built so far.
     pub fn state_count(&self) -> usize {
-        self.lock().states.len()
+        self.lock().visited.len()
     }
 
     /// Locks the tables, with the private states of a look-ahead in place.
@@ -264,7 +249,8 @@ impl LazyDfa for SchemaAutomaton {
     }
 
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        let next = self.lock().successor(state.number(), byte)?;
+        let tables = &mut *self.lock();
+        let next = tables.visited.successor(&mut tables.reader, state.number(), byte)?;
         Ok((next != DEAD).then(|| StateId::from_number(next)))
     }
 
@@ -274,11 +260,14 @@ impl LazyDfa for SchemaAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        self.lock().live_bytes(state.number())
+        let tables = &mut *self.lock();
+        tables.visited.live_bytes(&mut tables.reader, state.number())
     }
 
     fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest(state.number())
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.completion.shortest(&mut tables.reader, position)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -287,7 +276,9 @@ impl LazyDfa for SchemaAutomaton {
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
-        Ok(self.lock().walk(state.number(), text)?.map(StateId::from_number))
+        let tables = &mut *self.lock();
+        let walked = tables.visited.walk(&mut tables.reader, state.number(), text)?;
+        Ok(walked.map(StateId::from_number))
     }
 }
 
@@ -301,13 +292,17 @@ impl ReadingHints for SchemaAutomaton {
     }
 
     fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        self.lock().is_completed(state.number(), text)
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.reader.is_completed(position, text)
     }
 }
 
 impl CompletionHints for SchemaAutomaton {
     fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.lock().shortest_soon(state.number())
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        tables.completion.shortest_soon(&mut tables.reader, position)
     }
 
     fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
@@ -317,7 +312,10 @@ impl CompletionHints for SchemaAutomaton {
 
 impl CompletionClasses for SchemaAutomaton {
     fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
-        self.lock().completes_as(state.number()).map(StateId::from_number)
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let other = tables.completion.equivalent_position(&mut tables.reader, position)?;
+        Ok(other.map_or(state, |other| StateId::from_number(tables.visited.intern(other))))
     }
 
     /// Returns `true` for tokens that begin a property name after another one; the two may become
@@ -328,7 +326,10 @@ impl CompletionClasses for SchemaAutomaton {
     }
 
     fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let position = abstract_position(&mut tables.reader, position);
+        Ok(StateId::from_number(tables.visited.intern(position)))
     }
 
     fn needs_recheck(
@@ -337,7 +338,11 @@ impl CompletionClasses for SchemaAutomaton {
         forgetful: StateId,
         text: &[u8],
     ) -> Result<Option<RecheckPredicate>, Error> {
-        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
+        let tables = &mut *self.lock();
+        let position = state.map(|state| tables.visited.position(state.number()));
+        let frame = tables.visited.position(forgetful.number()).frame;
+        Ok(CompletionRecheck { reader: &mut tables.reader, frame }
+            .recheck_predicate(position, text))
     }
 }
 
@@ -380,7 +385,7 @@ impl Renewal for SchemaAutomaton {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().core.automata().any(|one| one.is_abandoned())
+                || self.lock().reader.core.languages.automata().any(|one| one.is_abandoned())
         })
     }
 

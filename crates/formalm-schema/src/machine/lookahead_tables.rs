@@ -6,47 +6,24 @@
 //! written once.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 
-use formalm_core::{ByteSet, ForkSafeMutex, StateId};
-use rustc_hash::FxHashMap;
+use formalm_core::{ForkSafeMutex, StateId};
 
-use crate::interner::{CompactMap, Interner};
+use crate::interner::CompactMap;
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::mask_class::name_continuation::NameContinuation;
+use crate::machine::records::Records;
+use crate::machine::visited_states::VisitedStates;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 
-/// The states that an automaton has visited, and the tables that only these refer to.
-#[derive(Debug)]
+/// The tables that only the states of one automaton refer to.
+#[derive(Debug, Default)]
 pub(crate) struct VisitedTables {
-    states: Interner<ReaderPosition>,
-    records: Interner<(RecordId, u8, u32)>,
-    next: FxHashMap<(u32, u8), u32>,
-    run_transitions: FxHashMap<(u32, u64), u32>,
-    live: FxHashMap<u32, ByteSet>,
-    mask_classes: Interner<ReaderPosition>,
-    /// By positions, which refer to recorded inputs.
-    byte_classes: CompactMap<ReaderPosition, Arc<[ByteSet]>>,
+    visited: VisitedStates,
+    records: Records,
     /// Representatives of names; some refer to recorded inputs.
     name_continuations: CompactMap<NameContinuation, Frame>,
-}
-
-impl Default for VisitedTables {
-    fn default() -> VisitedTables {
-        let mut records = Interner::default();
-        records.intern((0, 0, 0));
-        records.intern((0, 1, 0));
-        VisitedTables {
-            states: Interner::default(),
-            records,
-            next: FxHashMap::default(),
-            run_transitions: FxHashMap::default(),
-            live: FxHashMap::default(),
-            mask_classes: Interner::default(),
-            byte_classes: CompactMap::default(),
-            name_continuations: CompactMap::default(),
-        }
-    }
 }
 
 /// The private tables of a look-ahead. While it holds the lock, these are the tables of the
@@ -72,14 +49,13 @@ impl PrivateTables {
     /// Copies a state of the other automaton, which holds the lock, into the private tables.
     pub(crate) fn enter(&self, tables: &LazyTables, state: StateId) -> StateId {
         let own = &mut *self.lock();
-        let position = *tables.states.get(state.number());
+        let position = tables.visited.position(state.number());
         let mut recorded = |record: RecordId| {
             if record == NO_RECORD {
                 return NO_RECORD;
             }
-            (1..).zip(tables.recorded(record, 0)).fold(EMPTY_RECORD, |record, (length, byte)| {
-                own.records.intern((record, byte, length))
-            })
+            let bytes = tables.reader.records.bytes_from(record, 0).into_iter();
+            bytes.fold(EMPTY_RECORD, |record, byte| own.records.extend(record, byte))
         };
         let record = recorded(position.record);
         let frame = match position.frame {
@@ -88,7 +64,7 @@ impl PrivateTables {
             }
             other => other,
         };
-        StateId::from_number(own.states.intern(ReaderPosition { frame, record }))
+        StateId::from_number(own.visited.intern(ReaderPosition { frame, record }))
     }
 }
 
@@ -141,26 +117,16 @@ impl DerefMut for LockedTables<'_> {
 
 impl LazyTables {
     /// Swaps the tables of visited states.
-    fn swap(&mut self, visited: &mut VisitedTables) {
-        std::mem::swap(&mut self.states, &mut visited.states);
-        std::mem::swap(&mut self.records, &mut visited.records);
-        std::mem::swap(&mut self.next, &mut visited.next);
-        std::mem::swap(&mut self.run_transitions, &mut visited.run_transitions);
-        std::mem::swap(&mut self.live, &mut visited.live);
-        std::mem::swap(&mut self.mask_classes, &mut visited.mask_classes);
-        std::mem::swap(&mut self.cache.byte_classes, &mut visited.byte_classes);
-        std::mem::swap(&mut self.continuations.names.known, &mut visited.name_continuations);
+    fn swap(&mut self, own: &mut VisitedTables) {
+        std::mem::swap(&mut self.visited, &mut own.visited);
+        std::mem::swap(&mut self.reader.records, &mut own.records);
+        std::mem::swap(&mut self.masks.continuations.names.known, &mut own.name_continuations);
     }
 
     /// Returns the memory of the visited states, in bytes.
     pub(crate) fn visited_bytes(&self) -> usize {
-        self.states.memory_bytes()
-            + self.mask_classes.memory_bytes()
-            + self.records.memory_bytes()
-            + self.next.capacity() * 16
-            + self.run_transitions.capacity() * 28
-            + self.live.capacity() * 40
-            + self.cache.byte_classes.memory_bytes()
-            + self.continuations.names.known.memory_bytes()
+        self.visited.memory_bytes()
+            + self.reader.records.memory_bytes()
+            + self.masks.continuations.names.known.memory_bytes()
     }
 }

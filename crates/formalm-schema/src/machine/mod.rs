@@ -13,238 +13,153 @@
 //! innermost frame; closing a value reports its verdicts to the parent. All tables are interned and
 //! grow as inputs need them.
 //!
-//! * [`reader`]: one byte further from a state.
-//! * [`numbers`]: sets of numbers, decided digit by digit without the solver.
+//! Each part owns its tables, and an arrow means *asks*:
+//!
+//! ```text
+//! visited_states ───┐                     ┌─► residuals   obligations: formulas, verdicts, strings
+//! mask_class ───────┼─► reader            ├─► names       which properties may come
+//!   abstraction     │   spelling: quotes, ├─► numbers     digit by digit
+//!   continuation    │   brackets, commas ─┤               meaning: no bytes but decoded strings
+//!   lookahead       │   frames, records   └─► solver
+//! completion ───────┘
+//!   ⇅ min_bytes
+//! ```
+//!
+//! * [`reader`]: one byte further from a position.
+//! * [`residuals`], [`names`], [`numbers`]: what is still required, whatever its spelling.
+//! * [`visited_states`]: interned states and the transitions between them.
 //! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks.
-//! * [`min_bytes`]: lower bounds on the bytes of any completion.
-//! * [`completion`]: shortest completions, an A* search over these bounds.
+//! * [`completion`]: shortest completions, an A* search over the lower bounds of [`min_bytes`].
 
 mod automaton;
 mod completion;
 mod frame;
+mod frame_table;
 mod lookahead_tables;
 mod mask_class;
 mod min_bytes;
+mod names;
 mod numbers;
 #[cfg(test)]
 mod proptests;
 mod reader;
+mod records;
+mod residuals;
+mod visited_states;
 
-use formalm_automata::BoundedQuotient;
-use formalm_core::{ByteSet, Error, Resource};
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-use crate::interner::Interner;
-use crate::solver::context::{LanguageId, SolverContext};
-use frame::{DONE, Frame, FrameId, ReaderPosition};
-use mask_class::continuation::ContinuationCache;
-use mask_class::string_state_pairs::StringStates;
-use min_bytes::BoundCache;
-use reader::cache::{FrameParts, TransitionCache};
-use reader::next_names::NextNames;
+use formalm_core::{ByteSet, Error, StateId, group_by_successor};
+
+use crate::solver::context::LanguageId;
+use completion::search::CompletionTables;
+use frame::{Frame, ReaderPosition};
+use mask_class::MaskTables;
+use mask_class::string_lengths::RemainingChars;
+use reader::Reader;
+use visited_states::VisitedStates;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Obligation;
+pub(crate) use mask_class::unbounded_values::UnboundedValues;
+pub(crate) use records::{EMPTY_RECORD, NO_RECORD, RecordId};
+pub(crate) use visited_states::DEAD;
+
 pub use mask_class::SchemaMaskClasses;
 
-/// Marks a transition that leads nowhere.
-const DEAD: u32 = u32::MAX;
 /// Flag of a state known to be accepting.
 const ACCEPTING: u32 = 1;
 /// Flag of a state known not to be accepting.
 const REFUSING: u32 = 2;
 
-/// The id of a recorded input: `0` is none, `1` the empty one. Only inputs whose value is needed
-/// are recorded.
-type RecordId = u32;
-/// Nothing is recorded.
-const NO_RECORD: RecordId = 0;
-/// The empty recorded input.
-const EMPTY_RECORD: RecordId = 1;
-
 /// The tables that grow while inputs are read: frames, states, transitions and caches.
 #[derive(Debug)]
 pub(crate) struct LazyTables {
-    pub(crate) core: SolverContext,
-    frames: Interner<Frame>,
-    /// Number of open objects and arrays, by frame.
-    depths: Vec<u32>,
-    states: Interner<ReaderPosition>,
-    /// Recorded inputs as linked lists: `(record without the last byte, last byte, length)`.
-    records: Interner<(RecordId, u8, u32)>,
-    next: FxHashMap<(u32, u8), u32>,
-    /// Transitions over several bytes, packed below a leading one bit.
-    run_transitions: FxHashMap<(u32, u64), u32>,
-    live: FxHashMap<u32, ByteSet>,
-    parts: FrameParts,
-    cache: TransitionCache,
-    continuations: ContinuationCache,
-    bound_cache: BoundCache,
-    name_sets: Vec<NextNames>,
-    mask_classes: Interner<ReaderPosition>,
-    /// Set if mask classes keep the strings of names that matter to nothing else.
-    distinguishes_names: bool,
-    /// Length of the longest token, in bytes.
-    max_token_len: usize,
-    lengths: FxHashMap<LanguageId, Option<Box<BoundedQuotient>>>,
-    /// Empty tables of the last look-ahead, reused by the next.
-    spare_tables: (Interner<ReaderPosition>, StringStates),
+    pub(crate) reader: Reader,
+    visited: VisitedStates,
+    masks: MaskTables,
+    completion: CompletionTables,
 }
 
 impl LazyTables {
     /// Returns the memory in use, in bytes.
     fn bytes(&self) -> usize {
-        self.core.memory_bytes()
-            + self.frames.memory_bytes()
-            + self.depths.capacity() * 4
+        self.reader.memory_bytes()
             + self.visited_bytes()
-            + self.parts.bytes()
-            + self.cache.bytes()
-            + self.continuations.bytes()
-            + self.bound_cache.bytes()
-            + self.live.capacity() * 40
-            + self.name_sets.len() * 200
+            + self.visited.heap_allowance()
+            + self.masks.memory_bytes()
+            + self.completion.memory_bytes()
     }
 
     /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of
     /// them, its query states can be dropped.
     fn retained_counts(&self) -> [usize; 3] {
-        [self.mask_classes.len(), self.name_sets.len(), self.cache.opened_values.len()]
+        [self.visited.class_count(), self.reader.name_tables.len(), self.reader.opened_count()]
     }
 
     /// Returns the number of objects, arrays, strings and names that are open in `state`.
     fn open_frames(&self, state: u32) -> usize {
-        let (mut frame, mut open) = (self.states.get(state).frame, 0);
-        while let Some(parent) = frame.parent() {
-            let is_open = !matches!(
-                frame,
-                Frame::Value { .. } | Frame::Number { .. } | Frame::Literal { .. }
-            );
-            (frame, open) = (*self.frames.get(parent.0), open + usize::from(is_open));
-        }
-        open
-    }
-
-    /// Returns the state after `byte`, [`DEAD`] if no instance continues so. Fails if the tables
-    /// exceed their limits.
-    fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
-        if let Some(&known) = self.next.get(&(state, byte)) {
-            return Ok(known);
-        }
-        self.check_limits()?;
-        let position = *self.states.get(state);
-        let next = match self.read_byte(position, byte)? {
-            Some(position) => self.states.intern(position),
-            None => DEAD,
-        };
-        self.next.insert((state, byte), next);
-        Ok(next)
-    }
-
-    /// Fails if there are too many states, or if they take too many bytes.
-    fn check_limits(&self) -> Result<(), Error> {
-        let limits = self.core.limits;
-        let bytes = (self.next.len() + self.run_transitions.len()) * 40
-            + (self.states.len() + self.frames.len()) * 100;
-        for (resource, needed, allowed) in [
-            (Resource::States, self.states.len() as u64 + 1, limits.states),
-            (Resource::Bytes, bytes as u64, limits.bytes),
-        ] {
-            if needed > allowed {
-                return Err(Error::Limit { resource, needed, allowed });
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the position after `byte`, with the full step limit of the solver for this byte.
-    fn read_byte(
-        &mut self,
-        position: ReaderPosition,
-        byte: u8,
-    ) -> Result<Option<ReaderPosition>, Error> {
-        self.core.steps = 0;
-        let read = self.read(position, byte);
-        if read.is_err() {
-            self.core.answers.abandon();
-        }
-        read
+        self.reader.frames.open_count(self.visited.position(state).frame)
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {
-        self.is_end(self.states.get(state).frame)
+        self.reader.is_end(self.visited.position(state).frame)
     }
 
-    /// Returns `true` if an input that led to `frame` is an instance.
-    fn is_end(&mut self, frame: Frame) -> bool {
-        match frame {
-            Frame::Done => true,
-            Frame::Number { obligation, digits, parent: DONE } => {
-                self.number_end(obligation, digits).is_some()
-            }
-            _ => false,
+    /// Returns the classes of live bytes with equal residuals.
+    ///
+    /// States reached on the way are not kept, and positions of one mask class share the result. A
+    /// repeated name or item is noticed only when it is read, so it is not excluded here.
+    pub(crate) fn byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
+        // Here it does not matter if tokens distinguish names.
+        let distinguishes_names =
+            std::mem::replace(&mut self.masks.abstraction.distinguishes_names, false);
+        let classes = self.compute_byte_classes(state);
+        self.masks.abstraction.distinguishes_names = distinguishes_names;
+        classes
+    }
+
+    fn compute_byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
+        let position = self.visited.position(state);
+        let position_class = self.masks.abstraction.apply(&mut self.reader, position)?;
+        if let Some(known) = self.visited.known_byte_classes(position_class) {
+            return Ok(known);
         }
+        let records = self.reader.records.len();
+        let classes =
+            group_by_successor(|byte| match self.reader.read_byte(position_class, byte)? {
+                Some(next) => self.masks.abstraction.apply(&mut self.reader, next).map(Some),
+                None => Ok(None),
+            });
+        // Inputs recorded meanwhile belong to positions that nothing refers to.
+        self.reader.records.truncate(records);
+        let classes: Arc<[ByteSet]> = classes?.into();
+        self.visited.set_byte_classes(position_class, Arc::clone(&classes));
+        Ok(classes)
     }
 
-    pub(super) fn frame(&mut self, frame: Frame) -> FrameId {
-        let id = self.frames.intern(frame);
-        if id as usize == self.depths.len() {
-            self.depths.push(self.depth_of(&frame));
-        }
-        FrameId(id)
+    /// Returns the position without anything that no token distinguishes.
+    fn mask_abstraction(&mut self, position: ReaderPosition) -> Result<ReaderPosition, Error> {
+        self.masks.abstraction.apply(&mut self.reader, position)
     }
 
-    /// Returns the position after `byte`, `None` if no instance continues so.
-    fn read(
+    /// Returns the representative of all positions with equal masks.
+    fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
+        self.masks.class_representative(&mut self.reader, position)
+    }
+
+    /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
+    fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
+        self.masks.lengths.relaxed_string(&mut self.reader.core, frame)
+    }
+
+    /// Returns the number of remaining characters of a string if nothing else matters.
+    fn remaining_chars(
         &mut self,
-        position: ReaderPosition,
-        byte: u8,
-    ) -> Result<Option<ReaderPosition>, Error> {
-        let ReaderPosition { frame, record } = position;
-        let extended = if record == NO_RECORD { NO_RECORD } else { self.record(record, byte) };
-        let frame = match frame {
-            Frame::Done => None,
-            Frame::Value { obligation, whitespace, parent } => {
-                self.read_value(obligation, whitespace, parent, byte)?
-            }
-            Frame::Literal { rest, verdicts, parent } => {
-                if rest[0] != byte {
-                    return Ok(None);
-                }
-                if rest.len() == 1 {
-                    return self.close_value(parent, verdicts, extended);
-                }
-                Some(Frame::Literal { rest: &rest[1..], verdicts, parent })
-            }
-            Frame::String { .. } => return self.read_string(frame, byte, extended),
-            Frame::Number { .. } => return self.read_number(frame, byte, record, extended),
-            Frame::Name { .. } => self.read_name(frame, byte)?,
-            Frame::Object { .. } => return self.read_object(frame, byte, extended),
-            Frame::Array { .. } => return self.read_array(frame, byte, record, extended),
-        };
-        Ok(frame.map(|frame| ReaderPosition { frame, record: extended }))
-    }
-
-    /// Appends `byte` to a recorded input.
-    fn record(&mut self, record: RecordId, byte: u8) -> RecordId {
-        let length = self.records.get(record).2;
-        self.records.intern((record, byte, length + 1))
-    }
-
-    /// Returns the recorded input from offset `from` on.
-    fn recorded(&self, record: RecordId, from: u32) -> Vec<u8> {
-        let mut text = Vec::new();
-        let mut at = record;
-        loop {
-            let &(before, byte, length) = self.records.get(at);
-            if length <= from {
-                break;
-            }
-            text.push(byte);
-            at = before;
-        }
-        text.reverse();
-        text
+        language: LanguageId,
+        state: StateId,
+    ) -> Result<Option<RemainingChars>, Error> {
+        self.masks.lengths.remaining_chars(&self.reader.core, language, state)
     }
 }

@@ -88,22 +88,28 @@ fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<V
     let tables = &mut machine.lock();
     let mut formulas = vec![TRUE];
     for &node in nodes {
-        formulas.push(tables.core.formulas.child(node));
+        formulas.push(tables.reader.core.base.formulas.child(node));
     }
     let container =
         Obligation { formulas: formulas.clone().into(), queries: [].into(), goal: TRUE };
     let child = Obligation { formulas: formulas.into(), queries: nodes.into(), goal: TRUE };
-    let (obligation, child) = (tables.parts.obligation(container), tables.parts.obligation(child));
+    let (obligation, child) =
+        (tables.reader.residuals.intern(container), tables.reader.residuals.intern(child));
     let mode = ContainerState::InValue;
-    let parent =
-        tables.frame(Frame::Array { obligation, mode, whitespace: 0, from: 0, parent: DONE });
+    let parent = tables.reader.frames.intern(Frame::Array {
+        obligation,
+        mode,
+        whitespace: 0,
+        from: 0,
+        parent: DONE,
+    });
     let frame = Frame::Value { obligation: child, whitespace: 0, parent };
     let mut position = ReaderPosition { frame, record: NO_RECORD };
     for &byte in text.as_bytes().iter().chain(b" ") {
-        position = tables.read_byte(position, byte).ok()??;
+        position = tables.reader.read_byte(position, byte).ok()??;
     }
     let Frame::Array { obligation, .. } = position.frame else { return None };
-    let required = tables.parts.obligations.get(obligation.0);
+    let required = tables.reader.residuals.get(obligation);
     let verdict = |id| match id {
         TRUE => Some(true),
         FALSE => Some(false),
@@ -128,7 +134,7 @@ proptest! {
         for (at, part) in parts.iter().enumerate() {
             let position = format!("#/anyOf/{}", at + 1);
             let tables = machine.lock();
-            let schema = &tables.core.schema;
+            let schema = &tables.reader.core.base.schema;
             let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
             let node = nodes.find(|&id| {
                 schema.json_pointer(id) == position && !schema.node(id).rules.is_empty()
@@ -158,8 +164,8 @@ proptest! {
             let Ok(read) = schema_reader::read_schema(&document, &[], options()) else { return Ok(()) };
             let mut uncached = SolverContext::new(read, options(), JsonSchemaLimits::default());
             uncached.answers.forgets = true;
-            let (one, other) = (cached.child(node), uncached.child(node));
-            cached.steps = 0;
+            let (one, other) = (cached.base.child(node), uncached.base.child(node));
+            cached.base.reset_steps();
             let found = cached.has_value(one);
             if found.is_err() {
                 cached.answers.abandon();

@@ -3,7 +3,7 @@
 use referencing::Draft;
 
 use super::keyword_table::Keyword;
-use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
+use super::keyword_values::{KeywordValues, SchemaFault, fault_at, property_names};
 use super::{SchemaReader, SubschemaContext};
 use crate::formula::NameSelector;
 use crate::json::json_view::{JsonShape, JsonView};
@@ -79,7 +79,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             };
             let never = self.schema.add_node(SchemaNode::synthetic(vec![KeywordRule::Never]));
             properties.push((which, never));
-            self.note(at, &[], "properties that are not declared are excluded");
+            self.schema.note(at.node, &[], "properties that are not declared are excluded");
         }
         if !properties.is_empty() {
             rules.push(KeywordRule::Properties(properties.into()));
@@ -103,15 +103,15 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
         rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
-        let old_form = fields.get(Keyword::Items).is_some_and(J::is_array);
+        let old_form = fields.get(Keyword::Items).is_some_and(|items| items.shape().is_array());
         let (prefix, rest) = match (at.is_before_2020(), old_form) {
             (false, false) => (Some(Keyword::PrefixItems), Keyword::Items),
             (true, false) => (None, Keyword::Items),
             (_, true) => (Some(Keyword::Items), Keyword::AdditionalItems),
         };
         if old_form && !at.is_before_2020() {
-            self.note(
-                at,
+            self.schema.note(
+                at.node,
                 &["items"],
                 "an array value of items is read as in drafts before 2020-12",
             );
@@ -215,12 +215,16 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 let id = self.schema.names.intern(name);
                 match json.shape() {
                     JsonShape::Array if keyword != Keyword::DependentSchemas => {
-                        let names =
-                            self.property_names(json.children().map(|part| part.1), &parts)?;
+                        let names = property_names(
+                            &mut self.schema.names,
+                            json.children().map(|part| part.1),
+                            &parts,
+                        )?;
                         rules.push(KeywordRule::DependentRequired(id, names));
                     }
                     JsonShape::String(_) if keyword == Keyword::Dependencies => {
-                        let names = self.property_names([json].into_iter(), &parts)?;
+                        let names =
+                            property_names(&mut self.schema.names, [json].into_iter(), &parts)?;
                         rules.push(KeywordRule::DependentRequired(id, names));
                     }
                     _ if keyword == Keyword::DependentRequired => {

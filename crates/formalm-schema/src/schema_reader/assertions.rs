@@ -8,7 +8,8 @@ use referencing::Draft;
 
 use super::ignored_keywords::find_wrapped_schema;
 use super::keyword_table::Keyword;
-use super::keyword_values::{KeywordValues, SchemaFault, fault_at, keyword_set};
+use super::keyword_values::{KeywordValues, SchemaFault, fault_at, keyword_set, property_names};
+use super::string_parts::string_parts_language;
 use super::{SchemaReader, SubschemaContext};
 use crate::formats;
 use crate::json::json_view::JsonView;
@@ -88,7 +89,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             }
         }
         self.format_rule(fields, at, rules)?;
-        self.string_parts_rule(fields, at, rules)?;
+        let parts = string_parts_language(&mut self.schema, self.options, fields, at.node)?;
+        rules.extend(parts.map(KeywordRule::StringLanguage));
         self.property_rules(fields, at, rules)?;
         if fields.has_any(ITEM_KEYWORDS) {
             self.item_rules(fields, at, rules)?;
@@ -125,8 +127,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let Some(json) = fields.get(Keyword::Type) else { return Ok(()) };
-        let list = json.children().filter(|_| json.is_array()).map(|part| part.1);
-        let named = list.chain((!json.is_array()).then_some(json));
+        let list = json.children().filter(|_| json.shape().is_array()).map(|part| part.1);
+        let named = list.chain((!json.shape().is_array()).then_some(json));
         let (mut types, mut integer) = (Vec::new(), false);
         for one in named {
             types.push(match one.as_str() {
@@ -166,14 +168,14 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
     ) -> Option<String> {
         fields.schema.children().find_map(|(name, json)| {
-            let is_unknown =
-                Keyword::from_name(name).is_none() && (json.is_object() || json.is_array());
+            let is_unknown = Keyword::from_name(name).is_none()
+                && (json.shape().is_object() || json.shape().is_array());
             let steps = find_wrapped_schema(json).filter(|_| is_unknown)?;
             let parts: Vec<&str> =
                 std::iter::once(name).chain(steps.iter().map(String::as_str)).collect();
             Some(format!(
                 "to use the schema at {}, pass that schema alone",
-                self.pointer(at, &parts)
+                self.schema.pointer_into(at.node, &parts)
             ))
         })
     }
@@ -263,7 +265,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             }
             if max.is_some_and(|max| max > MAX_LENGTH) {
                 let message = format!("strings longer than {MAX_LENGTH} characters are excluded");
-                self.note_with_effect(at, &["maxLength"], message, NoteEffect::Fewer);
+                self.schema.note_with_effect(at.node, &["maxLength"], message, NoteEffect::Fewer);
             }
             let cut = |length: u64| length.min(MAX_LENGTH) as u32;
             if max.is_some_and(|max| max < min) {
@@ -355,8 +357,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let make = || pattern_search::search_language(source);
         let (id, foreign) = self.intern_pattern(format!("p{source}"), source, parts, make)?;
         if foreign {
-            self.note(
-                at,
+            self.schema.note(
+                at.node,
                 parts,
                 "the pattern is not valid ECMA-262 and is read as a Python pattern",
             );
@@ -408,7 +410,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         if let Some(list) = fields.list(Keyword::Required)? {
-            let names = self.property_names(list.children().map(|part| part.1), &["required"])?;
+            let names = property_names(
+                &mut self.schema.names,
+                list.children().map(|part| part.1),
+                &["required"],
+            )?;
             rules.push(KeywordRule::Required(names));
         }
         if let Some(min) = fields.count(Keyword::MinProperties)? {
@@ -446,12 +452,12 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 FormatSet::NONE => "formats are annotations and are not enforced".to_owned(),
                 _ => format!("the format {name:?} is an annotation and is not enforced"),
             };
-            self.note(at, &["format"], message);
+            self.schema.note(at.node, &["format"], message);
             return Ok(());
         }
         if name == "idn-hostname" {
             let message = "host names use the letters of Unicode 14; later letters are rejected";
-            self.note(at, &["format"], message);
+            self.schema.note(at.node, &["format"], message);
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
             rules.push(KeywordRule::StringLanguage(id));
@@ -466,7 +472,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             }
             None => {
                 let message = format!("the format {name:?} is unknown and is not enforced");
-                self.note(at, &["format"], message);
+                self.schema.note(at.node, &["format"], message);
             }
         }
         Ok(())

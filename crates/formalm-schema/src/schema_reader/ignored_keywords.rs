@@ -8,12 +8,12 @@
 
 use referencing::Draft;
 
+use super::SubschemaContext;
 use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_value_types::missing_properties_hint;
 use super::keyword_values::KeywordValues;
-use super::{SchemaReader, SubschemaContext};
 use crate::json::json_view::{JsonShape, JsonView};
-use crate::schema_nodes::NodeLocation;
+use crate::schema_nodes::{NodeLocation, ResolvedSchema};
 
 /// Returns `true` for well-known annotation keywords.
 fn is_known_annotation(keyword: &str) -> bool {
@@ -43,8 +43,8 @@ fn annotation_type_error<'r>(keyword: &str, json: impl JsonView<'r>) -> Option<&
             (json.as_str().is_some(), "a string")
         }
         "readOnly" | "writeOnly" | "deprecated" => (json.as_bool().is_some(), "true or false"),
-        "examples" => (json.is_array(), "a list"),
-        "contentSchema" => (json.is_object() || json.as_bool().is_some(), "a schema"),
+        "examples" => (json.shape().is_array(), "a list"),
+        "contentSchema" => (json.shape().is_object() || json.as_bool().is_some(), "a schema"),
         _ => return None,
     };
     (!fits).then_some(wanted)
@@ -113,10 +113,18 @@ const WRAPPERS: [&str; 16] = [
 const MAX_WRAPPER_DEPTH: usize = 4;
 const MAX_WRAPPER_VALUES: usize = 200;
 
-impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+/// The notes on keywords without effect that may still be dropped.
+#[derive(Default)]
+pub(super) struct IgnoredKeywords {
+    /// Indices of notes on unknown keywords, to be dropped if a reference leads into them.
+    wrapper_notes: Vec<usize>,
+}
+
+impl IgnoredKeywords {
     /// Adds a note for each keyword of a schema object that has no effect.
-    pub(super) fn note_ignored_keywords(
+    pub(super) fn note_all<'r, J: JsonView<'r>>(
         &mut self,
+        schema: &mut ResolvedSchema,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
     ) {
@@ -155,33 +163,34 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 None => misspelling_note(keyword, json.shape()),
             };
             if let Some(message) = message {
-                self.note(at, &[keyword], message);
+                schema.note(at.node, &[keyword], message);
             } else if known.is_some_and(|known| known != Keyword::Id) {
                 // The keyword has an effect.
             } else if let Some(wanted) = annotation_type_error(keyword, json) {
                 let hint = missing_properties_hint(json, fields.schema);
                 let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
                 let message = format!("{keyword} must be {wanted} and is ignored{hint}");
-                self.note(at, &[keyword], message);
+                schema.note(at.node, &[keyword], message);
             } else if known.is_none() && !is_known_annotation(keyword) {
-                self.note_wrapped_schema(keyword, json, fields, at);
+                self.note_wrapped_schema(schema, keyword, json, fields, at);
             }
         }
     }
 
     /// Adds a note if the value of an unknown keyword contains a schema.
-    fn note_wrapped_schema(
+    fn note_wrapped_schema<'r, J: JsonView<'r>>(
         &mut self,
+        schema: &mut ResolvedSchema,
         keyword: &str,
         json: J,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
     ) {
-        if !json.is_object() && !json.is_array() {
+        if !json.shape().is_object() && !json.shape().is_array() {
             return;
         }
         let found = find_wrapped_schema(json);
-        let is_wrapper = WRAPPERS.contains(&keyword) && json.is_object();
+        let is_wrapper = WRAPPERS.contains(&keyword) && json.shape().is_object();
         let Some(steps) = found.or_else(|| is_wrapper.then(Vec::new)) else { return };
         let hint = missing_properties_hint(json, fields.schema).filter(|_| !is_wrapper);
         let parts: Vec<&str> =
@@ -189,21 +198,28 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let meant = match hint {
             Some(hint) => hint.to_owned(),
             None => {
-                format!("to use the schema at {}, pass that schema alone", self.pointer(at, &parts))
+                format!(
+                    "to use the schema at {}, pass that schema alone",
+                    schema.pointer_into(at.node, &parts)
+                )
             }
         };
-        self.wrapper_notes.push(self.schema.notes.len());
-        self.note(at, &[keyword], format!("{keyword} is not a keyword and is ignored: {meant}"));
+        self.wrapper_notes.push(schema.notes.len());
+        schema.note(
+            at.node,
+            &[keyword],
+            format!("{keyword} is not a keyword and is ignored: {meant}"),
+        );
     }
 
     /// Removes notes on unknown keywords that references lead into, such as the `components` of
     /// OpenAPI.
-    pub(super) fn drop_referenced_wrappers(&mut self) {
+    pub(super) fn drop_referenced_wrappers(&mut self, schema: &mut ResolvedSchema) {
         if self.wrapper_notes.is_empty() {
             return;
         }
         let mut targets: Vec<&str> = Vec::new();
-        for node in &self.schema.nodes {
+        for node in &schema.nodes {
             if let NodeLocation::Pointer(pointer) = &node.location {
                 targets.push(pointer);
             }
@@ -216,11 +232,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 .take_while(|one| one.starts_with(place))
                 .any(|one| one.len() == place.len() || one.as_bytes()[place.len()] == b'/')
         };
-        let notes = &self.schema.notes;
+        let notes = &schema.notes;
         let dropped: Vec<usize> =
             self.wrapper_notes.iter().copied().filter(|&at| leads_into(&notes[at].place)).collect();
         for at in dropped.into_iter().rev() {
-            self.schema.notes.remove(at);
+            schema.notes.remove(at);
         }
         self.wrapper_notes.clear();
     }
@@ -237,9 +253,9 @@ pub(super) fn find_wrapped_schema<'r, J: JsonView<'r>>(json: J) -> Option<Vec<St
             if is_evidently_schema(json) {
                 return Some(steps);
             }
-            let is_list = json.is_array();
+            let is_list = json.shape().is_array();
             for (index, (name, value)) in json.children().enumerate().take(left) {
-                if value.is_object() || value.is_array() {
+                if value.shape().is_object() || value.shape().is_array() {
                     let step = if is_list { index.to_string() } else { name.to_owned() };
                     below.push(([&steps[..], &[step]].concat(), value));
                 }
@@ -255,11 +271,11 @@ fn is_evidently_schema<'r>(json: impl JsonView<'r>) -> bool {
     let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
     json.children().any(|(name, value)| match name {
         "type" => value.as_str().is_some_and(|text| types.contains(&text)),
-        "properties" | "patternProperties" | "$defs" => value.is_object(),
-        "anyOf" | "allOf" | "oneOf" => value.is_array(),
+        "properties" | "patternProperties" | "$defs" => value.shape().is_object(),
+        "anyOf" | "allOf" | "oneOf" => value.shape().is_array(),
         "$ref" => value.as_str().is_some(),
         _ => false,
-    }) && json.is_object()
+    }) && json.shape().is_object()
 }
 
 /// Returns `true` if the identifiers of two drafts agree.
@@ -276,7 +292,9 @@ pub(super) fn missing_companion<'r, J: JsonView<'r>>(
     keyword: Keyword,
 ) -> Option<&'static str> {
     let other = match keyword {
-        Keyword::AdditionalItems if !fields.get(Keyword::Items).is_some_and(J::is_array) => {
+        Keyword::AdditionalItems
+            if !fields.get(Keyword::Items).is_some_and(|items| items.shape().is_array()) =>
+        {
             return Some("an array value of items");
         }
         Keyword::Then | Keyword::Else => Keyword::If,

@@ -15,10 +15,11 @@ use super::ignored_keywords::missing_companion;
 use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_values::{KeywordValues, SchemaFault, keyword_set};
 use super::resource_registry::draft_from_uri;
-use super::{NodeKey, SchemaReader, SubschemaContext, schema_error};
+use super::{NodeKey, SubschemaContext, schema_error};
+use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 use crate::json::json_view::{JsonShape, JsonView};
-use crate::schema_nodes::{NodeId, push_pointer_token};
+use crate::schema_nodes::{NodeId, ResolvedSchema, push_pointer_token};
 
 /// Keywords that may occur without being read.
 const MAYBE_UNAPPLIED: u64 = keyword_set(&[
@@ -147,7 +148,8 @@ fn is_schema<'r>(json: impl JsonView<'r>) -> bool {
 fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static str> {
     let all = |test: &dyn Fn(J) -> bool| json.children().all(|part| test(part.1));
     let is_text = |one: J| one.as_str().is_some();
-    let names = |one: J| one.is_array() && one.children().all(|part| part.1.as_str().is_some());
+    let names =
+        |one: J| one.shape().is_array() && one.children().all(|part| part.1.as_str().is_some());
     let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
     let is_type = |one: J| one.as_str().is_some_and(|name| types.contains(&name));
     let (fits, message) = match value_type(keyword) {
@@ -174,32 +176,35 @@ fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static
             };
             (fits, "a non-negative integer")
         }
-        ValueType::Types if json.is_array() => (all(&is_type), "a type or a list of types"),
+        ValueType::Types if json.shape().is_array() => (all(&is_type), "a type or a list of types"),
         ValueType::Types => (is_type(json), "a type or a list of types"),
         ValueType::StringList => (names(json), "a list of strings"),
-        ValueType::List => (json.is_array(), "a list"),
-        ValueType::Object => (json.is_object(), "an object"),
+        ValueType::List => (json.shape().is_array(), "a list"),
+        ValueType::Object => (json.shape().is_object(), "an object"),
         ValueType::BooleanMap => {
             let truths = json.children().all(|part| part.1.as_bool().is_some());
-            (json.is_object() && truths, "an object whose values are true or false")
+            (json.shape().is_object() && truths, "an object whose values are true or false")
         }
         ValueType::Schema => (is_schema(json), "a schema: an object, true or false"),
-        ValueType::SchemaOrList if json.is_array() => {
+        ValueType::SchemaOrList if json.shape().is_array() => {
             (all(&is_schema), "a schema or a list of schemas")
         }
         ValueType::SchemaOrList => (is_schema(json), "a schema or a list of schemas"),
-        ValueType::SchemaList => (json.is_array() && all(&is_schema), "a list of schemas"),
+        ValueType::SchemaList => (json.shape().is_array() && all(&is_schema), "a list of schemas"),
         ValueType::SchemaMap => {
-            (json.is_object() && all(&is_schema), "an object whose values are schemas")
+            (json.shape().is_object() && all(&is_schema), "an object whose values are schemas")
         }
         ValueType::Dependencies => {
             let fits = |one: J| is_schema(one) || is_text(one) || names(one);
             let fits = json.children().all(|part| fits(part.1));
-            (json.is_object() && fits, "an object whose values are schemas or lists of strings")
+            (
+                json.shape().is_object() && fits,
+                "an object whose values are schemas or lists of strings",
+            )
         }
         ValueType::StringListMap => {
             let fits = json.children().all(|part| names(part.1));
-            (json.is_object() && fits, "an object whose values are lists of strings")
+            (json.shape().is_object() && fits, "an object whose values are lists of strings")
         }
     };
     (!fits).then_some(message)
@@ -212,12 +217,12 @@ fn subschemas_in<'r, J: JsonView<'r>>(
     mut found: impl FnMut(ValuePart<'r>, J),
 ) {
     match value_type(keyword) {
-        ValueType::SchemaOrList | ValueType::SchemaList if json.is_array() => {
+        ValueType::SchemaOrList | ValueType::SchemaList if json.shape().is_array() => {
             json.children().enumerate().for_each(|(at, part)| found(ValuePart::Item(at), part.1));
         }
         ValueType::Schema | ValueType::SchemaOrList => found(ValuePart::Whole, json),
         ValueType::SchemaMap | ValueType::Dependencies => {
-            let schemas = json.children().filter(|part| part.1.is_object());
+            let schemas = json.children().filter(|part| part.1.shape().is_object());
             schemas.for_each(|part| found(ValuePart::Member(part.0), part.1));
         }
         _ => {}
@@ -241,7 +246,7 @@ enum UnreadParent {
 }
 
 /// A subschema that was not read.
-pub(super) struct UnreadSchema<'r, J> {
+struct UnreadSchema<'r, J> {
     json: J,
     above: UnreadParent,
     keyword: Keyword,
@@ -249,10 +254,21 @@ pub(super) struct UnreadSchema<'r, J> {
     draft: Draft,
 }
 
-impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+/// Subschemas in parts of the document that were skipped.
+pub(super) struct UnreadSchemas<'r, J> {
+    list: Vec<UnreadSchema<'r, J>>,
+}
+
+impl<J> Default for UnreadSchemas<'_, J> {
+    fn default() -> Self {
+        UnreadSchemas { list: Vec::new() }
+    }
+}
+
+impl<'r, J: JsonView<'r>> UnreadSchemas<'r, J> {
     /// Checks keywords that lack their companion, and records their subschemas for
-    /// [`SchemaReader::check_unread_schemas`]. Fails if a type is wrong.
-    pub(super) fn check_unapplied_keywords(
+    /// [`UnreadSchemas::check`]. Fails if a type is wrong.
+    pub(super) fn record_unapplied(
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
@@ -282,30 +298,34 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             }
             let (above, draft) = (UnreadParent::Node(at.node), at.draft);
             subschemas_in(keyword, json, |within, json| {
-                self.unread.push(UnreadSchema { json, above, keyword, within, draft });
+                self.list.push(UnreadSchema { json, above, keyword, within, draft });
             });
         }
         Ok(())
     }
 
     /// Checks the schemas of the document that nothing refers to. Fails if a type is wrong.
-    pub(super) fn check_unread_schemas(&mut self) -> Result<(), Error> {
-        let mut rest = std::mem::take(&mut self.unread);
+    pub(super) fn check(
+        &mut self,
+        ids: &CompactMap<NodeKey, NodeId>,
+        schema: &ResolvedSchema,
+    ) -> Result<(), Error> {
+        let mut rest = std::mem::take(&mut self.list);
         // In a document without a registry all keys have an empty base.
         let is_read = |one: &UnreadSchema<'r, J>| {
             let (base, scope) = (String::new(), Vec::new());
-            self.ids.get(&NodeKey { json: one.json.address(), base, scope }).is_some()
+            ids.get(&NodeKey { json: one.json.address(), base, scope }).is_some()
         };
-        rest.retain(|one| one.json.is_object() && !is_read(one));
+        rest.retain(|one| one.json.shape().is_object() && !is_read(one));
         if rest.is_empty() {
             return Ok(());
         }
-        let read: FxHashSet<usize> = self.ids.keys().map(|key| key.json).collect();
+        let read: FxHashSet<usize> = ids.keys().map(|key| key.json).collect();
         rest.reverse();
         let mut looked_into: Vec<UnreadSchema<'r, J>> = Vec::new();
         while let Some(mut one) = rest.pop() {
             let json = one.json;
-            if !json.is_object() || read.contains(&json.address()) {
+            if !json.shape().is_object() || read.contains(&json.address()) {
                 continue;
             }
             if let Some(uri) = json.get("$schema").and_then(J::as_str) {
@@ -325,7 +345,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     continue;
                 }
                 if let Some(message) = type_error(keyword, json) {
-                    let mut place = self.unread_pointer(above, &looked_into);
+                    let mut place = unread_pointer(schema, above, &looked_into);
                     push_pointer_token(&mut place, keyword.name());
                     let message = format!("{} must be {message}", keyword.name());
                     return Err(schema_error(
@@ -342,30 +362,34 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         }
         Ok(())
     }
+}
 
-    /// Returns the JSON pointer of an unread schema.
-    fn unread_pointer(&self, above: UnreadParent, looked_into: &[UnreadSchema<'r, J>]) -> String {
-        let (mut above, mut chain) = (above, Vec::new());
-        let node = loop {
-            match above {
-                UnreadParent::Node(node) => break node,
-                UnreadParent::Unread(at) => {
-                    chain.push(&looked_into[at]);
-                    above = looked_into[at].above;
-                }
-            }
-        };
-        let mut place = self.schema.json_pointer(node);
-        for one in chain.into_iter().rev() {
-            push_pointer_token(&mut place, one.keyword.name());
-            match one.within {
-                ValuePart::Whole => {}
-                ValuePart::Item(at) => push_pointer_token(&mut place, &at.to_string()),
-                ValuePart::Member(name) => push_pointer_token(&mut place, name),
+/// Returns the JSON pointer of an unread schema.
+fn unread_pointer<J>(
+    schema: &ResolvedSchema,
+    above: UnreadParent,
+    looked_into: &[UnreadSchema<'_, J>],
+) -> String {
+    let (mut above, mut chain) = (above, Vec::new());
+    let node = loop {
+        match above {
+            UnreadParent::Node(node) => break node,
+            UnreadParent::Unread(at) => {
+                chain.push(&looked_into[at]);
+                above = looked_into[at].above;
             }
         }
-        place
+    };
+    let mut place = schema.json_pointer(node);
+    for one in chain.into_iter().rev() {
+        push_pointer_token(&mut place, one.keyword.name());
+        match one.within {
+            ValuePart::Whole => {}
+            ValuePart::Item(at) => push_pointer_token(&mut place, &at.to_string()),
+            ValuePart::Member(name) => push_pointer_token(&mut place, name),
+        }
     }
+    place
 }
 
 /// Returns the fault of a value of the wrong type.

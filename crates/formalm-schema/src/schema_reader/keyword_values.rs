@@ -3,11 +3,10 @@
 use formalm_core::Error;
 use num_traits::ToPrimitive;
 
-use super::SchemaReader;
 use super::keyword_table::Keyword;
 use crate::json::decimal::{Decimal, MAX_DIGITS};
 use crate::json::json_view::{JsonShape, JsonView};
-use crate::json::property_names::NameId;
+use crate::json::property_names::{NameId, PropertyNames};
 
 /// The largest count; larger ones are cut to it, since no instance reaches it.
 const MAX_COUNT: u64 = u64::MAX / 4;
@@ -121,7 +120,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
 
     pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, SchemaFault> {
         match self.get(keyword) {
-            Some(json) if !json.is_array() => {
+            Some(json) if !json.shape().is_array() => {
                 Err(fault_at(&[keyword.name()], format!("{} must be a list", keyword.name())))
             }
             list => Ok(list),
@@ -130,7 +129,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
 
     pub(super) fn object(&self, keyword: Keyword) -> Result<Option<J>, SchemaFault> {
         match self.get(keyword) {
-            Some(json) if !json.is_object() => {
+            Some(json) if !json.shape().is_object() => {
                 Err(fault_at(&[keyword.name()], format!("{} must be an object", keyword.name())))
             }
             object => Ok(object),
@@ -157,22 +156,20 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
     }
 }
 
-impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    /// Interns a list of property names. Fails if one is not a string.
-    pub(super) fn property_names(
-        &mut self,
-        list: impl Iterator<Item = J>,
-        parts: &[&str],
-    ) -> Result<Vec<NameId>, SchemaFault> {
-        let mut names = Vec::new();
-        for one in list {
-            let Some(name) = one.as_str() else {
-                return Err(fault_at(parts, "property names must be strings"));
-            };
-            names.push(self.schema.names.intern(name));
-        }
-        Ok(names)
+/// Interns a list of property names. Fails if one is not a string.
+pub(super) fn property_names<'r, J: JsonView<'r>>(
+    names: &mut PropertyNames,
+    list: impl Iterator<Item = J>,
+    parts: &[&str],
+) -> Result<Vec<NameId>, SchemaFault> {
+    let mut found = Vec::new();
+    for one in list {
+        let Some(name) = one.as_str() else {
+            return Err(fault_at(parts, "property names must be strings"));
+        };
+        found.push(names.intern(name));
     }
+    Ok(found)
 }
 
 #[cfg(test)]

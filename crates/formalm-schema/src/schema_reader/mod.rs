@@ -40,11 +40,11 @@ use crate::json::document::Document;
 use crate::json::json_view::JsonView;
 use crate::options::JsonSchemaOptions;
 use crate::schema_nodes::{
-    KeywordPart, KeywordRule, NodeId, NodeLocation, NoteEffect, ResolvedSchema, SchemaNode,
-    SchemaNote, push_pointer_token,
+    KeywordPart, KeywordRule, NodeId, NodeLocation, ResolvedSchema, SchemaNode,
 };
+use ignored_keywords::IgnoredKeywords;
 use keyword_table::Keyword;
-use keyword_value_types::UnreadSchema;
+use keyword_value_types::UnreadSchemas;
 use keyword_values::{KeywordValues, SchemaFault, fault_at};
 use references::ReferenceBase;
 use resource_registry::{build_registry, draft_from_uri};
@@ -98,9 +98,8 @@ struct SchemaReader<'r, J> {
     ids: CompactMap<NodeKey, NodeId>,
     pending: Vec<PendingSubschema<'r, J>>,
     /// Subschemas in parts of the document that were skipped.
-    unread: Vec<UnreadSchema<'r, J>>,
-    /// Indices of notes on unknown keywords, to be dropped if a reference leads into them.
-    wrapper_notes: Vec<usize>,
+    unread: UnreadSchemas<'r, J>,
+    ignored_keywords: IgnoredKeywords,
     has_dynamic_refs: bool,
 }
 
@@ -194,15 +193,13 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         options: JsonSchemaOptions,
         dynamic: bool,
     ) -> SchemaReader<'r, J> {
-        let (ids, pending, unread) = (CompactMap::default(), Vec::new(), Vec::new());
-        let wrappers = Vec::new();
         SchemaReader {
             schema: before,
             options,
-            ids,
-            pending,
-            unread,
-            wrapper_notes: wrappers,
+            ids: CompactMap::default(),
+            pending: Vec::new(),
+            unread: UnreadSchemas::default(),
+            ignored_keywords: IgnoredKeywords::default(),
             has_dynamic_refs: dynamic,
         }
     }
@@ -221,8 +218,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 self.schema.nodes[at.node.0 as usize].rules = rules.into();
             }
         }
-        self.check_unread_schemas()?;
-        self.drop_referenced_wrappers();
+        self.unread.check(&self.ids, &self.schema)?;
+        self.ignored_keywords.drop_referenced_wrappers(&mut self.schema);
         in_place_cycles::check_in_place(&self.schema)?;
         self.schema.representatives = duplicate_nodes::find_representatives(&self.schema);
         Ok(())
@@ -233,36 +230,10 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         match fault {
             SchemaFault::Part { parts, message, hint } => {
                 let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-                schema_error(&self.pointer(at, &parts), message, hint.as_deref())
+                schema_error(&self.schema.pointer_into(at.node, &parts), message, hint.as_deref())
             }
             SchemaFault::Other(error) => error,
         }
-    }
-
-    /// Returns the JSON pointer of a part of a subschema.
-    fn pointer(&self, at: &SubschemaContext<'r, J>, parts: &[&str]) -> String {
-        let mut pointer = self.schema.json_pointer(at.node);
-        for part in parts {
-            push_pointer_token(&mut pointer, part);
-        }
-        pointer
-    }
-
-    /// Adds a note that does not affect the language.
-    fn note(&mut self, at: &SubschemaContext<'r, J>, parts: &[&str], message: impl Into<String>) {
-        self.note_with_effect(at, parts, message, NoteEffect::Exact);
-    }
-
-    /// Adds a note with the given effect on the language.
-    fn note_with_effect(
-        &mut self,
-        at: &SubschemaContext<'r, J>,
-        parts: &[&str],
-        message: impl Into<String>,
-        effect: NoteEffect,
-    ) {
-        let note = SchemaNote { place: self.pointer(at, parts), message: message.into(), effect };
-        self.schema.notes.push(note);
     }
 
     /// Returns the node of a subschema, adding it to the worklist if it is new. Fails if it is not
@@ -300,7 +271,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         mut draft: Draft,
         spot: NodeLocation,
     ) -> Result<NodeId, SchemaFault> {
-        if !json.is_object() && json.as_bool().is_none() {
+        if !json.shape().is_object() && json.as_bool().is_none() {
             return Err(fault_at(&[], "a schema must be an object, true or false"));
         }
         if matches!(base, ReferenceBase::Registry(_))
@@ -335,20 +306,20 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         json: J,
         at: &SubschemaContext<'r, J>,
     ) -> Result<Vec<KeywordRule>, SchemaFault> {
-        if !json.is_object() {
+        if !json.shape().is_object() {
             let never = json.as_bool() == Some(false);
             return Ok(if never { vec![KeywordRule::Never] } else { Vec::new() });
         }
         let fields = &KeywordValues::of(json);
         self.check_identifiers(fields, at)?;
-        self.note_ignored_keywords(fields, at);
+        self.ignored_keywords.note_all(&mut self.schema, fields, at);
         let mut rules = Vec::with_capacity(4);
         let hides_siblings = self.reference_rules(fields, at, &mut rules)?;
         if !hides_siblings {
             let validates = at.draft != Draft::Unknown || at.base.has_validation(at.draft, json);
             self.keyword_rules(fields, at, validates, &mut rules)?;
         }
-        self.check_unapplied_keywords(fields, at, hides_siblings)?;
+        self.unread.record_unapplied(fields, at, hides_siblings)?;
         Ok(rules)
     }
 

@@ -107,7 +107,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let unknown = draft_from_uri(uri) == Draft::Unknown;
             let what = if unknown { "names an unknown draft and " } else { "" };
             let message = format!("{uri:?} {what}is read as {}", draft_name(at.draft));
-            self.note(at, &["$schema"], message);
+            self.schema.note(at.node, &["$schema"], message);
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         hint: Option<&str>,
     ) -> SchemaFault {
         let parts: Vec<&str> = keyword.map(Keyword::name).into_iter().collect();
-        SchemaFault::Other(schema_error(&self.pointer(at, &parts), message, hint))
+        SchemaFault::Other(schema_error(&self.schema.pointer_into(at.node, &parts), message, hint))
     }
 
     /// Returns the node of a reference's target. Fails if there is none.
@@ -189,7 +189,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             .filter(|_| !resolver.lookup(document).as_ref().is_ok_and(passed))
             .map(|uri| format!("{uri}#{fragment}"));
         if let Some(uri) = &respelled {
-            self.note(at, &[keyword.name()], format!("{text} is resolved as {uri}"));
+            self.schema.note(at.node, &[keyword.name()], format!("{text} is resolved as {uri}"));
         }
         let (text, document) = match &respelled {
             Some(uri) => (uri.as_str(), uri.split('#').next().unwrap_or_default()),
@@ -209,7 +209,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             Err(error) => match lookup_from_root(text, resolver) {
                 Some(found) => {
                     let message = format!("{text} is resolved from the root of the document");
-                    self.note(at, &[keyword.name()], message);
+                    self.schema.note(at.node, &[keyword.name()], message);
                     found
                 }
                 None if matches!(error, referencing::Error::Unretrievable { .. }) => {

@@ -54,7 +54,7 @@ pub(super) fn local_draft<'r>(document: impl JsonView<'r>) -> Option<Draft> {
             if !plain {
                 return None;
             }
-            if value.is_array() || value.is_object() {
+            if value.shape().is_array() || value.shape().is_object() {
                 rest.push(value);
             }
         }

@@ -21,14 +21,13 @@ use serde_json::Value as Json;
 
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
-use super::{SchemaReader, SubschemaContext};
 use crate::formats;
 use crate::formats::{BoundedTimestamps, ByteCount, EmbeddedDocument, TimestampBound, Urls};
 use crate::json::document::Document;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::machine::SchemaAutomaton;
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
-use crate::schema_nodes::{KeywordRule, SchemaNote};
+use crate::schema_nodes::{NodeId, RegexId, ResolvedSchema, SchemaNote};
 
 const KEYWORD_NAME: &str = Keyword::StringParts.name();
 
@@ -40,44 +39,40 @@ fn part_fault(message: impl std::fmt::Display) -> SchemaFault {
     fault_at(&[KEYWORD_NAME], message)
 }
 
-impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    /// Reads the keyword. Fails if a part is malformed.
-    pub(super) fn string_parts_rule(
-        &mut self,
-        fields: &KeywordValues<J>,
-        at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<KeywordRule>,
-    ) -> Result<(), SchemaFault> {
-        let Some(list) = fields.list(Keyword::StringParts)? else { return Ok(()) };
-        let list = to_serde(list);
-        let Some(parts) = list.as_array() else { return Ok(()) };
-        let has_documents = parts.iter().any(|part| part.get("json").is_some());
-        // An embedded document is spelled with the options of the outer one.
-        let options = if has_documents { format!("{:?}", self.options) } else { String::new() };
-        let key = format!("x{list}{options}");
-        if let Some(&id) = self.schema.regex_ids.get(&key) {
-            rules.push(KeywordRule::StringLanguage(id));
-            return Ok(());
-        }
-        let mut notes = Vec::new();
-        let parts = parts.iter().map(|part| part_language(part, self.options, &mut notes));
-        let mut expressions: Vec<Expression> = parts.collect::<Result<_, SchemaFault>>()?;
-        let whole = match expressions.len() {
-            1 => expressions.remove(0),
-            _ => Expression::concat(expressions)?,
-        };
-        for SchemaNote { place, message, effect } in notes {
-            self.note_with_effect(
-                at,
-                &[KEYWORD_NAME],
-                format!("{message} (in the embedded document, at {place})"),
-                effect,
-            );
-        }
-        let id = self.schema.intern_regex(key, || whole);
-        rules.push(KeywordRule::StringLanguage(id));
-        Ok(())
+/// Returns the language that the keyword describes, `None` without the keyword. Notes on embedded
+/// documents go to `node`. Fails if a part is malformed.
+pub(super) fn string_parts_language<'r, J: JsonView<'r>>(
+    schema: &mut ResolvedSchema,
+    options: JsonSchemaOptions,
+    fields: &KeywordValues<J>,
+    node: NodeId,
+) -> Result<Option<RegexId>, SchemaFault> {
+    let Some(list) = fields.list(Keyword::StringParts)? else { return Ok(None) };
+    let list = to_serde(list);
+    let Some(parts) = list.as_array() else { return Ok(None) };
+    let has_documents = parts.iter().any(|part| part.get("json").is_some());
+    // An embedded document is spelled with the options of the outer one.
+    let spelled = if has_documents { format!("{options:?}") } else { String::new() };
+    let key = format!("x{list}{spelled}");
+    if let Some(&id) = schema.regex_ids.get(&key) {
+        return Ok(Some(id));
     }
+    let mut notes = Vec::new();
+    let parts = parts.iter().map(|part| part_language(part, options, &mut notes));
+    let mut expressions: Vec<Expression> = parts.collect::<Result<_, SchemaFault>>()?;
+    let whole = match expressions.len() {
+        1 => expressions.remove(0),
+        _ => Expression::concat(expressions)?,
+    };
+    for SchemaNote { place, message, effect } in notes {
+        schema.note_with_effect(
+            node,
+            &[KEYWORD_NAME],
+            format!("{message} (in the embedded document, at {place})"),
+            effect,
+        );
+    }
+    Ok(Some(schema.intern_regex(key, || whole)))
 }
 
 /// Returns the language of a part. Fails if the part is malformed.

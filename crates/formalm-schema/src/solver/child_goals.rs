@@ -19,48 +19,56 @@ pub(crate) struct RemainingContainer<'a> {
     pub(crate) used_names: &'a [NameId],
 }
 
-impl SolverContext {
+impl<'a> RemainingContainer<'a> {
+    /// Returns the rest of an object in which these names can no longer be used.
+    pub(crate) fn object(used_names: &'a [NameId]) -> RemainingContainer<'a> {
+        RemainingContainer { json_type: JsonType::Object, used_names }
+    }
+
+    /// Returns the rest of an array.
+    pub(crate) fn array() -> RemainingContainer<'static> {
+        RemainingContainer { json_type: JsonType::Array, used_names: &[] }
+    }
+}
+
+impl RemainingContainer<'_> {
     /// Returns what a child that satisfies `known` must satisfy in addition, so that the rest can
     /// satisfy a formula without child leaves. The result is a constant except for duplicated
     /// items.
-    pub(in crate::solver) fn rest_goal(
-        &mut self,
+    pub(super) fn goal(
+        self,
+        solver: &mut SolverContext,
         id: FormulaId,
         known: FormulaId,
-        rest: RemainingContainer<'_>,
     ) -> Result<FormulaId, Error> {
-        match rest.json_type {
-            JsonType::Object => Ok(FormulaArena::constant(self.has_object(id, rest.used_names)?)),
-            _ => self.current_item_goal(id, known),
+        match self.json_type {
+            JsonType::Object => Ok(FormulaArena::constant(solver.has_object(id, self.used_names)?)),
+            _ => solver.current_item_goal(id, known),
         }
     }
 
     /// Returns `true` if the rest can satisfy a conjunction of literals after a child that
     /// satisfies `known`.
-    fn rest_fits(
-        &mut self,
+    fn fits(
+        self,
+        solver: &mut SolverContext,
         literals: &[FormulaId],
         known: FormulaId,
-        rest: RemainingContainer<'_>,
     ) -> Result<bool, Error> {
-        match rest.json_type {
-            JsonType::Object => self.object_fits(literals, rest.used_names),
+        match self.json_type {
+            JsonType::Object => solver.object_fits(literals, self.used_names),
             _ => {
-                let goal = self.items_fit(literals, known)?;
-                let both = self.formulas.both(known, goal);
-                Ok(goal == TRUE || goal != FALSE && self.has_value(both)?)
+                let goal = solver.items_fit(literals, known)?;
+                let both = solver.base.formulas.both(known, goal);
+                Ok(goal == TRUE || goal != FALSE && solver.has_value(both)?)
             }
         }
     }
 
     /// Returns `false` if no superset of the literals can be satisfied by the rest.
-    fn rest_may_fit(
-        &mut self,
-        literals: &[FormulaId],
-        rest: RemainingContainer<'_>,
-    ) -> Result<bool, Error> {
-        match rest.json_type {
-            JsonType::Object => self.object_may_fit(literals, rest.used_names),
+    fn may_fit(self, solver: &mut SolverContext, literals: &[FormulaId]) -> Result<bool, Error> {
+        match self.json_type {
+            JsonType::Object => solver.objects(self.used_names).may_fit(literals),
             _ => Ok(true),
         }
     }
@@ -68,54 +76,43 @@ impl SolverContext {
     /// Returns the formula over the child (which satisfies `must`) that holds iff the rest can be
     /// completed.
     pub(crate) fn project_to_child(
-        &mut self,
+        self,
+        solver: &mut SolverContext,
         id: FormulaId,
         must: FormulaId,
-        rest: RemainingContainer<'_>,
     ) -> Result<FormulaId, Error> {
         let _solving = SolverTimer::begin();
-        if !self.formulas.has_child(id) {
-            return self.rest_goal(id, must, rest);
+        if !solver.base.formulas.has_child(id) {
+            return self.goal(solver, id, must);
         }
-        if !self.formulas.has_atom(id) {
+        if !solver.base.formulas.has_atom(id) {
             return Ok(id);
         }
         let (mut pure, mut mixed) = (Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(id) {
-            if self.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
+        for part in solver.base.formulas.conjuncts(id) {
+            if solver.base.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
         }
-        let mixed = self.formulas.and(mixed);
-        let known = self.formulas.and([&pure[..], &[must]].concat());
-        if !self.formulas.has_child(mixed) {
-            pure.push(self.rest_goal(mixed, known, rest)?);
-            return Ok(self.formulas.and(pure));
+        let mixed = solver.base.formulas.and(mixed);
+        let known = solver.base.formulas.and([&pure[..], &[must]].concat());
+        if !solver.base.formulas.has_child(mixed) {
+            pure.push(self.goal(solver, mixed, known)?);
+            return Ok(solver.base.formulas.and(pure));
         }
-        if let Some((list, context)) = self.single_disjunction(mixed) {
+        if let Some((list, context)) = single_disjunction(&mut solver.base.formulas, mixed) {
             let mut branches = Vec::with_capacity(list.len());
             for &one in list.iter() {
-                let all = self.formulas.both(one, context);
-                branches.push(self.project_to_child(all, known, rest)?);
+                let all = solver.base.formulas.both(one, context);
+                branches.push(self.project_to_child(solver, all, known)?);
             }
-            pure.push(self.formulas.or(branches));
-            return Ok(self.formulas.and(pure));
+            pure.push(solver.base.formulas.or(branches));
+            return Ok(solver.base.formulas.and(pure));
         }
-        let goal = match self.split_by_vectors(mixed, known, rest, false)? {
+        let goal = match self.split_by_vectors(solver, mixed, known, false)? {
             Some(goal) => goal,
-            None => self.split_by_verdicts(mixed, known, rest, false)?,
+            None => self.split_by_verdicts(solver, mixed, known, false)?,
         };
         pure.push(goal);
-        Ok(self.formulas.and(pure))
-    }
-
-    /// Returns the operands and the context of the only disjunction that mentions the child.
-    fn single_disjunction(&mut self, id: FormulaId) -> Option<(Arc<[FormulaId]>, FormulaId)> {
-        let mut parts = self.formulas.conjuncts(id);
-        let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
-        let (at, None) = (mixed.next()?, mixed.next()) else { return None };
-        let Formula::Or(list) = self.formulas.get(parts.swap_remove(at)).clone() else {
-            return None;
-        };
-        Some((list, self.formulas.and(parts)))
+        Ok(solver.base.formulas.and(pure))
     }
 
     /// Branches on the verdicts of the child, skipping impossible combinations, and decides the
@@ -123,31 +120,33 @@ impl SolverContext {
     ///
     /// `known` is what the child satisfies already. With `any`, one branch that works is enough.
     fn split_by_verdicts(
-        &mut self,
+        self,
+        solver: &mut SolverContext,
         id: FormulaId,
         known: FormulaId,
-        rest: RemainingContainer<'_>,
         any: bool,
     ) -> Result<FormulaId, Error> {
-        self.count_step()?;
-        if !self.formulas.has_child(id) {
-            let goal = self.rest_goal(id, known, rest)?;
-            let both = self.formulas.both(known, goal);
-            return Ok(if goal == TRUE || self.has_value(both)? { goal } else { FALSE });
+        solver.base.count_step()?;
+        if !solver.base.formulas.has_child(id) {
+            let goal = self.goal(solver, id, known)?;
+            let both = solver.base.formulas.both(known, goal);
+            return Ok(if goal == TRUE || solver.has_value(both)? { goal } else { FALSE });
         }
-        let Some(&node) = self.formulas.queried_nodes(&[id]).first() else { return Ok(FALSE) };
-        let child = self.formulas.child(node);
+        let Some(&node) = solver.base.formulas.queried_nodes(&[id]).first() else {
+            return Ok(FALSE);
+        };
+        let child = solver.base.formulas.child(node);
         let mut sides = [FALSE; 2];
         let mut possible = [true; 2];
         for (at, verdict) in [TRUE, FALSE].into_iter().enumerate() {
-            let literal = if verdict == TRUE { child } else { self.formulas.not(child) };
-            let both = self.formulas.both(known, literal);
-            if !self.has_value(both)? {
+            let literal = if verdict == TRUE { child } else { solver.base.formulas.not(child) };
+            let both = solver.base.formulas.both(known, literal);
+            if !solver.has_value(both)? {
                 possible[at] = false;
                 continue;
             }
-            let smaller = self.formulas.substitute_verdicts(id, &[node], &[verdict]);
-            sides[at] = self.split_by_verdicts(smaller, both, rest, any)?;
+            let smaller = solver.base.formulas.substitute_verdicts(id, &[node], &[verdict]);
+            sides[at] = self.split_by_verdicts(solver, smaller, both, any)?;
             if any && sides[at] != FALSE {
                 return Ok(TRUE);
             }
@@ -159,67 +158,83 @@ impl SolverContext {
             _ if sides[0] == sides[1] => return Ok(sides[0]),
             _ => {}
         }
-        let other = self.formulas.not(child);
-        let with = self.formulas.both(child, sides[0]);
-        let without = self.formulas.both(other, sides[1]);
-        Ok(self.formulas.or(vec![with, without]))
+        let other = solver.base.formulas.not(child);
+        let with = solver.base.formulas.both(child, sides[0]);
+        let without = solver.base.formulas.both(other, sides[1]);
+        Ok(solver.base.formulas.or(vec![with, without]))
     }
 
     /// Returns `true` if some child and some rest together satisfy a formula.
-    pub(crate) fn has_child_and_rest(
-        &mut self,
+    pub(crate) fn fits_with_child(
+        self,
+        solver: &mut SolverContext,
         id: FormulaId,
-        rest: RemainingContainer<'_>,
     ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(id) {
-            match (self.formulas.has_child(part), self.formulas.has_atom(part)) {
+        for part in solver.base.formulas.conjuncts(id) {
+            match (solver.base.formulas.has_child(part), solver.base.formulas.has_atom(part)) {
                 (true, false) => pure.push(part),
                 (true, true) => mixed.push(part),
                 _ => apart.push(part),
             }
         }
-        let pure = self.formulas.and(pure);
+        let pure = solver.base.formulas.and(pure);
         if mixed.is_empty() {
-            if !self.has_value(pure)? {
+            if !solver.has_value(pure)? {
                 return Ok(false);
             }
-            let apart = self.formulas.and(apart);
-            let goal = self.rest_goal(apart, pure, rest)?;
-            let child = self.formulas.both(pure, goal);
-            return self.has_value(child);
+            let apart = solver.base.formulas.and(apart);
+            let goal = self.goal(solver, apart, pure)?;
+            let child = solver.base.formulas.both(pure, goal);
+            return solver.has_value(child);
         }
         let child = |solver: &mut SolverContext, literals: &[FormulaId]| {
-            let children = literals.iter().copied().filter(|&one| solver.formulas.has_child(one));
+            let children =
+                literals.iter().copied().filter(|&one| solver.base.formulas.has_child(one));
             let mut children: Vec<FormulaId> = children.collect();
             children.push(pure);
-            solver.formulas.and(children)
+            solver.base.formulas.and(children)
         };
         let fits = |solver: &mut SolverContext, literals: &[FormulaId]| {
             let child = child(solver, literals);
-            Ok(solver.has_value(child)? && solver.rest_may_fit(literals, rest)?)
+            Ok(solver.has_value(child)? && self.may_fit(solver, literals)?)
         };
         mixed.extend(apart);
-        let mixed = self.formulas.and(mixed);
-        let patience = self.answers.implicant_steps();
+        let mixed = solver.base.formulas.and(mixed);
+        let patience = solver.answers.implicant_steps();
         let found =
-            self.find_implicant(mixed, patience, &mut { fits }, &mut |solver, literals| {
+            solver.find_implicant(mixed, patience, &mut { fits }, &mut |solver, literals| {
                 if !fits(solver, literals)? {
                     return Ok(false);
                 }
-                let atoms = literals.iter().copied().filter(|&one| !solver.formulas.has_child(one));
+                let atoms =
+                    literals.iter().copied().filter(|&one| !solver.base.formulas.has_child(one));
                 let atoms: Vec<FormulaId> = atoms.collect();
                 let child = child(solver, literals);
-                solver.rest_fits(&atoms, child, rest)
+                self.fits(solver, &atoms, child)
             })?;
         match found {
             Some(found) => Ok(found),
             // The formula has more implicants than the child has verdicts.
-            None => match self.split_by_vectors(mixed, pure, rest, true)? {
+            None => match self.split_by_vectors(solver, mixed, pure, true)? {
                 Some(found) => Ok(found == TRUE),
-                None => Ok(self.split_by_verdicts(mixed, pure, rest, true)? == TRUE),
+                None => Ok(self.split_by_verdicts(solver, mixed, pure, true)? == TRUE),
             },
         }
     }
+}
+
+/// Returns the operands and the context of the only disjunction that mentions the child.
+fn single_disjunction(
+    formulas: &mut FormulaArena,
+    id: FormulaId,
+) -> Option<(Arc<[FormulaId]>, FormulaId)> {
+    let mut parts = formulas.conjuncts(id);
+    let mut mixed = (0..parts.len()).filter(|&at| formulas.has_child(parts[at]));
+    let (at, None) = (mixed.next()?, mixed.next()) else { return None };
+    let Formula::Or(list) = formulas.get(parts.swap_remove(at)).clone() else {
+        return None;
+    };
+    Some((list, formulas.and(parts)))
 }

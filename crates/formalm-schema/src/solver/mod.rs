@@ -13,12 +13,27 @@
 //! Recursive schemas make satisfiability a least fixpoint. A query met again while it is open is
 //! answered *no*, since a finite value cannot contain itself. Such a *no* is tentative until the
 //! open query that it assumed false is closed.
+//!
+//! The recursion goes through all theories and through [`crate::expansion`], so that one small type
+//! at the center, [`context::SolverContext`], hands out the parts:
+//!
+//! * [`formula_base::FormulaBase`]: the schema, its formulas, and the step budget. Numbers need no
+//!   more ([`numbers::NumberQuery`]).
+//! * [`strings::languages::Languages`]: the automata of formulas over strings, and the names that
+//!   patterns match.
+//! * [`AnswerCache`], [`enumeration::EnumerationCache`] and [`crate::expansion::Expansions`]: what
+//!   was decided, enumerated and expanded.
+//!
+//! A query that many functions pass on is a type that borrows the center: [`objects::ObjectQuery`],
+//! [`arrays::ArraySearch`], [`AlternativeComparison`]; [`RemainingContainer`] is what remains of a
+//! container after the child being read.
 
 mod arrays;
 mod child_goals;
 pub(crate) mod context;
 mod disjoint_alternatives;
-mod enumerate_values;
+mod enumeration;
+pub(crate) mod formula_base;
 mod implicant_search;
 mod numbers;
 mod objects;
@@ -27,20 +42,22 @@ mod strings;
 mod verdict_vectors;
 
 use formalm_core::{Error, Resource};
-use rustc_hash::FxHashMap;
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::JsonType;
-use crate::solver::context::{LanguageId, SolverContext};
+use crate::solver::arrays::ArraySearch;
+use crate::solver::context::SolverContext;
+use crate::solver::implicant_search::{ImplicantSearch, ImplicantVisitor};
+use crate::solver::objects::ObjectQuery;
 
-pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
+pub(crate) use arrays::ArrayCardinality;
 pub(crate) use child_goals::RemainingContainer;
-pub(crate) use enumerate_values::Enumeration;
+pub(crate) use disjoint_alternatives::AlternativeComparison;
+pub(crate) use enumeration::{Enumeration, FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use numbers::number_cells::NumberCells;
 pub(crate) use numbers::{NumberInterval, NumberScale, gap_satisfies, number_satisfies};
-pub(crate) use objects::property_rule_index::PropertyRuleIndex;
 pub(crate) use solver_clock::SolverTimer;
 #[cfg(feature = "solver-clock")]
 pub use solver_clock::solver_time;
@@ -65,9 +82,6 @@ pub(crate) struct AnswerCache {
     open_queries: Vec<OpenQuery>,
     /// Tentative *no* answers, in order.
     tentative: Vec<FormulaId>,
-    classes: CompactMap<Vec<FormulaId>, Vec<LanguageId>>,
-    /// Lists of tests that make too many classes.
-    many_classes: CompactMap<Vec<FormulaId>, ()>,
     /// Depth of case splits on properties of one object.
     splits: u32,
     /// Remaining steps to assign properties to the demands on some property; `None` for no limit.
@@ -75,12 +89,6 @@ pub(crate) struct AnswerCache {
     /// Satisfiability of objects with used names, while splitting on properties.
     objects: CompactMap<(FormulaId, Vec<NameId>), bool>,
     numbers: CompactMap<FormulaId, bool>,
-    /// Enumerated numbers and strings of formulas.
-    listed: CompactMap<(FormulaId, JsonType), arrays::unique_matching::KnownValues>,
-    /// Names of a class that differ from some others.
-    fresh_names: FxHashMap<(LanguageId, Vec<NameId>), Option<NameId>>,
-    /// Languages that are known to have many strings, or not.
-    has_many: CompactMap<LanguageId, bool>,
     /// Disables memoization, for tests.
     #[cfg(test)]
     pub(crate) forgets: bool,
@@ -104,21 +112,36 @@ impl AnswerCache {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.values.memory_bytes()
             + self.tentative.capacity() * size_of::<FormulaId>()
-            + self.classes.memory_bytes()
-            + self.classes.len() * 2 * LIST_BYTES
-            + self.many_classes.memory_bytes()
-            + self.many_classes.len() * LIST_BYTES
             + self.objects.memory_bytes()
             + self.objects.len() * LIST_BYTES
             + self.numbers.memory_bytes()
-            + self.fresh_names.capacity() * 48
-            + self.fresh_names.len() * LIST_BYTES
-            + self.has_many.memory_bytes()
     }
 
     /// Returns the step budget of an implicant search.
     fn implicant_steps(&self) -> u64 {
         if self.splits > 0 { SPLIT_IMPLICANT_STEPS } else { IMPLICANT_STEPS }
+    }
+
+    /// Records the answer of the innermost query, and retracts tentative answers that assumed it
+    /// false.
+    fn close(&mut self, id: FormulaId, found: bool) {
+        let Some(open) = self.open_queries.pop() else { return };
+        if found && open.was_assumed_false {
+            self.objects = CompactMap::default();
+            for wrong in self.tentative.split_off(open.tentative_before) {
+                self.values.insert(wrong, None);
+            }
+        }
+        #[cfg(test)]
+        if self.forgets {
+            return;
+        }
+        self.values.insert(id, Some(found));
+        if self.open_queries.is_empty() {
+            self.tentative.clear();
+        } else if !found {
+            self.tentative.push(id);
+        }
     }
 
     /// Resets the state of open queries after a search that failed.
@@ -148,7 +171,7 @@ impl SolverContext {
             open.was_assumed_false = true;
             return Ok(false);
         }
-        self.count_step()?;
+        self.base.count_step()?;
         if self.answers.open_queries.len() >= MAX_OPEN_QUERIES {
             let (needed, allowed) = (MAX_OPEN_QUERIES as u64 + 1, MAX_OPEN_QUERIES as u64);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
@@ -167,31 +190,8 @@ impl SolverContext {
                 break;
             }
         }
-        self.close_query(id, found);
+        self.answers.close(id, found);
         Ok(found)
-    }
-
-    /// Records the answer of the innermost query, and retracts tentative answers that assumed it
-    /// false.
-    fn close_query(&mut self, id: FormulaId, found: bool) {
-        let answers = &mut self.answers;
-        let Some(open) = answers.open_queries.pop() else { return };
-        if found && open.was_assumed_false {
-            answers.objects = CompactMap::default();
-            for wrong in answers.tentative.split_off(open.tentative_before) {
-                answers.values.insert(wrong, None);
-            }
-        }
-        #[cfg(test)]
-        if answers.forgets {
-            return;
-        }
-        answers.values.insert(id, Some(found));
-        if answers.open_queries.is_empty() {
-            answers.tentative.clear();
-        } else if !found {
-            answers.tentative.push(id);
-        }
     }
 
     /// Returns `true` if some value of a type satisfies a formula over its atoms. Fails if a limit
@@ -203,31 +203,117 @@ impl SolverContext {
         }
         match ty {
             JsonType::Null => Ok(false),
-            JsonType::Bool => {
-                Ok([true, false].into_iter().any(|truth| self.holds_for_boolean(id, truth)))
-            }
-            JsonType::String => self.has_string(id),
-            JsonType::Number => self.has_any_number(id),
+            JsonType::Bool => Ok([true, false]
+                .into_iter()
+                .any(|truth| self.base.formulas.holds_for_boolean(id, truth))),
+            JsonType::String => self.languages.has_string(&mut self.base, id),
+            JsonType::Number => self.has_number(id),
             JsonType::Array => self.has_array(id),
             JsonType::Object => self.has_object(id, &[]),
         }
     }
 
-    pub(crate) fn holds_for_boolean(&self, id: FormulaId, value: bool) -> bool {
-        self.formulas.evaluate(id, &mut |atom| matches!(atom, FormulaAtom::IsTrue) && value)
+    /// Returns `true` if some number satisfies a formula.
+    fn has_number(&mut self, id: FormulaId) -> Result<bool, Error> {
+        if let Some(&known) = self.answers.numbers.get(&id) {
+            return Ok(known);
+        }
+        let rest = self.base.formulas.drop_exclusions(id);
+        let found = rest != id && self.base.numbers(rest).is_infinite()?
+            || self.base.numbers(id).find(&NumberInterval::default())?.is_some();
+        self.answers.numbers.insert(id, found);
+        Ok(found)
     }
 
-    /// Returns `true` if a formula holds should the object or array end here.
-    pub(crate) fn holds_at_end(&self, id: FormulaId) -> bool {
-        self.formulas.evaluate(id, &mut |atom| {
-            matches!(
-                atom,
-                FormulaAtom::Properties(_)
-                    | FormulaAtom::PropertyNames(_)
-                    | FormulaAtom::Items(..)
-                    | FormulaAtom::UniqueItems(_)
-                    | FormulaAtom::UniqueWithCurrent(_)
-            )
-        })
+    /// Calls `leaf` for implicants until it returns `true`, without a step budget of its own.
+    /// `fits` may reject a partial conjunction: no extension of it is tried.
+    pub(crate) fn search_implicants(
+        &mut self,
+        id: FormulaId,
+        fits: &mut ImplicantVisitor<'_, SolverContext>,
+        leaf: &mut ImplicantVisitor<'_, SolverContext>,
+    ) -> Result<bool, Error> {
+        let _solving = SolverTimer::begin();
+        ImplicantSearch { steps: u64::MAX, fits, leaf }.run(self, id)
+    }
+
+    /// Like [`SolverContext::search_implicants`], but returns `None` if a budget of steps ran out.
+    fn find_implicant(
+        &mut self,
+        id: FormulaId,
+        steps: u64,
+        fits: &mut ImplicantVisitor<'_, SolverContext>,
+        leaf: &mut ImplicantVisitor<'_, SolverContext>,
+    ) -> Result<Option<bool>, Error> {
+        let mut search = ImplicantSearch { steps, fits, leaf };
+        let found = search.run(self, id)?;
+        Ok((found || search.steps > 0).then_some(found))
+    }
+
+    /// Returns the query for the properties of an object in which some names were used.
+    fn objects<'a>(&'a mut self, used_names: &'a [NameId]) -> ObjectQuery<'a> {
+        ObjectQuery { solver: self, used_names }
+    }
+
+    /// Returns `true` if further properties can satisfy a formula over object atoms. Fails if a
+    /// limit is exceeded.
+    pub(crate) fn has_object(
+        &mut self,
+        id: FormulaId,
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
+        self.objects(used_names).decide(id)
+    }
+
+    /// Returns `true` if properties can satisfy a conjunction of literals.
+    pub(crate) fn object_fits(
+        &mut self,
+        literals: &[FormulaId],
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
+        self.objects(used_names).fits(literals)
+    }
+
+    /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
+    /// depend on each other.
+    pub(crate) fn names_of_implicant(
+        &mut self,
+        literals: &[FormulaId],
+        used_names: &[NameId],
+    ) -> Result<Option<FormulaId>, Error> {
+        self.objects(used_names).allowed_names(literals)
+    }
+
+    /// Returns `true` if further items can satisfy a formula over array atoms.
+    pub(crate) fn has_array(&mut self, id: FormulaId) -> Result<bool, Error> {
+        Ok(self.current_item_goal(id, TRUE)? != FALSE)
+    }
+
+    /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
+    /// further items can satisfy a formula.
+    pub(in crate::solver) fn current_item_goal(
+        &mut self,
+        id: FormulaId,
+        known: FormulaId,
+    ) -> Result<FormulaId, Error> {
+        let _solving = SolverTimer::begin();
+        if id == FALSE || self.base.formulas.holds_at_end(id) {
+            return Ok(FormulaArena::constant(id != FALSE));
+        }
+        let mut goals = Vec::new();
+        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
+            goals.push(solver.items_fit(literals, known)?);
+            Ok(goals.last() == Some(&TRUE))
+        })?;
+        Ok(self.base.formulas.or(goals))
+    }
+
+    /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
+    pub(crate) fn items_fit(
+        &mut self,
+        literals: &[FormulaId],
+        known: FormulaId,
+    ) -> Result<FormulaId, Error> {
+        ArraySearch::items_fit(self, literals, known)
     }
 }

@@ -9,6 +9,7 @@ use crate::json::decimal::Decimal;
 use crate::schema_nodes::{JsonType, NodeId};
 use crate::solver::child_goals::RemainingContainer;
 use crate::solver::context::SolverContext;
+use crate::solver::formula_base::FormulaBase;
 use crate::solver::numbers::number_cells::NumberCells;
 
 /// Maximum number of truth values that are computed; more are left to the search. Chosen, not
@@ -16,52 +17,58 @@ use crate::solver::numbers::number_cells::NumberCells;
 const MAX_VERDICTS: usize = 1 << 20;
 
 /// All vectors of verdicts that values can have, in the order of the queried nodes.
-type VerdictVectors = BTreeSet<Box<[bool]>>;
+type VectorSet = BTreeSet<Box<[bool]>>;
 
-impl SolverContext {
+/// The verdict vectors of the values that satisfy a formula.
+struct VerdictVectors(VectorSet);
+
+impl VerdictVectors {
     /// Returns the verdict vectors of the values that satisfy a formula over the child; `None` if
     /// finding them takes a search.
-    fn verdicts_of_values(
-        &mut self,
+    fn of_values(
+        solver: &mut SolverContext,
         nodes: &[NodeId],
         known: FormulaId,
     ) -> Result<Option<VerdictVectors>, Error> {
-        let mut vectors = VerdictVectors::new();
+        let mut vectors = VectorSet::new();
         for ty in JsonType::ALL {
-            let known = self.formula_for_type(known, ty)?;
+            let known = solver.formula_for_type(known, ty)?;
             if known == FALSE {
                 continue;
             }
             let mut queries = Vec::with_capacity(nodes.len());
             for &node in nodes {
-                queries.push(self.expand(node, ty)?);
+                queries.push(solver.expand(node, ty)?);
             }
             let is_constant = queries.iter().all(|&one| one == TRUE || one == FALSE);
             let found = match ty {
-                _ if is_constant => self
+                _ if is_constant => solver
                     .has_value_of_type(known, ty)?
                     .then(|| queries.iter().map(|&one| one == TRUE).collect())
                     .into_iter()
-                    .collect::<VerdictVectors>(),
+                    .collect::<VectorSet>(),
                 JsonType::Null => [queries.iter().map(|&one| one == TRUE).collect()].into(),
                 JsonType::Bool => {
                     let verdicts = [true, false].into_iter();
-                    let verdicts =
-                        verdicts.filter(|&verdict| self.holds_for_boolean(known, verdict));
+                    let verdicts = verdicts
+                        .filter(|&verdict| solver.base.formulas.holds_for_boolean(known, verdict));
                     verdicts
                         .map(|verdict| {
                             queries
                                 .iter()
-                                .map(|&one| self.holds_for_boolean(one, verdict))
+                                .map(|&one| solver.base.formulas.holds_for_boolean(one, verdict))
                                 .collect()
                         })
                         .collect()
                 }
-                JsonType::Number => match self.verdicts_of_numbers(&queries, known) {
-                    Some(vectors) => vectors,
-                    None => return Ok(None),
-                },
-                JsonType::String => match self.verdicts_of_strings(&queries, known) {
+                JsonType::Number => {
+                    match VerdictVectors::of_numbers(&solver.base.formulas, &queries, known) {
+                        Some(vectors) => vectors,
+                        None => return Ok(None),
+                    }
+                }
+                JsonType::String => match VerdictVectors::of_strings(&solver.base, &queries, known)
+                {
                     Some(vectors) => vectors,
                     None => return Ok(None),
                 },
@@ -69,19 +76,19 @@ impl SolverContext {
             };
             vectors.extend(found);
         }
-        Ok(Some(vectors))
+        Ok(Some(VerdictVectors(vectors)))
     }
 
     /// Returns the verdict vectors of numbers; `None` if multiples other than of 1 occur, or there
     /// are too many.
-    fn verdicts_of_numbers(
-        &self,
+    fn of_numbers(
+        formulas: &FormulaArena,
         queries: &[FormulaId],
         known: FormulaId,
-    ) -> Option<VerdictVectors> {
+    ) -> Option<VectorSet> {
         let mut ends = Vec::new();
         let one = Decimal::from_integer(1);
-        for atom in self.atoms_of(&[queries, &[known]].concat()) {
+        for atom in formulas.atoms_of(&[queries, &[known]].concat()) {
             match atom {
                 FormulaAtom::AtLeast(at)
                 | FormulaAtom::GreaterThan(at)
@@ -95,14 +102,12 @@ impl SolverContext {
         if ends.len().saturating_mul(4 * queries.len()) > MAX_VERDICTS {
             return None;
         }
-        let mut vectors = VerdictVectors::new();
+        let mut vectors = VectorSet::new();
         for integers in [false, true] {
             let cells = NumberCells::for_integers_or_others(ends.clone(), integers);
-            let known = cells.satisfying(&self.formulas, &[known], false);
-            let columns: Vec<Vec<bool>> = queries
-                .iter()
-                .map(|&one| cells.satisfying(&self.formulas, &[one], false))
-                .collect();
+            let known = cells.satisfying(formulas, &[known], false);
+            let columns: Vec<Vec<bool>> =
+                queries.iter().map(|&one| cells.satisfying(formulas, &[one], false)).collect();
             for at in (0..known.len()).filter(|&at| known[at]) {
                 let has_any = match at % 2 {
                     0 => {
@@ -123,80 +128,54 @@ impl SolverContext {
     }
 
     /// Returns the verdict vectors of strings; `None` unless all languages are enumerations.
-    fn verdicts_of_strings(
-        &self,
+    fn of_strings(
+        base: &FormulaBase,
         queries: &[FormulaId],
         known: FormulaId,
-    ) -> Option<VerdictVectors> {
+    ) -> Option<VectorSet> {
         let mut strings: BTreeSet<&str> = BTreeSet::new();
-        for atom in self.atoms_of(&[queries, &[known]].concat()) {
+        for atom in base.formulas.atoms_of(&[queries, &[known]].concat()) {
             let FormulaAtom::InLanguage(regex) = atom else { return None };
-            strings.extend(self.schema.enum_strings.get(regex)?.iter().map(String::as_str));
+            strings.extend(base.schema.enum_strings.get(regex)?.iter().map(String::as_str));
         }
         if strings.len().saturating_mul(queries.len()) > MAX_VERDICTS {
             return None;
         }
         let strings: Vec<&str> = strings.into_iter().collect();
         let columns: Vec<_> =
-            queries.iter().map(|&one| self.enum_verdicts(one, &strings)).collect();
-        let known = self.enum_verdicts(known, &strings);
+            queries.iter().map(|&one| base.enum_verdicts(one, &strings)).collect();
+        let known = base.enum_verdicts(known, &strings);
         let all = (0..known.len()).filter(|&at| known[at]);
         Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
     }
+}
 
-    /// Returns the truth of a formula over enumerations: first for strings in none of them, then
-    /// for each of `strings`, which must be sorted and contain all enumerated strings.
-    pub(crate) fn enum_verdicts(&self, id: FormulaId, strings: &[impl AsRef<str>]) -> Box<[bool]> {
-        // Strings in no enumeration are equivalent, and there are infinitely many.
-        let mut verdicts = vec![self.holds_for_enum_string(id, None); strings.len() + 1];
-        for atom in self.atoms(id) {
-            let FormulaAtom::InLanguage(regex) = atom else { continue };
-            for string in
-                self.schema.enum_strings.get(&regex).into_iter().flat_map(|list| list.iter())
-            {
-                if let Ok(at) = strings.binary_search_by(|one| one.as_ref().cmp(string)) {
-                    verdicts[at + 1] = self.holds_for_enum_string(id, Some(string));
-                }
-            }
-        }
-        verdicts.into()
-    }
-
-    /// Returns the truth of a formula over enumerations for a string, or for one in none of them.
-    fn holds_for_enum_string(&self, id: FormulaId, string: Option<&str>) -> bool {
-        self.formulas.evaluate(id, &mut |atom| match (atom, string) {
-            (FormulaAtom::InLanguage(regex), Some(string)) => {
-                self.schema.enum_strings.get(regex).is_some_and(|list| {
-                    list.binary_search_by(|one| one.as_str().cmp(string)).is_ok()
-                })
-            }
-            _ => false,
-        })
-    }
-
-    /// Returns the result of [`SolverContext::split_by_verdicts`] if the verdict vectors are known
+impl RemainingContainer<'_> {
+    /// Returns the result of [`RemainingContainer::split_by_verdicts`] if the verdict vectors are known
     /// without a search: the formula over the child with which the rest can be completed. With
     /// `any` it is a constant.
-    pub(in crate::solver) fn split_by_vectors(
-        &mut self,
+    pub(super) fn split_by_vectors(
+        self,
+        solver: &mut SolverContext,
         id: FormulaId,
         known: FormulaId,
-        rest: RemainingContainer<'_>,
         any: bool,
     ) -> Result<Option<FormulaId>, Error> {
-        let nodes = self.formulas.queried_nodes(&[id]);
-        let Some(vectors) = self.verdicts_of_values(&nodes, known)? else { return Ok(None) };
-        let mut decisions: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(vectors.len());
-        for vector in vectors {
-            self.count_step()?;
+        let nodes = solver.base.formulas.queried_nodes(&[id]);
+        let Some(vectors) = VerdictVectors::of_values(solver, &nodes, known)? else {
+            return Ok(None);
+        };
+        let mut decisions: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(vectors.0.len());
+        for vector in vectors.0 {
+            solver.base.count_step()?;
             let verdicts: Vec<FormulaId> =
                 vector.iter().map(|&verdict| FormulaArena::constant(verdict)).collect();
-            let left = self.formulas.substitute_verdicts(id, &nodes, &verdicts);
-            let known = match rest.json_type {
-                JsonType::Array => self.with_verdicts(known, &nodes, &vector),
+            let left = solver.base.formulas.substitute_verdicts(id, &nodes, &verdicts);
+            let known = match self.json_type {
+                JsonType::Array => with_verdicts(&mut solver.base.formulas, known, &nodes, &vector),
                 _ => known,
             };
-            let is_completable = match self.rest_goal(left, known, rest)? {
+            let is_completable = match self.goal(solver, left, known)? {
                 TRUE => true,
                 FALSE => false,
                 // The verdicts do not say which children satisfy the goal.
@@ -207,58 +186,61 @@ impl SolverContext {
             }
             decisions.push((vector, is_completable));
         }
-        Ok(Some(if any { FALSE } else { self.verdict_formula(&nodes, 0, &decisions) }))
+        Ok(Some(if any {
+            FALSE
+        } else {
+            verdict_formula(&mut solver.base.formulas, &nodes, 0, &decisions)
+        }))
     }
+}
 
-    /// Returns what a child is known to satisfy, and these verdicts.
-    fn with_verdicts(
-        &mut self,
-        known: FormulaId,
-        nodes: &[NodeId],
-        verdicts: &[bool],
-    ) -> FormulaId {
-        let mut all = vec![known];
-        for (&node, &verdict) in nodes.iter().zip(verdicts) {
-            let child = self.formulas.child(node);
-            all.push(if verdict { child } else { self.formulas.not(child) });
-        }
-        self.formulas.and(all)
+/// Returns what a child is known to satisfy, and these verdicts.
+fn with_verdicts(
+    formulas: &mut FormulaArena,
+    known: FormulaId,
+    nodes: &[NodeId],
+    verdicts: &[bool],
+) -> FormulaId {
+    let mut all = vec![known];
+    for (&node, &verdict) in nodes.iter().zip(verdicts) {
+        let child = formulas.child(node);
+        all.push(if verdict { child } else { formulas.not(child) });
     }
+    formulas.and(all)
+}
 
-    /// Returns a formula that separates good vectors from bad ones. `decisions` is sorted, and its
-    /// vectors agree before index `from`.
-    fn verdict_formula(
-        &mut self,
-        nodes: &[NodeId],
-        from: usize,
-        decisions: &[(Box<[bool]>, bool)],
-    ) -> FormulaId {
-        match decisions {
-            [] => return FALSE,
-            [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
-                return FormulaArena::constant(*first);
-            }
-            _ => {}
+/// Returns a formula that separates good vectors from bad ones. `decisions` is sorted, and its
+/// vectors agree before index `from`.
+fn verdict_formula(
+    formulas: &mut FormulaArena,
+    nodes: &[NodeId],
+    from: usize,
+    decisions: &[(Box<[bool]>, bool)],
+) -> FormulaId {
+    match decisions {
+        [] => return FALSE,
+        [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
+            return FormulaArena::constant(*first);
         }
-        for at in from..nodes.len() {
-            let split = decisions.partition_point(|(vector, _)| !vector[at]);
-            if split == 0 || split == decisions.len() {
-                // A verdict that is forced need not be stated.
-                continue;
-            }
-            let without = self.verdict_formula(nodes, at + 1, &decisions[..split]);
-            let with = self.verdict_formula(nodes, at + 1, &decisions[split..]);
-            if without == with {
-                return with;
-            }
-            let child = self.formulas.child(nodes[at]);
-            let other = self.formulas.not(child);
-            let (with, without) =
-                (self.formulas.both(child, with), self.formulas.both(other, without));
-            return self.formulas.or(vec![with, without]);
-        }
-        FALSE
+        _ => {}
     }
+    for at in from..nodes.len() {
+        let split = decisions.partition_point(|(vector, _)| !vector[at]);
+        if split == 0 || split == decisions.len() {
+            // A verdict that is forced need not be stated.
+            continue;
+        }
+        let without = verdict_formula(formulas, nodes, at + 1, &decisions[..split]);
+        let with = verdict_formula(formulas, nodes, at + 1, &decisions[split..]);
+        if without == with {
+            return with;
+        }
+        let child = formulas.child(nodes[at]);
+        let other = formulas.not(child);
+        let (with, without) = (formulas.both(child, with), formulas.both(other, without));
+        return formulas.or(vec![with, without]);
+    }
+    FALSE
 }
 
 /// Returns `true` if there is an integer strictly between two numbers.

@@ -70,95 +70,64 @@ impl ArrayConstraints {
     fn are_items_uniform(&self) -> bool {
         self.items.iter().all(|ranges| matches!(ranges[..], [] | [(0, u32::MAX, _)]))
     }
-}
-
-impl SolverContext {
-    /// Returns for each range of positions the formula of its items and the end of the range.
-    /// Ranges after the last possible item are left out.
-    pub(super) fn items_by_position(
-        &mut self,
-        items: &[PositionRanges],
-        max_items: Option<u64>,
-    ) -> Result<Vec<(FormulaId, Option<u64>)>, Error> {
-        let ranges = items.iter().flat_map(|ranges| ranges.iter());
-        let mut edges: Vec<u64> = ranges
-            .flat_map(|&(from, to, _)| [from, to])
-            .filter(|&edge| edge != u32::MAX)
-            .map(u64::from)
-            .chain([0])
-            .chain(max_items)
-            .collect();
-        edges.sort_unstable();
-        edges.dedup();
-        let mut places = Vec::with_capacity(edges.len());
-        for (at, &edge) in edges.iter().enumerate() {
-            let all = items.iter().map(|ranges| self.item_formula_at(ranges, edge)).collect();
-            let item = self.formulas.and(all);
-            if max_items.is_some_and(|max_items| edge >= max_items) || !self.has_value(item)? {
-                break;
-            }
-            places.push((item, edges.get(at + 1).copied()));
-        }
-        Ok(places)
-    }
 
     /// Returns the array constraints of a node; `None` if it has others than these.
-    pub(super) fn array_constraints(
-        &mut self,
+    pub(super) fn of_node(
+        solver: &mut SolverContext,
         id: NodeId,
     ) -> Result<Option<ArrayConstraints>, Error> {
         let mut constraints = ArrayConstraints::new();
-        Ok(self
-            .collect_constraints(id, false, &mut constraints, MAX_LEVELS)?
-            .then_some(constraints))
+        Ok(constraints.collect(solver, id, false, MAX_LEVELS)?.then_some(constraints))
     }
 
     /// Returns `true` if arrays are exact for each combination of these nodes, holding or not.
-    pub(super) fn is_conjunction_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
+    pub(super) fn are_exact_together(
+        solver: &mut SolverContext,
+        nodes: &[NodeId],
+    ) -> Result<bool, Error> {
         let mut constraints = ArrayConstraints::new();
         for &one in nodes {
-            if !self.collect_constraints(one, true, &mut constraints, MAX_LEVELS)? {
+            if !constraints.collect(solver, one, true, MAX_LEVELS)? {
                 return Ok(false);
             }
         }
-        self.can_count_kinds(&constraints)
+        constraints.can_count_kinds(solver)
     }
 
     /// Adds the constraints of a node. With `either`, both its truth and its falsehood may be
-    /// demanded. Returns `false` if it has other constraints.
-    fn collect_constraints(
+    /// demanded. Returns `false` if it has other self.
+    fn collect(
         &mut self,
+        solver: &mut SolverContext,
         id: NodeId,
         either: bool,
-        constraints: &mut ArrayConstraints,
         levels: u32,
     ) -> Result<bool, Error> {
         let Some(levels) = levels.checked_sub(1) else { return Ok(false) };
-        constraints.is_optional |= either;
-        let rules = Arc::clone(&self.schema.node(id).rules);
+        self.is_optional |= either;
+        let rules = Arc::clone(&solver.base.schema.node(id).rules);
         for rule in rules.iter() {
             let (inside, negates): (Vec<NodeId>, bool) = match rule {
                 KeywordRule::Items(ranges) => {
-                    constraints.items.push(Arc::clone(ranges));
+                    self.items.push(Arc::clone(ranges));
                     continue;
                 }
                 KeywordRule::MinItems(min) => {
-                    constraints.demand(*min);
+                    self.demand(*min);
                     continue;
                 }
                 KeywordRule::MaxItems(max) => {
                     if either {
-                        constraints.demand(max.saturating_add(1));
+                        self.demand(max.saturating_add(1));
                     }
-                    constraints.max_items =
-                        Some(constraints.max_items.map_or(*max, |max_items| max_items.min(*max)));
+                    self.max_items =
+                        Some(self.max_items.map_or(*max, |max_items| max_items.min(*max)));
                     continue;
                 }
                 KeywordRule::Contains { node, min, max, .. } => {
-                    constraints.contains.push((*node, *min, *max));
+                    self.contains.push((*node, *min, *max));
                     let max_items = max.filter(|_| either).map_or(0, |max| max.saturating_add(1));
-                    constraints.total_demanded =
-                        constraints.total_demanded.saturating_add((*min).max(max_items));
+                    self.total_demanded = self.total_demanded.saturating_add((*min).max(max_items));
                     continue;
                 }
                 KeywordRule::AllOf(list) | KeywordRule::AnyOf(list) => (list.clone(), false),
@@ -179,17 +148,17 @@ impl SolverContext {
                 | KeywordRule::StringLanguage(_) => continue,
                 _ => return Ok(false),
             };
-            let inside = self.array_capable(&inside)?;
+            let inside = array_capable(solver, &inside)?;
             // If only one alternative can hold for arrays, it has to.
             let is_forced = match rule {
                 KeywordRule::AllOf(_) => true,
                 KeywordRule::AnyOf(_) | KeywordRule::OneOf(_) => inside.len() == 1,
                 _ => false,
             };
-            constraints.is_optional |= !is_forced;
+            self.is_optional |= !is_forced;
             let either = either || negates && !is_forced;
             for one in inside {
-                if !self.collect_constraints(one, either, constraints, levels)? {
+                if !self.collect(solver, one, either, levels)? {
                     return Ok(false);
                 }
             }
@@ -197,56 +166,85 @@ impl SolverContext {
         Ok(true)
     }
 
-    /// Returns the nodes that arrays can satisfy, by a cheap test.
-    pub(super) fn array_capable(&mut self, nodes: &[NodeId]) -> Result<Vec<NodeId>, Error> {
-        let mut found = Vec::with_capacity(nodes.len());
-        for &one in nodes {
-            if self.expand(one, JsonType::Array)? != FALSE {
-                found.push(one);
-            }
-        }
-        Ok(found)
-    }
-
     /// Returns `true` if items are uniform and the values of each kind can be counted.
-    pub(super) fn can_count_kinds(
-        &mut self,
-        constraints: &ArrayConstraints,
-    ) -> Result<bool, Error> {
-        let mut parts = Vec::with_capacity(constraints.items.len() + constraints.contains.len());
-        if !constraints.are_items_uniform() {
+    pub(super) fn can_count_kinds(&self, solver: &mut SolverContext) -> Result<bool, Error> {
+        let mut parts = Vec::with_capacity(self.items.len() + self.contains.len());
+        if !self.are_items_uniform() {
             return Ok(false);
         }
-        let items = constraints.items.iter().flat_map(|ranges| ranges.iter());
-        let same = |node| self.schema.representative(node);
-        parts.extend(items.map(|&(_, _, node)| (same(node), constraints.is_optional)));
+        let items = self.items.iter().flat_map(|ranges| ranges.iter());
+        let same = |node| solver.base.schema.representative(node);
+        parts.extend(items.map(|&(_, _, node)| (same(node), self.is_optional)));
         let bounded = |&(node, _, max): &(NodeId, u64, Option<u64>)| {
-            (same(node), constraints.is_optional || max.is_some())
+            (same(node), self.is_optional || max.is_some())
         };
-        parts.extend(constraints.contains.iter().map(bounded));
+        parts.extend(self.contains.iter().map(bounded));
         parts.sort_unstable();
         parts.dedup();
-        if constraints.total_demanded > MAX_ENUMERATED as u64 / 2 || parts.len() > MAX_PARTS {
+        if self.total_demanded > MAX_ENUMERATED as u64 / 2 || parts.len() > MAX_PARTS {
             return Ok(false);
         }
         let mut kinds: Vec<FormulaId> = vec![TRUE];
         for (node, either) in parts {
-            let is_one = self.child(node);
+            let is_one = solver.base.child(node);
             let mut sides = vec![is_one];
             if either {
-                sides.push(self.formulas.not(is_one));
+                sides.push(solver.base.formulas.not(is_one));
             }
             for at in 0..kinds.len() {
                 for &side in &sides {
-                    kinds.push(self.formulas.both(kinds[at], side));
+                    kinds.push(solver.base.formulas.both(kinds[at], side));
                 }
             }
         }
         for kind in kinds {
-            if matches!(self.enumerate_values(kind, MAX_ENUMERATED, &[])?, Enumeration::Unknown) {
+            if matches!(solver.enumerate_values(kind, MAX_ENUMERATED, &[])?, Enumeration::Unknown) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
+}
+
+/// Returns for each range of positions the formula of its items and the end of the range.
+/// Ranges after the last possible item are left out.
+pub(super) fn items_by_position(
+    solver: &mut SolverContext,
+    items: &[PositionRanges],
+    max_items: Option<u64>,
+) -> Result<Vec<(FormulaId, Option<u64>)>, Error> {
+    let ranges = items.iter().flat_map(|ranges| ranges.iter());
+    let mut edges: Vec<u64> = ranges
+        .flat_map(|&(from, to, _)| [from, to])
+        .filter(|&edge| edge != u32::MAX)
+        .map(u64::from)
+        .chain([0])
+        .chain(max_items)
+        .collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut places = Vec::with_capacity(edges.len());
+    for (at, &edge) in edges.iter().enumerate() {
+        let all = items.iter().map(|ranges| solver.base.item_formula_at(ranges, edge)).collect();
+        let item = solver.base.formulas.and(all);
+        if max_items.is_some_and(|max_items| edge >= max_items) || !solver.has_value(item)? {
+            break;
+        }
+        places.push((item, edges.get(at + 1).copied()));
+    }
+    Ok(places)
+}
+
+/// Returns the nodes that arrays can satisfy, by a cheap test.
+pub(super) fn array_capable(
+    solver: &mut SolverContext,
+    nodes: &[NodeId],
+) -> Result<Vec<NodeId>, Error> {
+    let mut found = Vec::with_capacity(nodes.len());
+    for &one in nodes {
+        if solver.expand(one, JsonType::Array)? != FALSE {
+            found.push(one);
+        }
+    }
+    Ok(found)
 }

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use formalm_core::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
-use crate::json::decimal::Decimal;
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::machine::UnboundedValues;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNote};
 use crate::solver::context::SolverContext;
-use crate::solver::{
-    ENOUGH_VALUES, Enumeration, FEW_VALUES, MAX_ENUMERATED, NumberInterval, NumberScale,
+use crate::solver::{ArrayCardinality, ENOUGH_VALUES, Enumeration, FEW_VALUES, MAX_ENUMERATED};
+use crate::unique_items_exactness::array_constraints::{
+    ArrayConstraints, array_capable, items_by_position,
 };
+use crate::unique_items_exactness::same_instance::same_instance_nodes;
 
 const MESSAGE: &str = "could not prove that enough distinct items remain";
 
@@ -37,14 +39,22 @@ struct NodeRelations {
     co_instances: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
-impl SolverContext {
+/// A proof that `uniqueItems` is enforced exactly.
+pub(crate) struct UniqueItemsProof<'a> {
+    solver: &'a mut SolverContext,
+    relations: NodeRelations,
+}
+
+impl UniqueItemsProof<'_> {
     /// Returns a note for each `uniqueItems` that is not proven exact.
-    pub(crate) fn unique_items_notes(&mut self) -> Result<Vec<SchemaNote>, Error> {
-        let nodes = self.schema.nodes.len() as u32;
+    pub(crate) fn notes(solver: &mut SolverContext) -> Result<Vec<SchemaNote>, Error> {
+        let nodes = solver.base.schema.nodes.len() as u32;
         let unique: Vec<NodeId> = (0..nodes)
             .map(NodeId)
             .filter(|&id| {
-                self.schema
+                solver
+                    .base
+                    .schema
                     .node(id)
                     .rules
                     .iter()
@@ -55,10 +65,11 @@ impl SolverContext {
         if unique.is_empty() {
             return Ok(notes);
         }
-        let relations = self.node_relations(&unique)?;
+        let relations = NodeRelations::new(solver, &unique)?;
+        let mut proof = UniqueItemsProof { solver, relations };
         for id in unique {
-            if !self.is_exact_everywhere(id, &relations)? {
-                let place = format!("{}/uniqueItems", self.schema.json_pointer(id));
+            if !proof.is_exact_everywhere(id)? {
+                let place = format!("{}/uniqueItems", proof.solver.base.schema.json_pointer(id));
                 let effect = NoteEffect::DeadEnds;
                 notes.push(SchemaNote { place, message: MESSAGE.to_owned(), effect });
             }
@@ -70,32 +81,29 @@ impl SolverContext {
 
     /// Returns `true` if the node is proven exact, in every combination with nodes that constrain
     /// the same arrays.
-    fn is_exact_everywhere(
-        &mut self,
-        id: NodeId,
-        NodeRelations { holders, parents, co_instances }: &NodeRelations,
-    ) -> Result<bool, Error> {
+    fn is_exact_everywhere(&mut self, id: NodeId) -> Result<bool, Error> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         while let Some(id) = open.pop() {
             if !seen.insert(id) {
                 continue;
             }
             let is_exact = seen.len() <= MAX_HOLDERS
-                && (self.within_step_limit(|solver| solver.is_exact_by_enumeration(id))?
-                    || self.within_step_limit(|solver| solver.are_implicants_exact(id))?);
+                && (within_step_limit(self.solver, |solver| is_exact_by_enumeration(solver, id))?
+                    || within_step_limit(self.solver, |solver| are_implicants_exact(solver, id))?);
             if !is_exact {
                 return Ok(false);
             }
-            open.extend(holders.get(&id).into_iter().flatten());
+            open.extend(self.relations.holders.get(&id).into_iter().flatten());
         }
         // Nodes that constrain the same value through another parent, if they constrain arrays at
         // all.
         let mut others: Vec<NodeId> = Vec::new();
-        let mut in_place: Vec<NodeId> = with_ancestors(&[id], parents).into_iter().collect();
+        let mut in_place: Vec<NodeId> =
+            with_ancestors(&[id], &self.relations.parents).into_iter().collect();
         in_place.sort_unstable();
         for one in in_place {
-            for &other in co_instances.get(&one).into_iter().flatten() {
-                let says = self.expand(other, JsonType::Array)?;
+            for &other in self.relations.co_instances.get(&one).into_iter().flatten() {
+                let says = self.solver.expand(other, JsonType::Array)?;
                 if says != TRUE && says != FALSE && !seen.contains(&other) {
                     others.push(other);
                 }
@@ -107,29 +115,18 @@ impl SolverContext {
             return Ok(true);
         }
         others.push(id);
-        self.within_step_limit(|solver| solver.is_conjunction_exact(&others))
+        within_step_limit(self.solver, |solver| {
+            ArrayConstraints::are_exact_together(solver, &others)
+        })
     }
+}
 
-    /// Runs a proof within the step limit of one search. Returns `false` if it runs out.
-    fn within_step_limit(
-        &mut self,
-        proof: impl FnOnce(&mut SolverContext) -> Result<bool, Error>,
-    ) -> Result<bool, Error> {
-        self.steps = 0;
-        match proof(self) {
-            Err(Error::Limit { .. }) => {
-                self.answers.abandon();
-                Ok(false)
-            }
-            proven => proven,
-        }
-    }
-
+impl NodeRelations {
     /// Computes how nodes constrain the same arrays.
-    fn node_relations(&mut self, unique: &[NodeId]) -> Result<NodeRelations, Error> {
+    fn new(solver: &mut SolverContext, unique: &[NodeId]) -> Result<NodeRelations, Error> {
         let mut found = NodeRelations::default();
-        for at in 0..self.schema.nodes.len() {
-            let rules = Arc::clone(&self.schema.nodes[at].rules);
+        for at in 0..solver.base.schema.nodes.len() {
+            let rules = Arc::clone(&solver.base.schema.nodes[at].rules);
             for rule in rules.iter() {
                 let inside: Vec<NodeId> = match rule {
                     KeywordRule::AllOf(list)
@@ -149,199 +146,135 @@ impl SolverContext {
                 for &one in &inside {
                     found.parents.entry(one).or_default().push(NodeId(at as u32));
                 }
-                for one in self.array_capable(&inside)? {
+                for one in array_capable(solver, &inside)? {
                     found.holders.entry(one).or_default().push(NodeId(at as u32));
                 }
             }
         }
         let nodes = with_ancestors(unique, &found.parents);
-        found.co_instances = self.same_instance_nodes(&nodes);
+        found.co_instances = same_instance_nodes(&solver.base.schema, &nodes);
         Ok(found)
     }
+}
 
-    /// Returns `true` if enumerating values suffices for the distinct items of a node.
-    fn is_exact_by_enumeration(&mut self, id: NodeId) -> Result<bool, Error> {
-        let Some(constraints) = self.array_constraints(id)? else { return Ok(false) };
-        if constraints.depends_on_kinds() {
-            return self.can_count_kinds(&constraints);
+/// Runs a proof within the step limit of one search. Returns `false` if it runs out.
+fn within_step_limit(
+    solver: &mut SolverContext,
+    proof: impl FnOnce(&mut SolverContext) -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    solver.base.reset_steps();
+    match proof(solver) {
+        Err(Error::Limit { .. }) => {
+            solver.answers.abandon();
+            Ok(false)
         }
-        let items = self.items_by_position(&constraints.items, constraints.max_items)?;
-        self.have_enough_values(&items, constraints.min_items)
+        proven => proven,
     }
+}
 
-    /// Returns `true` if enumerating values suffices for each implicant of a node. For disjoint
-    /// alternatives this is the weaker demand.
-    fn are_implicants_exact(&mut self, id: NodeId) -> Result<bool, Error> {
-        let formula = self.expand(id, JsonType::Array)?;
-        let is_inexact =
-            self.search_implicants(formula, &mut |_, _| Ok(true), &mut |solver, literals| {
-                Ok(!solver.is_implicant_exact(literals)?)
-            })?;
-        Ok(!is_inexact)
+/// Returns `true` if enumerating values suffices for the distinct items of a node.
+fn is_exact_by_enumeration(solver: &mut SolverContext, id: NodeId) -> Result<bool, Error> {
+    let Some(constraints) = ArrayConstraints::of_node(solver, id)? else { return Ok(false) };
+    if constraints.depends_on_kinds() {
+        return constraints.can_count_kinds(solver);
     }
+    let items = items_by_position(solver, &constraints.items, constraints.max_items)?;
+    have_enough_values(solver, &items, constraints.min_items)
+}
 
-    /// Returns `true` if enumerating values suffices for arrays of one implicant.
-    fn is_implicant_exact(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
-        let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
-        let mut is_plain = true;
-        for &literal in literals {
-            let (form, positive) = match self.formulas.get(literal) {
-                Formula::Not(inner) => (self.formulas.get(*inner), false),
-                form => (form, true),
-            };
-            match (form, positive) {
-                (Formula::Atom(FormulaAtom::Items(ranges, _)), true) => {
-                    items.push(Arc::clone(ranges))
-                }
-                (Formula::Atom(FormulaAtom::MinItems(count)), true) => {
-                    min_items = min_items.max(*count)
-                }
-                (Formula::Atom(FormulaAtom::MinItems(count)), false) => {
-                    let few = count.saturating_sub(1);
-                    max_items = Some(max_items.map_or(few, |max_items: u64| max_items.min(few)));
-                }
-                (Formula::Atom(FormulaAtom::UniqueItems(_)), true) => is_unique = true,
-                (Formula::Atom(FormulaAtom::UniqueItems(_)), false) => {
-                    (is_unique, is_plain) = (true, false)
-                }
-                _ => is_plain = false,
+/// Returns `true` if enumerating values suffices for each implicant of a node. For disjoint
+/// alternatives this is the weaker demand.
+fn are_implicants_exact(solver: &mut SolverContext, id: NodeId) -> Result<bool, Error> {
+    let formula = solver.expand(id, JsonType::Array)?;
+    let is_inexact =
+        solver.search_implicants(formula, &mut |_, _| Ok(true), &mut |solver, literals| {
+            Ok(!is_implicant_exact(solver, literals)?)
+        })?;
+    Ok(!is_inexact)
+}
+
+/// Returns `true` if enumerating values suffices for arrays of one implicant.
+fn is_implicant_exact(solver: &mut SolverContext, literals: &[FormulaId]) -> Result<bool, Error> {
+    let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
+    let mut is_plain = true;
+    for &literal in literals {
+        match solver.base.formulas.literal(literal) {
+            Some((FormulaAtom::Items(ranges, _), true)) => items.push(Arc::clone(ranges)),
+            Some((FormulaAtom::MinItems(count), true)) => min_items = min_items.max(*count),
+            Some((FormulaAtom::MinItems(count), false)) => {
+                let few = count.saturating_sub(1);
+                max_items = Some(max_items.map_or(few, |max_items: u64| max_items.min(few)));
             }
-        }
-        if !is_unique || max_items.is_some_and(|max_items| max_items < min_items) {
-            return Ok(true);
-        }
-        let items = self.items_by_position(&items, max_items)?;
-        Ok(is_plain && self.have_enough_values(&items, min_items)?)
-    }
-
-    /// Returns `true` if items that differ only by position have enough values to be distinct,
-    /// however the previous ones were chosen. Each item comes with the end of its range of
-    /// positions.
-    fn have_enough_values(
-        &mut self,
-        items: &[(FormulaId, Option<u64>)],
-        min_items: u64,
-    ) -> Result<bool, Error> {
-        if let [] | [(_, Some(0 | 1))] = items {
-            return Ok(true);
-        }
-        // The search tries the few values of such an item one by one, and keeps those that leave
-        // enough for the others.
-        let mut at = 0;
-        while at < items.len() {
-            if !matches!(self.enumerate_values(items[at].0, FEW_VALUES, &[])?, Enumeration::All(_))
-            {
-                break;
+            Some((FormulaAtom::UniqueItems(_), positive)) => {
+                is_unique = true;
+                is_plain &= positive;
             }
-            at += 1;
+            _ => is_plain = false,
         }
-        // Uniform items can swap their values.
-        if let [(alike, _)] = items[at..]
-            && min_items <= MAX_ENUMERATED as u64
-            && !matches!(self.enumerate_values(alike, MAX_ENUMERATED, &[])?, Enumeration::Unknown)
-        {
-            return Ok(true);
-        }
-        for &(item, end) in &items[at..] {
-            // With as many values as there are positions so far, one is always left.
-            let are_enough = match end {
-                Some(end) if end <= MAX_ENUMERATED as u64 => {
-                    matches!(self.enumerate_values(item, end as usize, &[])?, Enumeration::Plenty)
-                }
-                _ => false,
-            };
-            if !are_enough && !self.has_infinite_values(item)? {
-                return Ok(false);
-            }
-        }
-        Ok(min_items <= MAX_ENUMERATED as u64 || at == 0 && min_items <= ENOUGH_VALUES / 2)
     }
-
-    /// Returns `true` if an item provably has infinitely many values.
-    fn has_infinite_values(&mut self, item: FormulaId) -> Result<bool, Error> {
-        for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
-            let formula = self.formula_for_type(item, ty)?;
-            let endless = match ty {
-                JsonType::Number => self.is_infinite_number(formula)?,
-                JsonType::Array => self.is_infinite_array(formula, 0)?,
-                _ => self.has_unbounded_values(formula, ty, 0)?,
-            };
-            if endless {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    if !is_unique || max_items.is_some_and(|max_items| max_items < min_items) {
+        return Ok(true);
     }
+    let items = items_by_position(solver, &items, max_items)?;
+    Ok(is_plain && have_enough_values(solver, &items, min_items)?)
+}
 
-    /// Returns `true` if a formula provably has infinitely many arrays: of any length, or with
-    /// infinitely many first items.
-    pub(crate) fn is_infinite_array(&mut self, id: FormulaId, depth: usize) -> Result<bool, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id == TRUE);
-        }
-        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
-            solver.has_infinite_items(literals, depth)
-        })
+/// Returns `true` if items that differ only by position have enough values to be distinct,
+/// however the previous ones were chosen. Each item comes with the end of its range of
+/// positions.
+fn have_enough_values(
+    solver: &mut SolverContext,
+    items: &[(FormulaId, Option<u64>)],
+    min_items: u64,
+) -> Result<bool, Error> {
+    if let [] | [(_, Some(0 | 1))] = items {
+        return Ok(true);
     }
-
-    /// Returns `true` if one implicant provably has infinitely many arrays.
-    fn has_infinite_items(&mut self, literals: &[FormulaId], depth: usize) -> Result<bool, Error> {
-        let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
-        for &part in literals {
-            let (form, positive) = match self.formulas.get(part) {
-                Formula::Not(inner) => (self.formulas.get(*inner), false),
-                form => (form, true),
-            };
-            match form.clone() {
-                Formula::Atom(FormulaAtom::Items(ranges, read)) if positive => {
-                    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
-                    let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
-                    alike = alike.max(u64::from(last));
-                    first.push(self.item_formula_at(&ranges, u64::from(read)));
-                }
-                Formula::Atom(FormulaAtom::MinItems(count)) if positive => alike = alike.max(count),
-                Formula::Atom(FormulaAtom::MinItems(_)) => is_bounded = true,
-                // The first item can be any that the others are not.
-                Formula::Atom(FormulaAtom::UniqueItems(_)) if positive => is_unique = true,
-                _ => return Ok(false),
-            }
+    // The search tries the few values of such an item one by one, and keeps those that leave
+    // enough for the others.
+    let mut at = 0;
+    while at < items.len() {
+        if !matches!(solver.enumerate_values(items[at].0, FEW_VALUES, &[])?, Enumeration::All(_)) {
+            break;
         }
-        let longer = |solver: &mut SolverContext, count: u64| {
-            let more = solver.formulas.atom(FormulaAtom::MinItems(count));
-            solver.array_fits(&[literals, &[more]].concat())
+        at += 1;
+    }
+    // Uniform items can swap their values.
+    if let [(alike, _)] = items[at..]
+        && min_items <= MAX_ENUMERATED as u64
+        && !matches!(solver.enumerate_values(alike, MAX_ENUMERATED, &[])?, Enumeration::Unknown)
+    {
+        return Ok(true);
+    }
+    for &(item, end) in &items[at..] {
+        // With as many values as there are positions so far, one is always left.
+        let are_enough = match end {
+            Some(end) if end <= MAX_ENUMERATED as u64 => {
+                matches!(solver.enumerate_values(item, end as usize, &[])?, Enumeration::Plenty)
+            }
+            _ => false,
         };
-        if !is_bounded && !is_unique && alike < MAX_ENUMERATED as u64 && longer(self, alike + 1)? {
-            return Ok(true);
-        }
-        if !longer(self, 1)? {
+        if !are_enough && !has_infinite_values(solver, item)? {
             return Ok(false);
         }
-        let first = self.formulas.and(first);
-        for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
-            let item = self.formula_for_type(first, ty)?;
-            if self.has_unbounded_values(item, ty, depth + 1)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
+    Ok(min_items <= MAX_ENUMERATED as u64 || at == 0 && min_items <= ENOUGH_VALUES / 2)
+}
 
-    /// Returns `true` if a formula holds for arbitrarily large numbers. Multiples recur, so one
-    /// beyond every bound suffices.
-    pub(crate) fn is_infinite_number(&mut self, id: FormulaId) -> Result<bool, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id == TRUE);
+/// Returns `true` if an item provably has infinitely many values.
+fn has_infinite_values(solver: &mut SolverContext, item: FormulaId) -> Result<bool, Error> {
+    for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
+        let formula = solver.formula_for_type(item, ty)?;
+        let endless = match ty {
+            JsonType::Number => solver.base.numbers(formula).is_infinite()?,
+            JsonType::Array => ArrayCardinality { solver, depth: 0 }.is_infinite(formula)?,
+            _ => UnboundedValues::new(solver, 0).has_unbounded_values(formula, ty)?,
+        };
+        if endless {
+            return Ok(true);
         }
-        let id = self.drop_exclusions(id);
-        let above = Decimal::new(NumberScale::new(&self.atoms(id)).above, 0);
-        let beyond = NumberInterval { low: Some((above, false)), high: None };
-        for within in [beyond.clone(), beyond.mirrored()] {
-            if self.find_number(id, &within)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
+    Ok(false)
 }
 
 /// Returns these nodes and all that apply or query them in place, transitively.

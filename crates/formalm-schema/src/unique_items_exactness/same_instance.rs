@@ -6,8 +6,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::NameSelector;
-use crate::schema_nodes::{KeywordRule, NodeId};
-use crate::solver::context::SolverContext;
+use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};
 
 /// Maximum number of children of a node that are compared; larger nodes are skipped. Chosen, not
 /// measured.
@@ -46,70 +45,65 @@ impl ChildPosition {
     }
 }
 
-impl SolverContext {
-    /// Returns for each node the others that may constrain the same value through another parent.
-    pub(super) fn same_instance_nodes(
-        &self,
-        nodes: &FxHashSet<NodeId>,
-    ) -> FxHashMap<NodeId, Vec<NodeId>> {
-        let mut found: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
-        for at in 0..self.schema.nodes.len() {
-            let children = self.children_in_place(NodeId(at as u32));
-            if children.len() > MAX_CHILDREN {
-                continue;
-            }
-            for (place, child) in children.iter().filter(|(_, child)| nodes.contains(child)) {
-                let others =
-                    children.iter().filter(|(other, node)| node != child && place.overlaps(other));
-                let list = found.entry(*child).or_default();
-                for &(_, other) in others {
-                    if !list.contains(&other) {
-                        list.push(other);
-                    }
+/// Returns for each node the others that may constrain the same value through another parent.
+pub(super) fn same_instance_nodes(
+    schema: &ResolvedSchema,
+    nodes: &FxHashSet<NodeId>,
+) -> FxHashMap<NodeId, Vec<NodeId>> {
+    let mut found: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+    for at in 0..schema.nodes.len() {
+        let children = children_in_place(schema, NodeId(at as u32));
+        if children.len() > MAX_CHILDREN {
+            continue;
+        }
+        for (place, child) in children.iter().filter(|(_, child)| nodes.contains(child)) {
+            let others =
+                children.iter().filter(|(other, node)| node != child && place.overlaps(other));
+            let list = found.entry(*child).or_default();
+            for &(_, other) in others {
+                if !list.contains(&other) {
+                    list.push(other);
                 }
             }
         }
-        found
     }
+    found
+}
 
-    /// Returns the children of a node and of its in-place subschemas, with their positions.
-    fn children_in_place(&self, id: NodeId) -> Vec<(ChildPosition, NodeId)> {
-        let (mut open, mut seen) = (vec![id], FxHashSet::default());
-        let mut children = Vec::new();
-        while let Some(id) = open.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            for rule in Arc::clone(&self.schema.node(id).rules).iter() {
-                match rule {
-                    KeywordRule::AllOf(list)
-                    | KeywordRule::AnyOf(list)
-                    | KeywordRule::OneOf(list) => open.extend(list),
-                    KeywordRule::Not(one) | KeywordRule::DependentSchema(_, one) => open.push(*one),
-                    KeywordRule::If { condition, then, otherwise: other } => {
-                        open.extend([Some(*condition), *then, *other].into_iter().flatten());
-                    }
-                    KeywordRule::Items(ranges) => children.extend(
-                        ranges
-                            .iter()
-                            .map(|&(from, to, node)| (ChildPosition::Items(from, to), node)),
-                    ),
-                    KeywordRule::Properties(rules) => children.extend(
-                        rules
-                            .iter()
-                            .map(|(which, node)| (ChildPosition::Properties(which.clone()), *node)),
-                    ),
-                    KeywordRule::Contains { node, .. } => {
-                        children.push((ChildPosition::Items(0, u32::MAX), *node))
-                    }
-                    KeywordRule::UnevaluatedItems(node)
-                    | KeywordRule::UnevaluatedProperties(node) => {
-                        children.push((ChildPosition::Anywhere, *node));
-                    }
-                    _ => {}
+/// Returns the children of a node and of its in-place subschemas, with their positions.
+fn children_in_place(schema: &ResolvedSchema, id: NodeId) -> Vec<(ChildPosition, NodeId)> {
+    let (mut open, mut seen) = (vec![id], FxHashSet::default());
+    let mut children = Vec::new();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        for rule in Arc::clone(&schema.node(id).rules).iter() {
+            match rule {
+                KeywordRule::AllOf(list) | KeywordRule::AnyOf(list) | KeywordRule::OneOf(list) => {
+                    open.extend(list)
                 }
+                KeywordRule::Not(one) | KeywordRule::DependentSchema(_, one) => open.push(*one),
+                KeywordRule::If { condition, then, otherwise: other } => {
+                    open.extend([Some(*condition), *then, *other].into_iter().flatten());
+                }
+                KeywordRule::Items(ranges) => children.extend(
+                    ranges.iter().map(|&(from, to, node)| (ChildPosition::Items(from, to), node)),
+                ),
+                KeywordRule::Properties(rules) => children.extend(
+                    rules
+                        .iter()
+                        .map(|(which, node)| (ChildPosition::Properties(which.clone()), *node)),
+                ),
+                KeywordRule::Contains { node, .. } => {
+                    children.push((ChildPosition::Items(0, u32::MAX), *node))
+                }
+                KeywordRule::UnevaluatedItems(node) | KeywordRule::UnevaluatedProperties(node) => {
+                    children.push((ChildPosition::Anywhere, *node));
+                }
+                _ => {}
             }
         }
-        children
     }
+    children
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Expression, RecognizerAlphabet,
-};
-use formalm_core::{Error, LazyDfa, SourceSpan};
+use formalm_automata::{CharRecognizer, Expression, RecognizerAlphabet};
+use formalm_core::{Error, SourceSpan};
 
 use crate::grammar::{Capture, GrammarNote};
 use crate::notation::grammar_builder::Definitions;

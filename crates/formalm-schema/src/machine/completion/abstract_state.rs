@@ -6,126 +6,96 @@
 //! or item. All tokens inside a name thus share one completion. [`super::repetition_check`] finds
 //! the few tokens for which *w* would repeat something.
 
-use formalm_core::{Error, RecheckPredicate};
+use formalm_core::RecheckPredicate;
 use formalm_json::escapes::{EscapeState, EscapeStep, read_string_byte};
 
 use crate::formula::{Formula, FormulaAtom};
+use crate::machine::NO_RECORD;
 use crate::machine::completion::repetition_check::{
     RepetitionCheck, SeenStrings, add_strings, strings_of_completion,
 };
-use crate::machine::frame::{DONE, Frame, FrameId, NameCandidates, ObligationId, ReaderPosition};
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::frame::{DONE, Frame, NameCandidates, ObligationId, ReaderPosition};
+use crate::machine::reader::Reader;
 
-impl LazyTables {
-    /// Returns the abstract state, which every completion of `state` completes.
-    pub(crate) fn abstract_state(&mut self, state: u32) -> u32 {
-        let ReaderPosition { mut frame, mut record } = *self.states.get(state);
-        if record != NO_RECORD && self.records_only_forbid(frame) {
-            record = NO_RECORD;
-            self.clear_item_starts(&mut frame);
-        }
-        if let Frame::Name { object, next_names, candidates, escape, .. } = frame
-            && candidates.from == candidates.to
-        {
-            let candidates = NameCandidates { from: 0, to: 0, ..candidates };
-            frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
-        }
-        self.states.intern(ReaderPosition { frame, record })
+/// Returns the abstract position, which every completion of `position` completes.
+pub(crate) fn abstract_position(reader: &mut Reader, position: ReaderPosition) -> ReaderPosition {
+    let ReaderPosition { mut frame, mut record } = position;
+    if record != NO_RECORD && records_only_forbid(reader, frame) {
+        record = NO_RECORD;
+        reader.frames.clear_item_starts(&mut frame);
     }
+    if let Frame::Name { object, next_names, candidates, escape, .. } = frame
+        && candidates.from == candidates.to
+    {
+        let candidates = NameCandidates { from: 0, to: 0, ..candidates };
+        frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
+    }
+    ReaderPosition { frame, record }
+}
 
-    /// Returns `true` if inputs are recorded for unique items only, and no obligation holds
-    /// *because* two items are equal.
-    fn records_only_forbid(&mut self, frame: Frame) -> bool {
-        let mut parent = frame.parent().unwrap_or(DONE);
-        loop {
-            match *self.frames.get(parent.0) {
-                Frame::Array { obligation, parent: next, .. } => {
-                    if self.has_unique_items(obligation) && !self.is_plain_uniqueness(obligation) {
-                        return false;
-                    }
-                    parent = next;
+/// Returns `true` if inputs are recorded for unique items only, and no obligation holds
+/// *because* two items are equal.
+fn records_only_forbid(reader: &mut Reader, frame: Frame) -> bool {
+    let mut parent = frame.parent().unwrap_or(DONE);
+    loop {
+        match reader.frames.get(parent) {
+            Frame::Array { obligation, parent: next, .. } => {
+                if reader.has_unique_items(obligation) && !is_plain_uniqueness(reader, obligation) {
+                    return false;
                 }
-                Frame::Object { parent: next, .. } => parent = next,
-                _ => return true,
+                parent = next;
             }
+            Frame::Object { parent: next, .. } => parent = next,
+            _ => return true,
         }
     }
+}
 
-    /// Returns `true` if the array requires distinct items and nothing else depends on which are
-    /// equal.
-    fn is_plain_uniqueness(&self, obligation: ObligationId) -> bool {
-        let required = self.parts.obligations.get(obligation.0);
-        required.formulas.len() == 1
-            && self.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
-                let is_one = |atom: &FormulaAtom| {
-                    matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
-                };
-                match self.core.formulas.get(part) {
-                    Formula::Atom(_) => true,
-                    _ => !self.core.atoms(part).iter().any(is_one),
-                }
-            })
-    }
-
-    /// Clears the offsets of items in an input that is no longer recorded.
-    fn clear_item_starts(&mut self, frame: &mut Frame) {
-        match frame {
-            Frame::Name { object, .. } => *object = self.without_item_starts(*object),
-            Frame::Array { parent, from, .. } => {
-                *from = 0;
-                *parent = self.without_item_starts(*parent);
+/// Returns `true` if the array requires distinct items and nothing else depends on which are
+/// equal.
+fn is_plain_uniqueness(reader: &Reader, obligation: ObligationId) -> bool {
+    let required = reader.residuals.get(obligation);
+    required.formulas.len() == 1
+        && reader.core.base.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
+            let is_one = |atom: &FormulaAtom| {
+                matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
+            };
+            match reader.core.base.formulas.get(part) {
+                Formula::Atom(_) => true,
+                _ => !reader.core.base.formulas.atoms(part).iter().any(is_one),
             }
-            Frame::String { parent, .. }
-            | Frame::Object { parent, .. }
-            | Frame::Value { parent, .. }
-            | Frame::Number { parent, .. }
-            | Frame::Literal { parent, .. } => *parent = self.without_item_starts(*parent),
-            Frame::Done => {}
-        }
-    }
+        })
+}
 
-    /// Returns the frame and its parents with the offsets of items cleared.
-    fn without_item_starts(&mut self, id: FrameId) -> FrameId {
-        let (mut open, mut at) = (Vec::new(), id);
-        while let frame @ (Frame::Object { parent, .. } | Frame::Array { parent, .. }) =
-            *self.frames.get(at.0)
-        {
-            open.push(frame);
-            at = parent;
-        }
-        for mut frame in open.into_iter().rev() {
-            match &mut frame {
-                Frame::Object { parent, .. } => *parent = at,
-                Frame::Array { parent, from, .. } => (*parent, *from) = (at, 0),
-                _ => {}
-            }
-            at = self.frame(frame);
-        }
-        at
-    }
+/// Asks after which tokens a completion of an abstract state may be invalid in the concrete one.
+pub(crate) struct CompletionRecheck<'a> {
+    pub(crate) reader: &'a mut Reader,
+    /// The frame of the abstract state.
+    pub(crate) frame: Frame,
+}
 
+impl CompletionRecheck<'_> {
     /// Returns a predicate for tokens after which `completion` may be invalid in the concrete
     /// state. Returns `None` if it is valid after every token.
     pub(crate) fn recheck_predicate(
         &mut self,
-        state: Option<u32>,
-        abstract_state: u32,
+        position: Option<ReaderPosition>,
         completion: &[u8],
     ) -> Option<RecheckPredicate> {
-        let frame = self.states.get(abstract_state).frame;
+        let frame = self.frame;
         let opening = match frame {
             Frame::String { escape, .. } | Frame::Name { escape, .. } => Some(escape),
             _ => None,
         };
-        let escapes = self.core.options.escapes;
+        let escapes = self.reader.core.options.escapes;
         let (named, mut strings) = strings_of_completion(completion, opening, escapes);
-        let has_unique_items = self.add_item_strings(frame, &mut strings);
-        let names = self.dropped_names(frame, named);
+        let has_unique_items = self.add_item_strings(&mut strings);
+        let names = self.dropped_names(named);
         if names.is_empty() && !has_unique_items {
             return None;
         }
-        let open = match state {
-            Some(state) => self.open_string(*self.states.get(state)),
+        let open = match position {
+            Some(position) => open_string(self.reader, position),
             // The part of a token before the value cannot be separated from the part inside it.
             None => return Some(Box::new(|_| true)),
         };
@@ -142,7 +112,8 @@ impl LazyTables {
 
     /// Returns the names that the completion uses in objects already open and that may repeat an
     /// earlier one. Names that the formulas mention are never dropped from a state.
-    fn dropped_names(&mut self, frame: Frame, named: Vec<(usize, Vec<u8>)>) -> SeenStrings {
+    fn dropped_names(&mut self, named: Vec<(usize, Vec<u8>)>) -> SeenStrings {
+        let frame = self.frame;
         let mut names = SeenStrings::default();
         let mut all = match frame {
             Frame::Object { .. } | Frame::Array { .. } => vec![frame],
@@ -150,7 +121,7 @@ impl LazyTables {
         };
         let mut parent = frame.parent().unwrap_or(DONE);
         while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
-            let around = *self.frames.get(parent.0);
+            let around = self.reader.frames.get(parent);
             all.push(around);
             parent = match around {
                 Frame::Object { parent, .. } | Frame::Array { parent, .. } => parent,
@@ -160,8 +131,11 @@ impl LazyTables {
         for (depth, name) in named {
             let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
-                    let known = self.mentioned_names(obligation).0;
-                    known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
+                    let known =
+                        self.reader.residuals.mentioned_names(&mut self.reader.core, obligation).0;
+                    known
+                        .iter()
+                        .any(|&one| self.reader.core.base.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
             };
@@ -172,52 +146,19 @@ impl LazyTables {
         names
     }
 
-    /// Returns the string that a position is inside of, with its content where that is recorded.
-    fn open_string(
-        &self,
-        ReaderPosition { frame, record }: ReaderPosition,
-    ) -> Option<(Option<Vec<u8>>, EscapeState)> {
-        match frame {
-            Frame::Name { text, escape, .. } => {
-                Some(((text != NO_RECORD).then(|| self.recorded(text, 0)), escape))
-            }
-            Frame::String { escape, .. } => {
-                if record == NO_RECORD {
-                    return Some((None, escape));
-                }
-                let mut open: Option<(Vec<u8>, EscapeState)> = None;
-                for byte in self.recorded(record, 0) {
-                    let Some((text, escape)) = &mut open else {
-                        open = (byte == b'"').then_some((Vec::new(), EscapeState::None));
-                        continue;
-                    };
-                    match read_string_byte(*escape, byte, self.core.options.escapes) {
-                        EscapeStep::Char(read) => {
-                            text.extend_from_slice(&read);
-                            *escape = EscapeState::None;
-                        }
-                        EscapeStep::Partial(further) => *escape = further,
-                        EscapeStep::End | EscapeStep::Invalid => open = None,
-                    }
-                }
-                open.map(|(text, escape)| (Some(text), escape)).or(Some((None, escape)))
-            }
-            _ => None,
-        }
-    }
-
     /// Adds the strings in earlier unique items. Returns `true` if an array with unique items
     /// surrounds the frame, or is the frame.
-    fn add_item_strings(&self, frame: Frame, strings: &mut SeenStrings) -> bool {
+    fn add_item_strings(&self, strings: &mut SeenStrings) -> bool {
+        let frame = self.frame;
         let mut has_unique_items = false;
         let mut add = |obligation: ObligationId| {
-            for &formula in &self.parts.obligations.get(obligation.0).formulas {
-                for atom in self.core.atoms(formula) {
+            for &formula in &self.reader.residuals.get(obligation).formulas {
+                for atom in self.reader.core.base.formulas.atoms(formula) {
                     if let FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) =
                         atom
                     {
                         has_unique_items = true;
-                        let schema = &self.core.schema;
+                        let schema = &self.reader.core.base.schema;
                         let mut left = taken.to_vec();
                         while let Some(value) = left.pop() {
                             add_strings(value, &schema.values, &schema.names, &mut left, strings);
@@ -231,7 +172,7 @@ impl LazyTables {
         }
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            parent = match *self.frames.get(parent.0) {
+            parent = match self.reader.frames.get(parent) {
                 Frame::Array { obligation, parent, .. } => {
                     add(obligation);
                     parent
@@ -242,30 +183,38 @@ impl LazyTables {
         }
         has_unique_items
     }
+}
 
-    /// Returns `true` if `text` completes `state`. Frames built on the way are dropped.
-    pub(crate) fn is_completed(&mut self, state: u32, text: &[u8]) -> Result<bool, Error> {
-        let (frames, records) = (self.frames.len(), self.records.len());
-        let mut position = Some(*self.states.get(state));
-        for &byte in text {
-            let Some(here) = position else { break };
-            position = match self.read_byte(here, byte) {
-                Ok(next) => next,
-                Err(error) => {
-                    self.truncate_tables(frames, records);
-                    return Err(error);
-                }
-            };
+/// Returns the string that a position is inside of, with its content where that is recorded.
+fn open_string(
+    reader: &Reader,
+    ReaderPosition { frame, record }: ReaderPosition,
+) -> Option<(Option<Vec<u8>>, EscapeState)> {
+    match frame {
+        Frame::Name { text, escape, .. } => {
+            Some(((text != NO_RECORD).then(|| reader.records.bytes_from(text, 0)), escape))
         }
-        let ends = position.is_some_and(|position| self.is_end(position.frame));
-        self.truncate_tables(frames, records);
-        Ok(ends)
-    }
-
-    /// Drops the frames and records that a search has added; nothing refers to them.
-    pub(crate) fn truncate_tables(&mut self, frames: usize, records: usize) {
-        self.frames.truncate(frames);
-        self.depths.truncate(frames);
-        self.records.truncate(records);
+        Frame::String { escape, .. } => {
+            if record == NO_RECORD {
+                return Some((None, escape));
+            }
+            let mut open: Option<(Vec<u8>, EscapeState)> = None;
+            for byte in reader.records.bytes_from(record, 0) {
+                let Some((text, escape)) = &mut open else {
+                    open = (byte == b'"').then_some((Vec::new(), EscapeState::None));
+                    continue;
+                };
+                match read_string_byte(*escape, byte, reader.core.options.escapes) {
+                    EscapeStep::Char(read) => {
+                        text.extend_from_slice(&read);
+                        *escape = EscapeState::None;
+                    }
+                    EscapeStep::Partial(further) => *escape = further,
+                    EscapeStep::End | EscapeStep::Invalid => open = None,
+                }
+            }
+            open.map(|(text, escape)| (Some(text), escape)).or(Some((None, escape)))
+        }
+        _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Shortest completions, lexicographically least among the shortest.
 //!
 //! The search runs twice. A* first finds the length *n* of a shortest completion: positions are
-//! visited in the order of bytes read plus [`LazyTables::min_bytes`], an admissible lower bound on
+//! visited in the order of bytes read plus [`CompletionSearch::min_bytes`], an admissible lower bound on
 //! the rest. A depth-first search then finds the least completion of *n* bytes, along positions
 //! whose bound still allows *n*. Both only branch on the bytes that [`super::pruning`] leaves: no
 //! optional whitespace, no longer free string, no property that is not required. Required
@@ -14,12 +14,18 @@ use formalm_core::{Error, Resource};
 use formalm_json::escapes::EscapeState;
 use rustc_hash::FxHashMap;
 
-use crate::formula::TRUE;
+use crate::formula::{FormulaId, TRUE};
 use crate::interner::CompactMap;
+use crate::machine::NO_RECORD;
+use crate::machine::completion::pruning::UsefulBytes;
+use crate::machine::completion::unique_items::{
+    CurrentItem, complete_from_inside_item, complete_unique_items,
+};
 use crate::machine::frame::{DONE, Frame, FrameId, ReaderPosition};
-use crate::machine::min_bytes::SearchBudget;
-use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::min_bytes::{BoundCache, SearchBudget};
+use crate::machine::reader::Reader;
+use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
 const MAX_STEPS: u64 = 1_000_000;
@@ -41,70 +47,143 @@ const MAX_CACHED_CLOSINGS: usize = 256;
 /// remains.
 const MAX_REQUIRED_BYTES: usize = 500;
 
-impl LazyTables {
+/// The tables that completion searches share.
+#[derive(Debug, Default)]
+pub(crate) struct CompletionTables {
+    pub(crate) bounds: BoundCache,
+    /// A lower bound on the bytes of a value, `None` if a deadline cut the search short.
+    pub(crate) value_bytes: CompactMap<FormulaId, Option<usize>>,
+    /// The shortest completion after a value, by its parent.
+    closings: CompactMap<FrameId, Box<[u8]>>,
+}
+
+impl CompletionTables {
     /// Returns the lexicographically least of the shortest completions.
-    pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
-        self.shortest_in_steps(state, MAX_STEPS)
+    pub(crate) fn shortest(
+        &mut self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+    ) -> Result<Vec<u8>, Error> {
+        self.shortest_in_steps(reader, position, MAX_STEPS)
     }
 
     /// Returns a shortest completion with the smaller step limit, for callers that have an
     /// alternative.
-    pub(crate) fn shortest_soon(&mut self, state: u32) -> Result<Vec<u8>, Error> {
-        self.shortest_in_steps(state, FEW_STEPS)
+    pub(crate) fn shortest_soon(
+        &mut self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+    ) -> Result<Vec<u8>, Error> {
+        self.shortest_in_steps(reader, position, FEW_STEPS)
     }
 
-    fn shortest_in_steps(&mut self, state: u32, steps: u64) -> Result<Vec<u8>, Error> {
-        let position = *self.states.get(state);
-        let (frames, records) = (self.frames.len(), self.records.len());
-        let budget = &mut SearchBudget::new(steps);
-        let mut found = self.complete_from(position, budget);
+    fn shortest_in_steps(
+        &mut self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+        steps: u64,
+    ) -> Result<Vec<u8>, Error> {
+        let (frames, records) = (reader.frames.len(), reader.records.len());
+        let mut found = CompletionSearch::new(reader, self, steps).complete_from(position);
         if let Err(Error::Limit { .. }) = found
-            && let Some(jumped) = self.shortest_within_item(position, steps)?
+            && let Some(jumped) =
+                CompletionSearch::new(reader, self, steps).shortest_within_item(position)?
         {
             found = Ok(jumped);
         }
-        self.truncate_tables(frames, records);
-        self.bound_cache.limit();
+        reader.truncate(frames, records);
+        self.bounds.limit();
         found
+    }
+
+    /// Returns another position with the same completions, if there is one. Unknown names are
+    /// equivalent if the properties still required never need the same names.
+    pub(crate) fn equivalent_position(
+        &mut self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        let Frame::Name { object, text, candidates, .. } = position.frame else { return Ok(None) };
+        let completion_class = completion_class(reader, position);
+        if completion_class == position
+            || reader.records.length(text) < 2
+            || !reader.strings.allows_any_name(&reader.core, candidates.classes)
+        {
+            return Ok(None);
+        }
+        let Frame::Object { obligation, .. } = reader.frames.get(object) else { return Ok(None) };
+        // With so few bytes required, an unused one-byte name remains.
+        let must = reader.residuals.get(obligation).formulas[0];
+        let least = CompletionSearch::new(reader, self, MAX_STEPS).min_rest_bytes(must)?;
+        Ok((least <= MAX_REQUIRED_BYTES).then_some(completion_class))
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bounds.memory_bytes()
+            + self.value_bytes.memory_bytes()
+            + self.closings.memory_bytes()
+            + 100 * self.closings.len()
+    }
+}
+
+/// One search for a shortest completion.
+///
+/// The bounds of a value come from a search of its own, so search and bounds call each other. What
+/// both need is here; the parts that need less are query objects of their own.
+pub(crate) struct CompletionSearch<'a> {
+    pub(crate) reader: &'a mut Reader,
+    pub(crate) tables: &'a mut CompletionTables,
+    pub(crate) budget: SearchBudget,
+}
+
+impl<'a> CompletionSearch<'a> {
+    /// Creates a search of at most `steps` steps.
+    fn new(
+        reader: &'a mut Reader,
+        tables: &'a mut CompletionTables,
+        steps: u64,
+    ) -> CompletionSearch<'a> {
+        CompletionSearch { reader, tables, budget: SearchBudget::new(steps) }
+    }
+
+    /// Returns the question about the bytes that a completion may continue with.
+    fn useful_bytes(&mut self) -> UsefulBytes<'_> {
+        UsefulBytes {
+            reader: self.reader,
+            strings: &mut self.tables.bounds.strings,
+            budget: &mut self.budget,
+        }
     }
 
     /// Completes a unique item together with the items after it. The completion is shortest, though
     /// another of equal length may be smaller.
-    fn shortest_within_item(
-        &mut self,
-        position: ReaderPosition,
-        steps: u64,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let budget = &mut SearchBudget::new(steps);
-        let Some((text, next)) = self.complete_from_inside_item(position, budget)? else {
+    fn shortest_within_item(&mut self, position: ReaderPosition) -> Result<Option<Vec<u8>>, Error> {
+        let Some((text, next)) = complete_from_inside_item(self, position)? else {
             return Ok(None);
         };
-        let rest = self.complete_from(next, budget)?;
+        let rest = self.complete_from(next)?;
         Ok(Some([&text[..], &rest].concat()))
     }
 
     /// Completes a position. A value that its parent does not constrain is completed by itself; the
     /// completion after it is cached.
-    fn complete_from(
-        &mut self,
-        position: ReaderPosition,
-        budget: &mut SearchBudget,
-    ) -> Result<Vec<u8>, Error> {
-        let Some((parent, own)) = self.isolated_rest(position, budget)? else {
-            return self.search_completion(position, budget);
+    fn complete_from(&mut self, position: ReaderPosition) -> Result<Vec<u8>, Error> {
+        let Some((parent, own)) = self.isolated_rest(position)? else {
+            return self.search_completion(position);
         };
         // The completion after the value does not depend on the value.
-        if let Some(known) = self.cache.closings.get(&parent) {
+        if let Some(known) = self.tables.closings.get(&parent) {
             return Ok([&own[..], known].concat());
         }
-        let Some(closed) = self.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
-            return self.search_completion(position, budget);
+        let Some(closed) = self.reader.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
+            return self.search_completion(position);
         };
-        let rest = self.search_completion(closed, budget)?;
-        if self.cache.closings.len() == MAX_CACHED_CLOSINGS {
-            self.cache.closings = CompactMap::default();
+        let rest = self.search_completion(closed)?;
+        if self.tables.closings.len() == MAX_CACHED_CLOSINGS {
+            self.tables.closings = CompactMap::default();
         }
-        self.cache.closings.insert(parent, rest.clone().into());
+        self.tables.closings.insert(parent, rest.clone().into());
         Ok([own, rest].concat())
     }
 
@@ -112,7 +191,6 @@ impl LazyTables {
     fn isolated_rest(
         &mut self,
         ReaderPosition { frame, record }: ReaderPosition,
-        budget: &mut SearchBudget,
     ) -> Result<Option<(FrameId, Vec<u8>)>, Error> {
         if record != NO_RECORD {
             return Ok(None);
@@ -125,11 +203,14 @@ impl LazyTables {
                 escape: EscapeState::None,
                 parent,
             } => {
-                let escapes = self.core.options.escapes;
-                Some((parent, self.shortest_suffix(language, state, budget)?.escaped(escapes)))
+                let escapes = self.reader.core.options.escapes;
+                let strings = &mut self.tables.bounds.strings;
+                let core = &self.reader.core;
+                let rest = strings.shortest_suffix(core, language, state, &mut self.budget)?;
+                Some((parent, rest.escaped(escapes)))
             }
             Frame::Number { obligation, digits, parent } if parent != DONE => {
-                let required = self.parts.obligations.get(obligation.0);
+                let required = self.reader.residuals.get(obligation);
                 if !required.queries.is_empty()
                     || required.formulas.len() > 1
                     || required.goal != TRUE
@@ -137,36 +218,31 @@ impl LazyTables {
                     return Ok(None);
                 }
                 let frame = Frame::Number { obligation, digits, parent: DONE };
-                Some((parent, self.search_completion(ReaderPosition { frame, record }, budget)?))
+                Some((parent, self.search_completion(ReaderPosition { frame, record })?))
             }
             _ => None,
         })
     }
 
     /// Runs the search from a position. Fails early if the lower bound exceeds [`MAX_BYTES`].
-    fn search_completion(
-        &mut self,
-        position: ReaderPosition,
-        budget: &mut SearchBudget,
-    ) -> Result<Vec<u8>, Error> {
-        let least = self.min_bytes(position.frame, None, budget)?;
+    fn search_completion(&mut self, position: ReaderPosition) -> Result<Vec<u8>, Error> {
+        let least = self.min_bytes(position.frame, None)?;
         check_length(least)?;
-        let found = self.complete(position, None, budget)?;
+        let found = self.complete(position, None)?;
         debug_assert!(found.is_some(), "a state that leads nowhere");
         Ok(found.map_or_else(Vec::new, |(text, _)| text))
     }
 
-    /// Returns the least of the shortest completions and the position after it. With `array`, the
-    /// parent frame of an array, the completion ends with the current item of that array.
+    /// Returns the least of the shortest completions and the position after it. With `item`,
+    /// the completion ends with this item of an array.
     pub(crate) fn complete(
         &mut self,
         position: ReaderPosition,
-        array: Option<FrameId>,
-        budget: &mut SearchBudget,
+        item: Option<CurrentItem>,
     ) -> Result<Option<(Vec<u8>, ReaderPosition)>, Error> {
-        match self.shortest_length(position, array, &mut 0, budget)? {
+        match self.shortest_length(position, item, &mut 0)? {
             Some((length, end)) => {
-                self.lexicographically_least(position, (length, end), array, budget).map(Some)
+                self.lexicographically_least(position, (length, end), item).map(Some)
             }
             None => Ok(None),
         }
@@ -176,14 +252,13 @@ impl LazyTables {
     fn end_position(
         &mut self,
         position: ReaderPosition,
-        array: Option<FrameId>,
-        budget: &mut SearchBudget,
+        item: Option<CurrentItem>,
     ) -> Result<Option<(ReaderPosition, usize)>, Error> {
-        let Some(array) = array else {
-            return Ok(self.is_end(position.frame).then_some((position, 0)));
+        let Some(item) = item else {
+            return Ok(self.reader.is_end(position.frame).then_some((position, 0)));
         };
-        match self.position_after_item(position, array)? {
-            Some(end) => Ok(Some((end, self.min_bytes(end.frame, None, budget)?))),
+        match item.end(self.reader, position)? {
+            Some(end) => Ok(Some((end, self.min_bytes(end.frame, None)?))),
             None => Ok(None),
         }
     }
@@ -193,11 +268,10 @@ impl LazyTables {
     pub(crate) fn shortest_length(
         &mut self,
         start: ReaderPosition,
-        array: Option<FrameId>,
+        item: Option<CurrentItem>,
         bound: &mut usize,
-        budget: &mut SearchBudget,
     ) -> Result<Option<(usize, ReaderPosition)>, Error> {
-        let mut read = FxHashMap::from_iter([(self.completion_class(start), 0)]);
+        let mut read = FxHashMap::from_iter([(completion_class(self.reader, start), 0)]);
         // Keyed by the lower bound of members through a position, and by whether a container was
         // just opened: its bound is expensive and is computed last, because an end may be found
         // first. The flag in the entries marks an end, whose bound may exceed that of the position
@@ -205,7 +279,8 @@ impl LazyTables {
         let mut open = BTreeMap::from([((0, true), vec![(start, 0, false)])]);
         // If only a limited number of items may match, a longer item may leave shorter ones to the
         // rest. The bound of the rest ignores that limit, so the shortest item is the best choice.
-        let has_match_budget = array.is_some_and(|array| self.has_match_budget(start.frame, array));
+        let has_match_budget =
+            item.is_some_and(|item| item.has_match_budget(self.reader, start.frame));
         let mut best: Option<(usize, ReaderPosition)> = None;
         while let Some(mut least) = open.first_entry() {
             let (all, _) = *least.key();
@@ -225,7 +300,7 @@ impl LazyTables {
                 best = Some((length, here));
                 continue;
             }
-            if let Some((end, remaining)) = self.end_position(here, array, budget)? {
+            if let Some((end, remaining)) = self.end_position(here, item)? {
                 if length + remaining <= all {
                     best = Some((length, end));
                     if !has_match_budget {
@@ -235,33 +310,33 @@ impl LazyTables {
                 }
                 open.entry((length + remaining, false)).or_default().push((end, length, true));
             }
-            if read.get(&self.completion_class(here)).is_some_and(|&other| other < length) {
+            if read.get(&completion_class(self.reader, here)).is_some_and(|&other| other < length) {
                 continue;
             }
-            let least = self.min_bytes(here.frame, None, budget)?;
+            let least = self.min_bytes(here.frame, None)?;
             if length + least > all {
                 // The bound of the position is larger than the one it was queued with.
                 open.entry((length + least, false)).or_default().push((here, length, false));
                 continue;
             }
-            if array.is_none()
-                && let Some((text, next)) = self.complete_unique_items(here, budget)?
+            if item.is_none()
+                && let Some((text, next)) = complete_unique_items(self, here)?
             {
                 let length = length + text.len();
-                let all = all.max(length + self.min_bytes(next.frame, None, budget)?);
+                let all = all.max(length + self.min_bytes(next.frame, None)?);
                 open.entry((all, false)).or_default().push((next, length, false));
                 continue;
             }
-            for byte in self.candidate_bytes(here, array, budget)? {
-                let Some(next) = self.read_counted(here, byte, budget)? else { continue };
-                let before = read.entry(self.completion_class(next)).or_insert(usize::MAX);
+            for byte in self.candidate_bytes(here, item)? {
+                let Some(next) = self.read_counted(here, byte)? else { continue };
+                let before = read.entry(completion_class(self.reader, next)).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
                     let is_opened = matches!(byte, b'[' | b'{')
                         && matches!(next.frame, Frame::Object { .. } | Frame::Array { .. });
                     let needed = match is_opened {
                         true => 0,
-                        false => self.min_bytes(next.frame, Some((here.frame, least)), budget)?,
+                        false => self.min_bytes(next.frame, Some((here.frame, least)))?,
                     };
                     // Pathmax: one byte cannot bring the end nearer by more than one.
                     let all = all.max(length + 1 + needed);
@@ -277,11 +352,10 @@ impl LazyTables {
         &mut self,
         start: ReaderPosition,
         (length, end): (usize, ReaderPosition),
-        array: Option<FrameId>,
-        budget: &mut SearchBudget,
+        item: Option<CurrentItem>,
     ) -> Result<(Vec<u8>, ReaderPosition), Error> {
         // A lower bound on the bytes after the end.
-        let after_end = self.min_bytes(end.frame, None, budget)?;
+        let after_end = self.min_bytes(end.frame, None)?;
         // The numbers of bytes known to be too few to complete a position.
         let mut few: FxHashMap<ReaderPosition, usize> = FxHashMap::default();
         let mut text = Vec::with_capacity(length);
@@ -289,15 +363,15 @@ impl LazyTables {
         let mut way = Vec::new();
         let (mut next, mut before) = (start, 0);
         loop {
-            while array.is_none()
-                && let Some((more, after)) = self.complete_unique_items(next, budget)?
+            while item.is_none()
+                && let Some((more, after)) = complete_unique_items(self, next)?
             {
                 text.extend_from_slice(&more);
                 next = after;
             }
-            way.push((next, self.candidate_bytes(next, array, budget)?, before));
+            way.push((next, self.candidate_bytes(next, item)?, before));
             if text.len() == length
-                && let Some((end, more)) = self.end_position(next, array, budget)?
+                && let Some((end, more)) = self.end_position(next, item)?
                 && more <= after_end
             {
                 return Ok((text, end));
@@ -309,14 +383,16 @@ impl LazyTables {
                 };
                 let (here, left) = (*here, length.saturating_sub(text.len()));
                 let Some(byte) = bytes.next().filter(|_| left > 0) else {
-                    few.insert(self.completion_class(here), left);
+                    few.insert(completion_class(self.reader, here), left);
                     text.truncate(*from);
                     way.pop();
                     continue;
                 };
-                let Some(found) = self.read_counted(here, byte, budget)? else { continue };
-                let refused = self.min_bytes(found.frame, None, budget)? >= left + after_end
-                    || few.get(&self.completion_class(found)).is_some_and(|&few| few >= left - 1);
+                let Some(found) = self.read_counted(here, byte)? else { continue };
+                let refused = self.min_bytes(found.frame, None)? >= left + after_end
+                    || few
+                        .get(&completion_class(self.reader, found))
+                        .is_some_and(|&few| few >= left - 1);
                 if !refused {
                     (next, before) = (found, text.len());
                     text.push(byte);
@@ -326,66 +402,40 @@ impl LazyTables {
         }
     }
 
-    /// Returns the position after a byte, and charges the solver's steps to the budget.
+    /// Returns the position after a byte, and charges the solver's steps to the self.budget.
     fn read_counted(
         &mut self,
         here: ReaderPosition,
         byte: u8,
-        budget: &mut SearchBudget,
     ) -> Result<Option<ReaderPosition>, Error> {
-        budget.step()?;
-        let next = self.read_byte(here, byte)?;
-        budget.steps_of(STEPS_READING * self.core.steps)?;
+        self.budget.step()?;
+        let next = self.reader.read_byte(here, byte)?;
+        self.budget.steps_of(STEPS_READING * self.reader.core.base.steps())?;
         Ok(next)
     }
 
-    /// Returns the useful bytes, with `array` only those that stay inside its current item.
+    /// Returns the useful bytes, with `item` only those that stay inside it.
     fn candidate_bytes(
         &mut self,
         position: ReaderPosition,
-        array: Option<FrameId>,
-        budget: &mut SearchBudget,
+        item: Option<CurrentItem>,
     ) -> Result<std::vec::IntoIter<u8>, Error> {
-        let bytes = self.useful_bytes(position, budget)?;
-        let is_in = |&byte: &u8| array.is_none_or(|array| self.is_in_item(position, array, byte));
+        let bytes = self.useful_bytes().of(position)?;
+        let is_in = |&byte: &u8| item.is_none_or(|item| item.contains(self.reader, position, byte));
         Ok(bytes.iter().filter(is_in).collect::<Vec<u8>>().into_iter())
     }
+}
 
-    /// Returns a state with the same completions. Unknown names are equivalent if the properties
-    /// still required never need the same names.
-    pub(crate) fn completes_as(&mut self, state: u32) -> Result<u32, Error> {
-        let position = *self.states.get(state);
-        let Frame::Name { object, text, candidates, .. } = position.frame else { return Ok(state) };
-        let completion_class = self.completion_class(position);
-        if completion_class == position
-            || self.records.get(text).2 < 2
-            || !self.allows_any_name(candidates.classes)
-        {
-            return Ok(state);
-        }
-        let Frame::Object { obligation, .. } = *self.frames.get(object.0) else { return Ok(state) };
-        // With so few bytes required, an unused one-byte name remains.
-        let must = self.parts.obligations.get(obligation.0).formulas[0];
-        let few =
-            self.min_rest_bytes(must, &mut SearchBudget::new(MAX_STEPS))? <= MAX_REQUIRED_BYTES;
-        if !few {
-            return Ok(state);
-        }
-        Ok(self.states.intern(completion_class))
+/// Drops what does not affect the completion: the string of a name that is like no other.
+fn completion_class(reader: &Reader, mut position: ReaderPosition) -> ReaderPosition {
+    if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
+        && position.record == NO_RECORD
+        && candidates.from == candidates.to
+        && reader.name_tables.has_plenty_names(&reader.strings, next_names, candidates.classes)
+    {
+        position.frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
     }
-
-    /// Drops what does not affect the completion: the string of a name that is like no other.
-    fn completion_class(&self, mut position: ReaderPosition) -> ReaderPosition {
-        if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
-            && position.record == NO_RECORD
-            && candidates.from == candidates.to
-            && self.has_plenty_names(next_names, candidates.classes)
-        {
-            position.frame =
-                Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
-        }
-        position
-    }
+    position
 }
 
 fn check_length(bytes: usize) -> Result<(), Error> {

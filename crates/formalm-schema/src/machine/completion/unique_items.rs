@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use formalm_core::Error;
 
-use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::machine::NO_RECORD;
+use crate::machine::completion::search::CompletionSearch;
 use crate::machine::frame::{
     ContainerState, Frame, FrameId, Obligation, ObligationId, ReaderPosition,
 };
-use crate::machine::min_bytes::SearchBudget;
 use crate::machine::numbers::is_number_byte;
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::reader::Reader;
 use crate::schema_nodes::NodeId;
 
 /// Number of required items from which on they are completed one by one. Chosen, not measured.
@@ -38,101 +39,14 @@ struct RequiredItems {
 }
 
 impl RequiredItems {
-    /// Returns the number of items still required.
-    fn all(self) -> u64 {
-        self.min_matching.map_or(self.count, |(least, _)| self.count.max(least))
-    }
-}
-
-impl LazyTables {
-    /// Completes all required items from a position between items; `None` if there are few, or if
-    /// they depend on each other in another way.
-    pub(crate) fn complete_unique_items(
-        &mut self,
-        position: ReaderPosition,
-        budget: &mut SearchBudget,
-    ) -> Result<Option<CompletedItems>, Error> {
-        let Frame::Array {
-            obligation,
-            mode: ContainerState::AfterOpen | ContainerState::AfterValue,
-            parent,
-            ..
-        } = position.frame
-        else {
-            return Ok(None);
-        };
-        let Some(required) =
-            self.required_unique_items(obligation).filter(|required| required.all() >= MIN_ITEMS)
-        else {
-            return Ok(None);
-        };
-        if position.record != NO_RECORD {
-            return Ok(None);
-        }
-        if let Some(known) = budget.completed_items.get(&position) {
-            return Ok(known.clone());
-        }
-        let found = match required.min_matching {
-            None => self.item_by_item(position, parent, budget)?,
-            Some(min_matching) => {
-                self.matching_items_first(position, required, min_matching, budget)?
-            }
-        };
-        budget.completed_items.insert(position, found.clone());
-        Ok(found)
-    }
-
-    /// Completes all required items from inside an item. The completion is shortest, though another
-    /// of equal length may be smaller.
-    pub(crate) fn complete_from_inside_item(
-        &mut self,
-        position: ReaderPosition,
-        budget: &mut SearchBudget,
-    ) -> Result<Option<CompletedItems>, Error> {
-        let (mut frame, mut array) = (position.frame, None);
-        while let Some(parent) = frame.parent() {
-            if let Frame::Array {
-                obligation, mode: ContainerState::InValue, from: 0, parent, ..
-            } = frame
-            {
-                let required = self
-                    .required_unique_items(obligation)
-                    .filter(|required| required.min_matching.is_none());
-                array = required.map(|_| parent).or(array);
-            }
-            frame = *self.frames.get(parent.0);
-        }
-        match array {
-            Some(array) => self.item_by_item(position, array, budget),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns `true` if a limited number of further items may match a node. `array` is the parent
-    /// frame of the array.
-    pub(crate) fn has_match_budget(&self, mut frame: Frame, array: FrameId) -> bool {
-        while let Some(next) = frame.parent() {
-            if let Frame::Array { obligation, parent, .. } = frame
-                && parent == array
-            {
-                let required = self.required_unique_items(obligation);
-                return required
-                    .and_then(|required| required.matching_below)
-                    .is_some_and(|(count, _)| count > 1);
-            }
-            frame = *self.frames.get(next.0);
-        }
-        false
-    }
-
     /// Returns the number of unique items that an array still requires, and what some of them must
     /// match; `None` if anything else is required of the items or of the array.
-    fn required_unique_items(&self, obligation: ObligationId) -> Option<RequiredItems> {
-        let required = self.parts.obligations.get(obligation.0);
+    fn of(reader: &Reader, obligation: ObligationId) -> Option<RequiredItems> {
+        let required = reader.residuals.get(obligation);
         if required.formulas.len() > 1 || required.goal != TRUE {
             return None;
         }
-        let formulas = &self.core.formulas;
+        let formulas = &reader.core.base.formulas;
         let mut found = RequiredItems { count: 0, min_matching: None, matching_below: None };
         let mut is_distinct = false;
         for part in formulas.conjuncts(required.formulas[0]) {
@@ -175,6 +89,149 @@ impl LazyTables {
         (is_distinct && same).then_some(found)
     }
 
+    /// Returns the number of items still required.
+    fn all(self) -> u64 {
+        self.min_matching.map_or(self.count, |(least, _)| self.count.max(least))
+    }
+}
+
+/// The current item of an array.
+#[derive(Clone, Copy)]
+pub(crate) struct CurrentItem {
+    /// The parent frame of the array.
+    array: FrameId,
+}
+
+impl CurrentItem {
+    /// Returns `true` if a limited number of further items may match a node.
+    pub(crate) fn has_match_budget(self, reader: &Reader, mut frame: Frame) -> bool {
+        while let Some(next) = frame.parent() {
+            if let Frame::Array { obligation, parent, .. } = frame
+                && parent == self.array
+            {
+                let required = RequiredItems::of(reader, obligation);
+                return required
+                    .and_then(|required| required.matching_below)
+                    .is_some_and(|(count, _)| count > 1);
+            }
+            frame = reader.frames.get(next);
+        }
+        false
+    }
+
+    /// Returns the position after the item, if it may end here.
+    pub(crate) fn end(
+        self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. }
+                if parent == self.array =>
+            {
+                Ok(Some(position))
+            }
+            // A number ends only with the byte after it.
+            Frame::Number { obligation, digits, parent } => {
+                let of = reader.frames.get(parent);
+                if !matches!(of, Frame::Array { parent, .. } if parent == self.array) {
+                    return Ok(None);
+                }
+                match reader.number_end(obligation, digits) {
+                    Some(verdicts) => reader.close_value(parent, verdicts, position.record),
+                    None => Ok(None),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns `true` if a byte continues the item.
+    pub(crate) fn contains(self, reader: &Reader, position: ReaderPosition, byte: u8) -> bool {
+        match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != self.array,
+            Frame::Number { parent, .. } => {
+                let of = reader.frames.get(parent);
+                is_number_byte(byte)
+                    || !matches!(of, Frame::Array { parent, .. } if parent == self.array)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Completes all required items from a position between items; `None` if there are few, or if
+/// they depend on each other in another way.
+pub(crate) fn complete_unique_items(
+    search: &mut CompletionSearch<'_>,
+    position: ReaderPosition,
+) -> Result<Option<CompletedItems>, Error> {
+    let Frame::Array {
+        obligation,
+        mode: ContainerState::AfterOpen | ContainerState::AfterValue,
+        parent,
+        ..
+    } = position.frame
+    else {
+        return Ok(None);
+    };
+    let Some(required) =
+        RequiredItems::of(search.reader, obligation).filter(|required| required.all() >= MIN_ITEMS)
+    else {
+        return Ok(None);
+    };
+    if position.record != NO_RECORD {
+        return Ok(None);
+    }
+    if let Some(known) = search.budget.completed_items.get(&position) {
+        return Ok(known.clone());
+    }
+    let found = match required.min_matching {
+        None => ItemCompletion { search, array: parent }.item_by_item(position)?,
+        Some(min_matching) => ItemCompletion { search, array: parent }.matching_items_first(
+            position,
+            required,
+            min_matching,
+        )?,
+    };
+    search.budget.completed_items.insert(position, found.clone());
+    Ok(found)
+}
+
+/// Completes all required items from inside an item. The completion is shortest, though another
+/// of equal length may be smaller.
+pub(crate) fn complete_from_inside_item(
+    search: &mut CompletionSearch<'_>,
+    position: ReaderPosition,
+) -> Result<Option<CompletedItems>, Error> {
+    let (mut frame, mut array) = (position.frame, None);
+    while let Some(parent) = frame.parent() {
+        if let Frame::Array { obligation, mode: ContainerState::InValue, from: 0, parent, .. } =
+            frame
+        {
+            let required = RequiredItems::of(search.reader, obligation)
+                .filter(|required| required.min_matching.is_none());
+            array = required.map(|_| parent).or(array);
+        }
+        frame = search.reader.frames.get(parent);
+    }
+    match array {
+        Some(array) => ItemCompletion { search, array }.item_by_item(position),
+        None => Ok(None),
+    }
+}
+
+/// Completes the required items of one array, whose parent frame is `array`.
+struct ItemCompletion<'s, 'a> {
+    search: &'s mut CompletionSearch<'a>,
+    array: FrameId,
+}
+
+impl ItemCompletion<'_, '_> {
+    fn formulas(&self) -> &FormulaArena {
+        &self.search.reader.core.base.formulas
+    }
+
     /// Completes all required items, some of which must match a node: first the shortest matching
     /// ones, then the shortest of the others.
     fn matching_items_first(
@@ -182,14 +239,14 @@ impl LazyTables {
         start: ReaderPosition,
         required: RequiredItems,
         (least, node): (u64, NodeId),
-        budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
-        let Frame::Array { obligation, parent, .. } = start.frame else { return Ok(None) };
+        let parent = self.array;
+        let Frame::Array { obligation, .. } = start.frame else { return Ok(None) };
         let own =
-            self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+            self.formulas().conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
-            let kept = match self.core.formulas.get(part) {
+            let kept = match self.formulas().get(part) {
                 Formula::Atom(atom) => !matches!(
                     atom,
                     FormulaAtom::Contains(..)
@@ -204,12 +261,17 @@ impl LazyTables {
             }
         }
         let ranges = [(0, u32::MAX, node)].into();
-        let of_node = self.core.formulas.atom(FormulaAtom::Items(ranges, 0));
+        let of_node = self.search.reader.core.base.formulas.atom(FormulaAtom::Items(ranges, 0));
         let mut left = Vec::new();
         if let Some((count, _)) = required.matching_below {
-            let many =
-                self.core.formulas.atom(FormulaAtom::Contains(count.saturating_sub(least), node));
-            left.push(self.core.formulas.not(many));
+            let many = self
+                .search
+                .reader
+                .core
+                .base
+                .formulas
+                .atom(FormulaAtom::Contains(count.saturating_sub(least), node));
+            left.push(self.search.reader.core.base.formulas.not(many));
         }
         let (mut position, mut texts) = (start, Vec::new());
         for (count, more) in [(least, vec![of_node]), (required.all() - least, left)] {
@@ -220,18 +282,18 @@ impl LazyTables {
                 return Ok(None);
             };
             let parts =
-                self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
+                self.formulas().conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
             let is_unique = |part: &FormulaId| {
-                matches!(self.core.formulas.get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
+                matches!(self.formulas().get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
             };
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
-            let required = self.core.formulas.atom(FormulaAtom::MinItems(count));
+            let required = self.search.reader.core.base.formulas.atom(FormulaAtom::MinItems(count));
             let queries = [&rest[..], &more, &[unique, required]].concat();
-            let queries = self.core.formulas.and(queries);
+            let queries = self.search.reader.core.base.formulas.and(queries);
             let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
-            let obligation = self.parts.obligation(plain);
+            let obligation = self.search.reader.residuals.intern(plain);
             position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
-            let Some((more, after)) = self.complete_each_item(position, parent, budget)? else {
+            let Some((more, after)) = self.complete_each_item(position)? else {
                 return Ok(None);
             };
             texts.extend(more);
@@ -241,42 +303,33 @@ impl LazyTables {
         let text = sorted_items(&texts, false);
         let mut end = start;
         for &byte in &text {
-            match self.read_byte(end, byte)? {
+            match self.search.reader.read_byte(end, byte)? {
                 Some(next) => end = next,
                 None => return Ok(None),
             }
         }
         // A number ends only with the byte after it.
-        let end = self.position_after_item(end, parent)?;
+        let end = CurrentItem { array: parent }.end(self.search.reader, end)?;
         let is_done = |position: &ReaderPosition| match position.frame {
-            Frame::Array { obligation, .. } => {
-                self.required_unique_items(obligation).is_some_and(|required| required.all() == 0)
-            }
+            Frame::Array { obligation, .. } => RequiredItems::of(self.search.reader, obligation)
+                .is_some_and(|required| required.all() == 0),
             _ => false,
         };
         Ok(end.filter(is_done).map(|end| (text.into(), end)))
     }
 
     /// Completes all required items and sorts them.
-    fn item_by_item(
-        &mut self,
-        start: ReaderPosition,
-        array: FrameId,
-        budget: &mut SearchBudget,
-    ) -> Result<Option<CompletedItems>, Error> {
+    fn item_by_item(&mut self, start: ReaderPosition) -> Result<Option<CompletedItems>, Error> {
         // Set if the first item has begun.
-        let is_started = !matches!(start.frame, Frame::Array { parent, .. } if parent == array);
-        let found = self.complete_each_item(start, array, budget)?;
+        let is_started =
+            !matches!(start.frame, Frame::Array { parent, .. } if parent == self.array);
+        let found = self.complete_each_item(start)?;
         Ok(found.map(|(texts, end)| (sorted_items(&texts, is_started).into(), end)))
     }
 
     /// Completes the required items one by one, each with the separator before it.
-    fn complete_each_item(
-        &mut self,
-        start: ReaderPosition,
-        array: FrameId,
-        budget: &mut SearchBudget,
-    ) -> Result<Option<ItemStrings>, Error> {
+    fn complete_each_item(&mut self, start: ReaderPosition) -> Result<Option<ItemStrings>, Error> {
+        let array = self.array;
         let (mut position, mut texts) = (start, Vec::<Vec<u8>>::new());
         let is_between = |position: ReaderPosition| match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent == array,
@@ -285,18 +338,23 @@ impl LazyTables {
         loop {
             let mut text = Vec::new();
             if is_between(position) || !texts.is_empty() {
-                let Some(next) = self.read_byte(position, b',')? else { return Ok(None) };
+                let Some(next) = self.search.reader.read_byte(position, b',')? else {
+                    return Ok(None);
+                };
                 text.push(b',');
                 position = next;
             }
-            let Some((item, next)) = self.complete(position, Some(array), budget)? else {
+            let Some((item, next)) = self.search.complete(position, Some(CurrentItem { array }))?
+            else {
                 return Ok(None);
             };
             text.extend(item);
             texts.push(text);
             position = next;
             let required = match position.frame {
-                Frame::Array { obligation, .. } => self.required_unique_items(obligation),
+                Frame::Array { obligation, .. } => {
+                    RequiredItems::of(self.search.reader, obligation)
+                }
                 _ => None,
             };
             match required.filter(|required| required.min_matching.is_none()) {
@@ -306,45 +364,6 @@ impl LazyTables {
             }
         }
         Ok(Some((texts, position)))
-    }
-
-    /// Returns the position after an item, if the item may end here. `array` is the parent
-    /// frame of the array.
-    pub(crate) fn position_after_item(
-        &mut self,
-        position: ReaderPosition,
-        array: FrameId,
-    ) -> Result<Option<ReaderPosition>, Error> {
-        match position.frame {
-            Frame::Array { mode: ContainerState::AfterValue, parent, .. } if parent == array => {
-                Ok(Some(position))
-            }
-            // A number ends only with the byte after it.
-            Frame::Number { obligation, digits, parent } => {
-                let of = *self.frames.get(parent.0);
-                if !matches!(of, Frame::Array { parent, .. } if parent == array) {
-                    return Ok(None);
-                }
-                match self.number_end(obligation, digits) {
-                    Some(verdicts) => self.close_value(parent, verdicts, position.record),
-                    None => Ok(None),
-                }
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Returns `true` if a byte continues the current item. `array` is the parent frame of the array.
-    pub(crate) fn is_in_item(&self, position: ReaderPosition, array: FrameId, byte: u8) -> bool {
-        match position.frame {
-            Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
-            Frame::Number { parent, .. } => {
-                let of = *self.frames.get(parent.0);
-                is_number_byte(byte)
-                    || !matches!(of, Frame::Array { parent, .. } if parent == array)
-            }
-            _ => true,
-        }
     }
 }
 

@@ -12,12 +12,15 @@ use formalm_json::{NameTokens, escapes::EscapePolicy};
 
 use crate::formula::TRUE;
 use crate::interner::CompactMap;
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
 };
+use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::mask_class::name_continuation::NameContinuations;
-use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::reader::Reader;
+use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]
@@ -102,20 +105,27 @@ pub(crate) struct PropertyStart {
     object: FrameId,
 }
 
-impl LazyTables {
+/// Finds representatives of positions and frames with equal continuations.
+pub(crate) struct ContinuationQuery<'a> {
+    pub(crate) cache: &'a mut ContinuationCache,
+    pub(crate) reader: &'a mut Reader,
+    pub(crate) abstraction: &'a MaskAbstraction,
+}
+
+impl ContinuationQuery<'_> {
     /// Returns the representative of all positions with equal masks; the position itself if finding
     /// that exceeds the step limit.
     pub(crate) fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
         let ReaderPosition { frame, record } = position;
-        if record != NO_RECORD || self.continuations.tokens.is_empty() {
+        if record != NO_RECORD || self.cache.tokens.is_empty() {
             return position;
         }
-        self.core.steps = 0;
+        self.reader.core.base.reset_steps();
         match self.frame_representative(frame) {
             Ok(frame) => ReaderPosition { frame, record },
             Err(_) => {
                 // Whoever needs this answer gets the error.
-                self.core.answers.abandon();
+                self.reader.core.answers.abandon();
                 position
             }
         }
@@ -124,14 +134,14 @@ impl LazyTables {
     /// Replaces the parent of a frame by its representative, or the whole frame between the parts
     /// of an object.
     fn frame_representative(&mut self, mut frame: Frame) -> Result<Frame, Error> {
-        let whole = self.gap_start();
+        let whole = self.reader.gaps.start();
         match frame {
             Frame::Name { .. } => return self.name_representative(frame),
             Frame::Object { mode: ContainerState::AfterName, whitespace, .. }
                 if whitespace == whole =>
             {
                 let Some(member) = self.property_after_name(frame)? else { return Ok(frame) };
-                return Ok(*self.continuations.colons.get_or_insert(member, frame));
+                return Ok(*self.cache.colons.get_or_insert(member, frame));
             }
             Frame::Object { mode: ContainerState::AfterValue, whitespace, parent, .. }
                 if whitespace == whole =>
@@ -139,7 +149,7 @@ impl LazyTables {
                 let Some(continuation) = self.continuation_after(frame, parent)? else {
                     return Ok(frame);
                 };
-                return Ok(*self.continuations.after.get_or_insert(continuation, frame));
+                return Ok(*self.cache.after.get_or_insert(continuation, frame));
             }
             _ => {}
         }
@@ -148,7 +158,7 @@ impl LazyTables {
             | Frame::Number { obligation, parent, .. }
             | Frame::Object { obligation, parent, .. }
             | Frame::Array { obligation, parent, .. }
-                if self.has_no_queries(*obligation) =>
+                if self.reader.residuals.has_no_queries(*obligation) =>
             {
                 *parent = self.parent_representative(*parent);
             }
@@ -169,20 +179,26 @@ impl LazyTables {
         let Frame::Object { obligation, used_names, order, parent, .. } = object else {
             return Ok(None);
         };
-        let Some((obligation, child)) = self.start_property(obligation, used_names)? else {
+        let Some((obligation, child)) =
+            self.reader.names().start_property(obligation, used_names)?
+        else {
             return Ok(None);
         };
-        let (mode, whitespace) = (ContainerState::InValue, self.gap_start());
-        let object =
-            self.frame(Frame::Object { obligation, used_names, order, mode, whitespace, parent });
-        let object =
-            if self.has_no_queries(child) { self.parent_representative(object) } else { object };
+        let (mode, whitespace) = (ContainerState::InValue, self.reader.gaps.start());
+        let object = self.reader.frames.intern(Frame::Object {
+            obligation,
+            used_names,
+            order,
+            mode,
+            whitespace,
+            parent,
+        });
+        let object = if self.reader.residuals.has_no_queries(child) {
+            self.parent_representative(object)
+        } else {
+            object
+        };
         Ok(Some(PropertyStart { child, object }))
-    }
-
-    /// Returns `true` if the parent needs no verdict of the value.
-    pub(crate) fn has_no_queries(&self, obligation: ObligationId) -> bool {
-        self.parts.obligations.get(obligation.0).queries.is_empty()
     }
 
     /// Returns the representative of all frames that behave alike after a value without queries.
@@ -196,14 +212,14 @@ impl LazyTables {
             if at == DONE {
                 break DONE;
             }
-            if let Some(&known) = self.continuations.parents.get(&at) {
+            if let Some(&known) = self.cache.parents.get(&at) {
                 break known;
             }
             chain.push(at);
-            at = match *self.frames.get(at.0) {
+            at = match self.reader.frames.get(at) {
                 Frame::Object { obligation, parent, .. }
                 | Frame::Array { obligation, parent, .. }
-                    if self.has_no_queries(obligation) =>
+                    if self.reader.residuals.has_no_queries(obligation) =>
                 {
                     parent
                 }
@@ -212,11 +228,11 @@ impl LazyTables {
             };
         };
         for id in chain.into_iter().rev() {
-            self.core.steps = 0;
+            self.reader.core.base.reset_steps();
             let continuation = match self.continuation(id, known) {
                 Ok(continuation) => continuation,
                 Err(error) => {
-                    self.core.answers.abandon();
+                    self.reader.core.answers.abandon();
                     if matches!(error, Error::Deadline { .. }) {
                         // The next call computes it again.
                         return id;
@@ -224,21 +240,16 @@ impl LazyTables {
                     None
                 }
             };
-            known = continuation.map_or(id, |continuation| {
-                *self.continuations.known.get_or_insert(continuation, id)
-            });
-            self.continuations.parents.insert(id, known);
+            known = continuation
+                .map_or(id, |continuation| *self.cache.known.get_or_insert(continuation, id));
+            self.cache.parents.insert(id, known);
         }
         known
     }
 
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
-        let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.depth(frame)) + self.max_token_len as u64 + 2;
-        options.layout.is_some()
-            || options.max_free_depth != u32::MAX
-            || deepest > u64::from(limits.nesting)
+        self.reader.depth_matters(frame, self.abstraction.max_token_len)
     }
 
     /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing
@@ -248,12 +259,14 @@ impl LazyTables {
         id: FrameId,
         parent: FrameId,
     ) -> Result<Option<ValueContinuation>, Error> {
-        if let Frame::Array { obligation, from, .. } = *self.frames.get(id.0)
-            && (from > 0 || self.has_unique_items(obligation) || !self.has_no_queries(obligation))
+        if let Frame::Array { obligation, from, .. } = self.reader.frames.get(id)
+            && (from > 0
+                || self.reader.has_unique_items(obligation)
+                || !self.reader.residuals.has_no_queries(obligation))
         {
             return Ok(None);
         }
-        match self.close_value(id, NO_VERDICTS, NO_RECORD)? {
+        match self.reader.close_value(id, NO_VERDICTS, NO_RECORD)? {
             Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
                 // A token may end the array after a whole further item.
                 Ok(Some(ValueContinuation {
@@ -275,8 +288,7 @@ impl LazyTables {
         if self.depends_on_depth(parent) {
             return Ok(None);
         }
-        let asks =
-            matches!(object, Frame::Object { obligation, .. } if !self.has_no_queries(obligation));
+        let asks = matches!(object, Frame::Object { obligation, .. } if !self.reader.residuals.has_no_queries(obligation));
         let common = if asks { parent } else { self.parent_representative(parent) };
         self.continuation_of(object, common)
     }
@@ -291,13 +303,13 @@ impl LazyTables {
         let Frame::Object { obligation, used_names, order, parent, .. } = after else {
             return Ok(None);
         };
-        let next = if self.any_name_viable(after)? {
-            let next_names = self.next_names(obligation, used_names, order)?;
+        let next = if self.reader.any_name_viable(after)? {
+            let next_names = self.reader.names().next_names(obligation, used_names, order)?;
             self.names_after_comma(next_names)
         } else {
             NextPart::Nothing
         };
-        let end = match self.end_verdicts(obligation) {
+        let end = match self.reader.end_verdicts(obligation) {
             None => ContainerEnd::Never,
             Some(NO_VERDICTS) => ContainerEnd::Plain(common),
             Some(verdicts) => ContainerEnd::EnumIndex(parent, verdicts),
@@ -307,10 +319,17 @@ impl LazyTables {
 
     /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
-        let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
-        let escapes = begins.contains(b'\\') && self.core.options.escapes == EscapePolicy::Any;
-        let names = self.names_at(next_names);
-        let is_distinguished = |at: u32| match self.known_name(next_names, at).bytes().next() {
+        let Some(begins) = self.cache.begins() else { return NextPart::Names(next_names) };
+        let escapes =
+            begins.contains(b'\\') && self.reader.core.options.escapes == EscapePolicy::Any;
+        let names = self.reader.name_tables.get(next_names);
+        let is_distinguished = |at: u32| match self
+            .reader
+            .name_tables
+            .known_name(&self.reader.core, next_names, at)
+            .bytes()
+            .next()
+        {
             // A character that stands for itself has no other spelling.
             Some(first @ 0x20..0x80) if !b"\"\\".contains(&first) => {
                 escapes || begins.contains(first)
@@ -320,9 +339,11 @@ impl LazyTables {
         if (0..names.known.len() as u32).any(is_distinguished) {
             return NextPart::Names(next_names);
         }
-        match *self.parts.queries.get(names.start.classes.0).machines {
+        match *self.reader.strings.get(names.start.classes).machines {
             [] => NextPart::SomeName,
-            [Some((class, _))] if self.core.language_formula(class) == TRUE => NextPart::AnyName,
+            [Some((class, _))] if self.reader.core.languages.language_formula(class) == TRUE => {
+                NextPart::AnyName
+            }
             _ => NextPart::Names(next_names),
         }
     }

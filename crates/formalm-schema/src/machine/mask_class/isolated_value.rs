@@ -7,17 +7,18 @@
 use formalm_core::{ByteSet, Error, MaskClassId};
 use formalm_machines::ValueEnd;
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NumberPrefix, Obligation, ObligationId, ReaderPosition,
 };
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::numbers::is_number_byte;
-use crate::machine::reader::cache::NO_VERDICTS;
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::reader::Reader;
+use crate::machine::residuals::NO_VERDICTS;
 use crate::schema_nodes::JsonType;
-use crate::solver::context::SolverContext;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;
@@ -27,12 +28,18 @@ impl LookaheadState<'_> {
     /// surroundings matter.
     pub(crate) fn isolated(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let ReaderPosition { mut frame, record } = self.position(class);
-        let tables = &mut self.tables;
+        let tables = &mut *self.tables;
         let Some((obligation, parent)) = innermost_value(&mut frame) else { return Ok(None) };
-        if record != NO_RECORD || *parent == DONE || !tables.is_isolated(obligation, *parent) {
+        // The value must behave alike everywhere: its parent has no queries, and neither its depth
+        // nor that of anything a token opens in it matters.
+        if record != NO_RECORD
+            || *parent == DONE
+            || tables.reader.depth_matters(*parent, tables.masks.abstraction.max_token_len)
+            || !tables.reader.residuals.has_no_queries(obligation)
+        {
             return Ok(None);
         }
-        let around = tables.isolation_array();
+        let around = tables.masks.isolated.array(&mut tables.reader);
         if *parent == around {
             return Ok(None);
         }
@@ -44,19 +51,19 @@ impl LookaheadState<'_> {
     /// to integers), across all schemas with the same options.
     pub(crate) fn plain_value_id(&mut self, class: MaskClassId) -> Option<u64> {
         let frame = self.position(class).frame;
-        let tables = &mut self.tables;
+        let tables = &mut *self.tables;
         let (types, whitespace, digits) = match frame {
             Frame::Value { obligation, whitespace, .. } => {
-                (tables.plain_types(obligation)?, whitespace, 0)
+                (tables.masks.isolated.plain_types(&mut tables.reader, obligation)?, whitespace, 0)
             }
             Frame::Number { obligation, digits, .. } => (
-                tables.plain_number(obligation)?,
+                plain_number(&mut tables.reader, obligation)?,
                 0,
-                packed_prefix(tables.parts.digits.get(digits.0))?,
+                packed_prefix(tables.reader.numbers.get(digits))?,
             ),
             _ => return None,
         };
-        let options = &tables.core.options;
+        let options = &tables.reader.core.options;
         let policies = (options.escapes as u64) << 1 | u64::from(options.allow_exponents);
         let whitespace = u64::from(whitespace) << 8 | u64::from(options.max_whitespace);
         Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
@@ -65,11 +72,11 @@ impl LookaheadState<'_> {
     /// Returns whether an isolated value has ended.
     pub(crate) fn value_end(&mut self, class: MaskClassId) -> Result<ValueEnd, Error> {
         let frame = self.position(class).frame;
-        let tables = &mut self.tables;
-        let around = tables.isolation_array();
+        let tables = &mut *self.tables;
+        let around = tables.masks.isolated.array(&mut tables.reader);
         Ok(match frame {
             Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
-                let ended = tables.close_value(around, NO_VERDICTS, NO_RECORD)?;
+                let ended = tables.reader.close_value(around, NO_VERDICTS, NO_RECORD)?;
                 if ended.is_some_and(|ended| ended.frame == frame) {
                     ValueEnd::Ended
                 } else {
@@ -77,7 +84,7 @@ impl LookaheadState<'_> {
                 }
             }
             Frame::Number { obligation, digits, parent } if parent == around => {
-                match tables.number_end(obligation, digits) {
+                match tables.reader.number_end(obligation, digits) {
                     Some(_) => ValueEnd::MayEnd(number_bytes()),
                     None => ValueEnd::Open,
                 }
@@ -90,7 +97,7 @@ impl LookaheadState<'_> {
     pub(crate) fn after_value(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let ReaderPosition { mut frame, record } = self.position(class);
         let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
-        let Some(after) = self.tables.close_value(parent, NO_VERDICTS, record)? else {
+        let Some(after) = self.tables.reader.close_value(parent, NO_VERDICTS, record)? else {
             return Ok(None);
         };
         let after = self.tables.mask_abstraction(after)?;
@@ -130,84 +137,86 @@ fn number_bytes() -> ByteSet {
     set
 }
 
-impl LazyTables {
+/// What values in isolation depend on.
+#[derive(Debug, Default)]
+pub(crate) struct IsolatedValues {
+    /// The allowed types of values that are constrained by type only.
+    value_types: CompactMap<ObligationId, Option<u8>>,
+    /// An unconstrained array, the parent of values that are read in isolation.
+    array: Option<FrameId>,
+}
+
+impl IsolatedValues {
     /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
     /// if anything else is required of the value.
-    fn plain_types(&mut self, obligation: ObligationId) -> Option<u8> {
-        if let Some(&known) = self.cache.value_types.get(&obligation) {
+    fn plain_types(&mut self, reader: &mut Reader, obligation: ObligationId) -> Option<u8> {
+        if let Some(&known) = self.value_types.get(&obligation) {
             return known;
         }
         let mut is_late = false;
         let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
-            let formula = self.only_formula(obligation)?;
-            self.core.steps = 0;
-            let formula = self.core.formula_for_type(formula, of);
+            let formula = reader.residuals.only_formula(obligation)?;
+            reader.core.base.reset_steps();
+            let formula = reader.core.formula_for_type(formula, of);
             let Ok(formula) = formula else {
                 // Whoever needs this answer gets the error.
-                self.core.answers.abandon();
+                reader.core.answers.abandon();
                 is_late = matches!(formula, Err(Error::Deadline { .. }));
                 return None;
             };
             match formula {
                 FALSE => Some(types),
                 TRUE => Some(types | 1 << of as u8),
-                formula if of == JsonType::Number && formula == self.core.integer_formula() => {
+                formula
+                    if of == JsonType::Number
+                        && formula == integer_formula(&mut reader.core.base.formulas) =>
+                {
                     Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
                 _ => None,
             }
         });
         if !is_late {
-            self.cache.value_types.insert(obligation, types);
+            self.value_types.insert(obligation, types);
         }
         types
     }
 
-    /// Returns the bits of a number that has begun, as for [`Self::plain_types`].
-    fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
-        match self.only_formula(obligation)? {
-            TRUE => Some(0),
-            formula if formula == self.core.integer_formula() => Some(INTEGER_BIT),
-            _ => None,
-        }
-    }
-
-    /// Returns the formula of an obligation, `None` if it has queries or a goal.
-    fn only_formula(&self, obligation: ObligationId) -> Option<FormulaId> {
-        let required = self.parts.obligations.get(obligation.0);
-        let [formula] = *required.formulas else { return None };
-        (required.goal == TRUE).then_some(formula)
-    }
-
-    /// Returns `true` if a value behaves alike everywhere: its parent has no queries, and neither
-    /// its depth nor that of anything a token opens in it matters.
-    fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
-        let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
-        options.layout.is_none()
-            && options.max_free_depth == u32::MAX
-            && deepest <= u64::from(limits.nesting)
-            && self.parts.obligations.get(obligation.0).queries.is_empty()
-    }
-
     /// Returns an unconstrained array in which an item is being read.
-    fn isolation_array(&mut self) -> FrameId {
-        if let Some(known) = self.cache.isolation_array {
+    fn array(&mut self, reader: &mut Reader) -> FrameId {
+        if let Some(known) = self.array {
             return known;
         }
         let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
-        let obligation = self.parts.obligation(obligation);
-        let (whitespace, mode) = (self.gap_start(), ContainerState::InValue);
-        let around =
-            self.frame(Frame::Array { obligation, mode, whitespace, from: 0, parent: DONE });
-        self.cache.isolation_array = Some(around);
+        let obligation = reader.residuals.intern(obligation);
+        let (whitespace, mode) = (reader.gaps.start(), ContainerState::InValue);
+        let around = reader.frames.intern(Frame::Array {
+            obligation,
+            mode,
+            whitespace,
+            from: 0,
+            parent: DONE,
+        });
+        self.array = Some(around);
         around
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.value_types.memory_bytes()
     }
 }
 
-impl SolverContext {
-    /// Returns the formula of integers.
-    fn integer_formula(&mut self) -> FormulaId {
-        self.formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
+/// Returns the bits of a number that has begun, as for [`IsolatedValues::plain_types`].
+fn plain_number(reader: &mut Reader, obligation: ObligationId) -> Option<u8> {
+    match reader.residuals.only_formula(obligation)? {
+        TRUE => Some(0),
+        formula if formula == integer_formula(&mut reader.core.base.formulas) => Some(INTEGER_BIT),
+        _ => None,
     }
+}
+
+/// Returns the formula of integers.
+fn integer_formula(formulas: &mut FormulaArena) -> FormulaId {
+    formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
 }

@@ -9,28 +9,37 @@ use formalm_json::escapes::{EscapePolicy, EscapeState};
 
 use crate::formula::FormulaAtom;
 use crate::json::interned_values::JsonValue;
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, ObligationId, ReaderPosition};
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::mask_class::abstraction::MaskAbstraction;
+use crate::machine::reader::Reader;
 use crate::schema_nodes::JsonType;
 
 /// Maximum number of surrounding containers that are inspected; beyond it all tokens are rechecked.
 /// Chosen, not measured.
 const MAX_LEVELS: usize = 64;
 
-impl LazyTables {
+/// A state whose mask class may drop unique items.
+pub(crate) struct ItemRecheck<'a> {
+    pub(crate) reader: &'a mut Reader,
+    pub(crate) abstraction: &'a mut MaskAbstraction,
+    pub(crate) position: ReaderPosition,
+}
+
+impl ItemRecheck<'_> {
     /// Returns `true` if a token that the class mask allows must be rechecked against the concrete
     /// state.
-    pub(crate) fn needs_recheck(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
-        let position = *self.states.get(state);
+    pub(crate) fn needs_recheck(&mut self, token: &[u8]) -> Result<bool, Error> {
+        let position = self.position;
         let (container, in_text) = match position.frame {
             Frame::String { parent, escape: EscapeState::None, .. } => {
-                (*self.frames.get(parent.0), true)
+                (self.reader.frames.get(parent), true)
             }
             Frame::Name { object, escape: EscapeState::None, .. } => {
-                (*self.frames.get(object.0), true)
+                (self.reader.frames.get(object), true)
             }
             Frame::Value { parent, .. } | Frame::Number { parent, .. } => {
-                (*self.frames.get(parent.0), false)
+                (self.reader.frames.get(parent), false)
             }
             object @ Frame::Object { .. } => (object, false),
             _ => return Ok(true),
@@ -40,16 +49,18 @@ impl LazyTables {
             ItemSpan::Nothing => false,
             ItemSpan::StringItem(first, rest) => match (position.frame, container) {
                 (Frame::String { .. }, Frame::Array { obligation, from, .. }) => {
-                    self.may_repeat(position, (obligation, from), first, rest)
+                    self.may_repeat((obligation, from), first, rest)
                 }
                 _ => true,
             },
             ItemSpan::ObjectItem(level) => match distinct.iter().find(|one| one.0 == level) {
                 // All objects but the empty one begin so; with plenty of items an unused one
                 // remains.
-                Some(&(_, obligation)) => {
-                    !self.has_plenty_items(obligation, Some(JsonType::Object))?
-                }
+                Some(&(_, obligation)) => !self.abstraction.has_plenty_items(
+                    self.reader,
+                    obligation,
+                    Some(JsonType::Object),
+                )?,
                 None => true,
             },
             ItemSpan::Other => true,
@@ -63,7 +74,7 @@ impl LazyTables {
         for level in 0..MAX_LEVELS {
             let parent = match at {
                 Frame::Array { obligation, parent, .. } => {
-                    if self.has_unique_items(obligation) {
+                    if self.reader.has_unique_items(obligation) {
                         found.push((level, obligation));
                     }
                     parent
@@ -71,7 +82,7 @@ impl LazyTables {
                 Frame::Object { parent, .. } => parent,
                 _ => return (at == Frame::Done).then_some(found),
             };
-            at = *self.frames.get(parent.0);
+            at = self.reader.frames.get(parent);
         }
         None
     }
@@ -80,15 +91,14 @@ impl LazyTables {
     /// `first` and ends; the next one begins with `text`.
     fn may_repeat(
         &self,
-        position: ReaderPosition,
         (obligation, from): (ObligationId, u32),
         first: &[u8],
         text: &[u8],
     ) -> bool {
-        if position.record == NO_RECORD {
+        if self.position.record == NO_RECORD {
             return true;
         }
-        let read = self.recorded(position.record, from);
+        let read = self.reader.records.bytes_from(self.position.record, from);
         let Some(opened) = read.iter().position(|&byte| byte == b'"') else { return true };
         let present = [&read[opened + 1..], first].concat();
         if present.contains(&b'\\') {
@@ -96,7 +106,7 @@ impl LazyTables {
         }
         let escape = text.iter().position(|&byte| byte == b'\\');
         let plain = &text[..escape.unwrap_or(text.len())];
-        let policy = self.core.options.escapes;
+        let policy = self.reader.core.options.escapes;
         let begins_so = |one: &[u8]| {
             let Some(rest) = one.strip_prefix(plain) else { return false };
             let is_unescaped = |&byte: &u8| match policy {
@@ -116,10 +126,10 @@ impl LazyTables {
 
     /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
-        let formulas = &self.parts.obligations.get(obligation.0).formulas;
-        self.core.formulas.any_atom(formulas, |atom| match atom {
+        let formulas = &self.reader.residuals.get(obligation).formulas;
+        self.reader.core.base.formulas.any_atom(formulas, |atom| match atom {
             FormulaAtom::UniqueWithCurrent(taken) => {
-                taken.iter().any(|&one| match self.core.schema.values.get(one) {
+                taken.iter().any(|&one| match self.reader.core.base.schema.values.get(one) {
                     JsonValue::String(text) => is_so(text.as_bytes()),
                     _ => false,
                 })

@@ -29,7 +29,7 @@ use crate::machine::mask_class::lookahead_shortcuts::RepetitionHint;
 use crate::machine::mask_class::string_state_pairs::{
     FIRST_STRING_CLASS, StringStates, StringStep,
 };
-use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
@@ -62,10 +62,10 @@ pub(crate) struct LookaheadState<'a> {
 
 impl<'a> SchemaLookahead<'a> {
     pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
-        tables.core.begin_lookahead();
-        let (positions, strings) = std::mem::take(&mut tables.spare_tables);
-        let records = tables.records.len();
-        let queries = (tables.parts.queries.len(), tables.retained_counts());
+        tables.reader.core.languages.begin_lookahead();
+        let (positions, strings) = std::mem::take(&mut tables.masks.spare_tables);
+        let records = tables.reader.records.len();
+        let queries = (tables.reader.strings.len(), tables.retained_counts());
         SchemaLookahead {
             state: RefCell::new(LookaheadState { tables, positions, strings, records, queries }),
         }
@@ -78,11 +78,13 @@ impl Drop for LookaheadState<'_> {
         let tables = &mut *self.tables;
         self.positions.clear();
         self.strings.clear();
-        tables.spare_tables =
+        tables.masks.spare_tables =
             (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
-        tables.records.truncate(self.records);
-        if tables.core.end_lookahead() && self.queries.1 == tables.retained_counts() {
-            tables.parts.queries.truncate(self.queries.0);
+        tables.reader.records.truncate(self.records);
+        if tables.reader.core.languages.end_lookahead()
+            && self.queries.1 == tables.retained_counts()
+        {
+            tables.reader.strings.truncate(self.queries.0);
         }
     }
 }
@@ -96,7 +98,7 @@ impl LookaheadState<'_> {
         }
         match number.checked_sub(FIRST_TRANSIENT_CLASS) {
             Some(at) => *self.positions.get(at),
-            None => *self.tables.mask_classes.get(number),
+            None => self.tables.visited.class_position(number),
         }
     }
 
@@ -104,12 +106,12 @@ impl LookaheadState<'_> {
     pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<MaskClassId, Error> {
         let mut position = position;
         if let Frame::String { language, state, escape: EscapeState::None, .. } = position.frame
-            && state == self.tables.core.automaton(language).start()
+            && state == self.tables.reader.core.languages.automaton(language).start()
         {
             position.frame = self.tables.relaxed_string(position.frame)?;
         }
         if !self.is_free_string(position)
-            && let Some(class) = self.strings.class_of(&self.tables, position)
+            && let Some(class) = self.strings.class_of(&self.tables.reader, position)
         {
             return Ok(class);
         }
@@ -124,7 +126,7 @@ impl LookaheadState<'_> {
         byte: u8,
     ) -> Result<Option<MaskClassId>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
-            match self.strings.step(&mut self.tables, class, byte)? {
+            match self.strings.step(&mut self.tables.reader, class, byte)? {
                 StringStep::To(next) => return Ok(Some(next)),
                 StringStep::Single(position) => return self.class_of(position).map(Some),
                 StringStep::Dead => return Ok(None),
@@ -132,7 +134,7 @@ impl LookaheadState<'_> {
             }
         }
         let before = self.position(class);
-        let Some(after) = self.tables.read_byte(before, byte)? else { return Ok(None) };
+        let Some(after) = self.tables.reader.read_byte(before, byte)? else { return Ok(None) };
         let after = self.tables.mask_abstraction(after)?;
         if after == before {
             return Ok(Some(class));
@@ -146,16 +148,27 @@ impl LookaheadState<'_> {
         if position.record != NO_RECORD {
             return false;
         }
-        let core = &self.tables.core;
+        let core = &self.tables.reader.core;
         match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                core.language_formula(language) == TRUE
-                    && state == core.automaton(language).start()
-                    && self.tables.has_constant_verdicts(queries)
+                core.languages.language_formula(language) == TRUE
+                    && state == core.languages.automaton(language).start()
+                    && self
+                        .tables
+                        .reader
+                        .strings
+                        .has_constant_verdicts(&self.tables.reader.core, queries)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
-                self.tables.allows_any_name(candidates.classes)
-                    && self.tables.has_constant_verdicts(candidates.classes)
+                self.tables
+                    .reader
+                    .strings
+                    .allows_any_name(&self.tables.reader.core, candidates.classes)
+                    && self
+                        .tables
+                        .reader
+                        .strings
+                        .has_constant_verdicts(&self.tables.reader.core, candidates.classes)
             }
             _ => false,
         }
@@ -164,13 +177,15 @@ impl LookaheadState<'_> {
     /// Returns `true` if a position is inside a string whose states are dropped with the
     /// look-ahead.
     pub(crate) fn is_unbounded(&self, position: ReaderPosition) -> bool {
-        let core = &self.tables.core;
+        let core = &self.tables.reader.core;
         let of = |queries: QueriesId| {
-            let mut texts = self.tables.parts.queries.get(queries.0).iter().flatten();
-            texts.any(|&(text, _)| core.is_unbounded(text))
+            let mut texts = self.tables.reader.strings.get(queries).iter().flatten();
+            texts.any(|&(text, _)| core.languages.is_unbounded(text))
         };
         match position.frame {
-            Frame::String { language, queries, .. } => core.is_unbounded(language) || of(queries),
+            Frame::String { language, queries, .. } => {
+                core.languages.is_unbounded(language) || of(queries)
+            }
             Frame::Name { candidates, .. } => of(candidates.classes),
             _ => false,
         }
@@ -184,10 +199,11 @@ impl LookaheadState<'_> {
         let Frame::String { parent, queries, .. } = position.frame else {
             return self.class_of(position);
         };
-        let Some(language) = self.tables.core.language(TRUE)? else {
+        let core = &mut self.tables.reader.core;
+        let Some(language) = core.languages.language(&core.base, TRUE)? else {
             return self.class_of(position);
         };
-        let state = self.tables.core.automaton(language).start();
+        let state = self.tables.reader.core.languages.automaton(language).start();
         let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         self.class_of(ReaderPosition { frame, ..position })
     }
@@ -201,9 +217,16 @@ impl LookaheadState<'_> {
         let mut set = ByteSet::default();
         set.insert(b'"');
         set.insert(b'\\');
-        let depth = self.tables.records.get(text).2 as usize;
+        let depth = self.tables.reader.records.length(text) as usize;
         for at in candidates.from..candidates.to {
-            if let Some(&byte) = self.tables.known_name(next_names, at).as_bytes().get(depth) {
+            if let Some(&byte) = self
+                .tables
+                .reader
+                .name_tables
+                .known_name(&self.tables.reader.core, next_names, at)
+                .as_bytes()
+                .get(depth)
+            {
                 set.insert(byte);
             }
         }
@@ -215,7 +238,7 @@ impl LookaheadState<'_> {
         &mut self,
         position: ReaderPosition,
     ) -> Result<Option<ByteSet>, Error> {
-        let options = &self.tables.core.options;
+        let options = &self.tables.reader.core.options;
         let whitespace = options.max_whitespace > 0 || options.layout.is_some();
         let bytes: &[u8] = match position.frame {
             Frame::Done => b"",
@@ -251,12 +274,12 @@ impl LookaheadState<'_> {
 
     fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
         let Frame::String { language, state, .. } = frame else { return Ok(None) };
-        if self.tables.core.language_formula(language) == TRUE
+        if self.tables.reader.core.languages.language_formula(language) == TRUE
             || self.tables.remaining_chars(language, state)?.is_some()
         {
             return Ok(None);
         }
-        let mut live = self.tables.core.automaton(language).live_bytes(state)?;
+        let mut live = self.tables.reader.core.languages.automaton(language).live_bytes(state)?;
         if live.len() > MAX_LIVE_BYTES {
             return Ok(None);
         }
@@ -270,7 +293,7 @@ impl AcceptingMaskAutomaton for SchemaLookahead<'_> {
     fn is_accepting_class(&self, class: MaskClassId) -> Result<bool, Error> {
         let state = &mut *self.state.borrow_mut();
         let frame = state.position(class).frame;
-        Ok(state.tables.is_end(frame))
+        Ok(state.tables.reader.is_end(frame))
     }
 }
 
@@ -333,7 +356,14 @@ impl MaskShortcuts for SchemaLookahead<'_> {
         }
         let state = &mut *self.state.borrow_mut();
         let frame = state.position(class).frame;
-        Ok(state.tables.any_digits(frame))
+        let tables = &mut *state.tables;
+        let Frame::Number { obligation, digits, .. } = frame else { return Ok(false) };
+        Ok(tables.reader.numbers.any_digits(
+            &mut tables.reader.core,
+            &tables.reader.residuals,
+            obligation,
+            digits,
+        ))
     }
 
     fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
@@ -363,7 +393,7 @@ impl MaskShortcuts for SchemaLookahead<'_> {
         match position.record {
             NO_RECORD if is_ahead && !state.is_unbounded(position) => {
                 let position = state.tables.class_representative(position);
-                Some(MaskClassId::from_number(state.tables.mask_classes.intern(position)))
+                Some(MaskClassId::from_number(state.tables.visited.intern_class(position)))
             }
             _ => None,
         }

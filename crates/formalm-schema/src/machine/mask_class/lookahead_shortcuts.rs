@@ -10,12 +10,11 @@ use formalm_json::{
 };
 use formalm_machines::{CharRepetition, LiteralList};
 
-use crate::machine::frame::{Frame, NameCandidates, QueriesId, ReaderPosition};
+use crate::machine::NO_RECORD;
+use crate::machine::frame::{Frame, NameCandidates, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
-use crate::machine::reader::cache::NO_QUERIES;
-use crate::machine::{LazyTables, NO_RECORD};
-use crate::solver::context::LanguageId;
+use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// Number of letters that must lead to one class for it to become the reference. Chosen, not
 /// measured.
@@ -36,7 +35,7 @@ impl LookaheadState<'_> {
         if class.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
             return class;
         }
-        self.strings.class_of(&self.tables, position).unwrap_or(class)
+        self.strings.class_of(&self.tables.reader, position).unwrap_or(class)
     }
 
     /// Returns how strings are escaped, if the string rejects nothing before its end.
@@ -49,12 +48,14 @@ impl LookaheadState<'_> {
         if position.record != NO_RECORD || self.is_free_string(position) {
             return Ok(None);
         }
-        let tables = &mut self.tables;
+        let tables = &mut *self.tables;
         let is_open = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                let only_counts = tables.has_constant_verdicts(queries)
-                    && tables.remaining_chars(language, state)?.is_some();
-                !only_counts && tables.core.is_always_viable(language, state)?
+                let only_counts =
+                    tables.reader.strings.has_constant_verdicts(&tables.reader.core, queries)
+                        && tables.remaining_chars(language, state)?.is_some();
+                let core = &mut tables.reader.core;
+                !only_counts && core.languages.is_always_viable(&core.base, language, state)?
             }
             Frame::Name {
                 next_names,
@@ -62,10 +63,10 @@ impl LookaheadState<'_> {
                 candidates,
                 escape: EscapeState::None,
                 ..
-            } => tables.is_open_name(next_names, candidates.classes)?,
+            } => tables.reader.names().is_open_name(next_names, candidates.classes)?,
             _ => false,
         };
-        Ok(is_open.then_some(tables.core.options.escapes))
+        Ok(is_open.then_some(tables.reader.core.options.escapes))
     }
 
     /// Returns the string that a class is inside of, if one automaton reads it and nothing else
@@ -79,21 +80,25 @@ impl LookaheadState<'_> {
         let is_dropped = self.is_unbounded(position);
         let (language, state) = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. }
-                if self.tables.has_constant_verdicts(queries)
+                if self
+                    .tables
+                    .reader
+                    .strings
+                    .has_constant_verdicts(&self.tables.reader.core, queries)
                     && self.tables.remaining_chars(language, state)?.is_none() =>
             {
                 (language, state)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
-                match self.tables.single_class(candidates.classes) {
+                match self.tables.reader.strings.single_class(candidates.classes) {
                     Some((_, alive)) => alive,
                     None => return Ok(None),
                 }
             }
             _ => return Ok(None),
         };
-        let machine = Arc::clone(self.tables.core.automaton(language));
-        let escapes = self.tables.core.options.escapes;
+        let machine = Arc::clone(self.tables.reader.core.languages.automaton(language));
+        let escapes = self.tables.reader.core.options.escapes;
         let like = if is_dropped { machine.representative(state)? } else { None };
         let fits = !is_dropped || like.is_some();
         Ok(fits.then_some(JsonStringState { machine, state, escapes, representative: like }))
@@ -109,10 +114,12 @@ impl LookaheadState<'_> {
         match &mut position.frame {
             Frame::String { state: at, .. } => *at = state,
             Frame::Name { candidates, .. } => {
-                if let Some((which, (class, _))) = self.tables.single_class(candidates.classes) {
-                    let mut classes = self.tables.parts.queries.get(candidates.classes.0).clone();
+                if let Some((which, (class, _))) =
+                    self.tables.reader.strings.single_class(candidates.classes)
+                {
+                    let mut classes = self.tables.reader.strings.get(candidates.classes).clone();
                     classes.machines[which] = Some((class, state));
-                    candidates.classes = QueriesId(self.tables.parts.queries.intern(classes));
+                    candidates.classes = self.tables.reader.strings.intern(classes);
                 }
             }
             _ => {}
@@ -124,14 +131,14 @@ impl LookaheadState<'_> {
     pub(crate) fn repetition(&mut self, class: MaskClassId) -> Result<RepetitionHint, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
-        let policy = self.tables.core.options.escapes;
+        let policy = self.tables.reader.core.options.escapes;
         if self.is_free_string(position) {
             return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), class)));
         }
         if let Frame::String { language, state, queries, escape: EscapeState::None, .. } =
             position.frame
             && position.record == NO_RECORD
-            && self.tables.has_constant_verdicts(queries)
+            && self.tables.reader.strings.has_constant_verdicts(&self.tables.reader.core, queries)
             && let Some(count) = self.tables.remaining_chars(language, state)?
         {
             let exit = self.as_free_string(position)?;
@@ -140,7 +147,7 @@ impl LookaheadState<'_> {
         if class.number() < FIRST_STRING_CLASS || self.possible_bytes(position)?.is_some() {
             return Ok(RepetitionHint::Nothing);
         }
-        Ok(match self.strings.is_free_string(&mut self.tables, class)? {
+        Ok(match self.strings.is_free_string(&mut self.tables.reader, class)? {
             true => RepetitionHint::Repetition(char_repetition(policy, (0, None), class)),
             false => RepetitionHint::Unknown(class),
         })
@@ -158,7 +165,11 @@ impl LookaheadState<'_> {
         };
         let known = candidates.from < candidates.to
             && candidates.classes != NO_QUERIES
-            && self.tables.drops_name(next_names, candidates.classes);
+            && self.tables.masks.abstraction.drops_name(
+                &self.tables.reader,
+                next_names,
+                candidates.classes,
+            );
         if !known || position.record != NO_RECORD {
             return Ok(None);
         }
@@ -175,7 +186,7 @@ impl LookaheadState<'_> {
         class: MaskClassId,
         other: Option<MaskClassId>,
     ) -> Result<Option<LiteralList>, Error> {
-        let policy = self.tables.core.options.escapes;
+        let policy = self.tables.reader.core.options.escapes;
         let Frame::Name { object, next_names, text, candidates, escape: EscapeState::None } =
             self.position(class).frame
         else {
@@ -190,20 +201,21 @@ impl LookaheadState<'_> {
                 ..
             }) => {
                 (same, from == to, classes) == (object, true, candidates.classes)
-                    && self.tables.is_open_name(next_names, classes)?
+                    && self.tables.reader.names().is_open_name(next_names, classes)?
             }
             Some(_) => false,
         };
         if !fits || text == NO_RECORD || policy == EscapePolicy::Any {
             return Ok(None);
         }
-        let depth = self.tables.records.get(text).2 as usize;
+        let depth = self.tables.reader.records.length(text) as usize;
         let mut texts = LiteralList::new(policy);
         for at in candidates.from..candidates.to {
-            if other.is_none() && !self.tables.known_name_viable(next_names, at)? {
+            if other.is_none() && !self.tables.reader.names().known_name_viable(next_names, at)? {
                 continue;
             }
-            let name = self.tables.known_name(next_names, at);
+            let name =
+                self.tables.reader.name_tables.known_name(&self.tables.reader.core, next_names, at);
             if !name.is_char_boundary(depth) {
                 return Ok(None);
             }
@@ -239,15 +251,6 @@ impl LookaheadState<'_> {
         Ok(most
             .filter(|&(next, count)| count >= MIN_LETTERS && next != class)
             .map(|(next, _)| next))
-    }
-}
-
-impl LazyTables {
-    /// Returns the only class that a name may belong to: its index, automaton and state.
-    fn single_class(&self, classes: QueriesId) -> Option<(usize, (LanguageId, StateId))> {
-        let mut alive = self.parts.queries.get(classes.0).iter().enumerate();
-        let found = alive.find_map(|(at, one)| Some((at, (*one)?)))?;
-        alive.all(|(_, one)| one.is_none()).then_some(found)
     }
 }
 

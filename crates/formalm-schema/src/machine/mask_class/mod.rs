@@ -18,6 +18,7 @@ pub(crate) mod lookahead_shortcuts;
 pub(crate) mod name_continuation;
 pub(crate) mod string_lengths;
 pub(crate) mod string_state_pairs;
+pub(crate) mod unbounded_values;
 pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;
@@ -28,10 +29,17 @@ use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses,
 };
 
-use crate::formula::TRUE;
-use crate::machine::frame::{QueriesId, ReaderPosition};
+use crate::interner::Interner;
+use crate::machine::SchemaAutomaton;
+use crate::machine::frame::ReaderPosition;
+use crate::machine::mask_class::abstraction::MaskAbstraction;
+use crate::machine::mask_class::continuation::{ContinuationCache, ContinuationQuery};
+use crate::machine::mask_class::isolated_value::IsolatedValues;
+use crate::machine::mask_class::item_spanning_tokens::ItemRecheck;
 use crate::machine::mask_class::lookahead::SchemaLookahead;
-use crate::machine::{LazyTables, SchemaAutomaton};
+use crate::machine::mask_class::string_lengths::StringLengths;
+use crate::machine::mask_class::string_state_pairs::StringStates;
+use crate::machine::reader::Reader;
 
 /// Marks states whose class mask may be too permissive for a few tokens.
 const UNSURE: u32 = 1 << 31;
@@ -60,14 +68,8 @@ impl SchemaMaskClasses {
         names: Arc<NameTokens>,
     ) -> SchemaMaskClasses {
         {
-            let tables = &mut automaton.lock();
-            tables.distinguishes_names |= names.some_span_names();
-            let is_longer = max_token_len > tables.max_token_len;
-            if tables.continuations.add(Arc::clone(&names)) || is_longer {
-                tables.max_token_len = tables.max_token_len.max(max_token_len);
-                tables.lengths.clear();
-                tables.continuations.clear();
-            }
+            let tables = &mut *automaton.lock();
+            tables.masks.add_vocabulary(&mut tables.reader, max_token_len, &names);
         }
         let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
         SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes }
@@ -85,11 +87,12 @@ impl StateClasses for SchemaMaskClasses {
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         match self.classes.get(state.number() as usize) {
             0 => {
-                let tables = &mut self.automaton.lock();
-                let position = tables.abstract_position(state.number())?;
-                let forgets = position.record != tables.states.get(state.number()).record;
-                let position = tables.class_representative(position);
-                let class = tables.mask_classes.intern(position);
+                let tables = &mut *self.automaton.lock();
+                let concrete = tables.visited.position(state.number());
+                let position = tables.masks.abstract_position(&mut tables.reader, concrete)?;
+                let forgets = position.record != concrete.record;
+                let position = tables.masks.class_representative(&mut tables.reader, position);
+                let class = tables.visited.intern_class(position);
                 let unsure = if forgets { UNSURE } else { 0 };
                 self.classes.set(state.number() as usize, (class + 1) | unsure);
                 Ok(MaskClassId::from_number(class))
@@ -101,9 +104,10 @@ impl StateClasses for SchemaMaskClasses {
     fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         match self.kept_classes.get(state.number() as usize) {
             0 => {
-                let tables = &mut self.automaton.lock();
-                let position = tables.abstract_position(state.number())?;
-                let class = tables.mask_classes.intern(position);
+                let tables = &mut *self.automaton.lock();
+                let position = tables.visited.position(state.number());
+                let position = tables.masks.abstract_position(&mut tables.reader, position)?;
+                let class = tables.visited.intern_class(position);
                 self.kept_classes.set(state.number() as usize, class + 1);
                 Ok(MaskClassId::from_number(class))
             }
@@ -142,7 +146,10 @@ impl ApproximateClasses for SchemaMaskClasses {
     }
 
     fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
-        self.automaton.lock().needs_recheck(state.number(), token)
+        let tables = &mut *self.automaton.lock();
+        let position = tables.visited.position(state.number());
+        let (reader, abstraction) = (&mut tables.reader, &mut tables.masks.abstraction);
+        ItemRecheck { reader, abstraction, position }.needs_recheck(token)
     }
 
     fn drops_seen_items(&self) -> bool {
@@ -166,30 +173,60 @@ impl ClassRenewal for SchemaMaskClasses {
     }
 }
 
-impl LazyTables {
+/// The tables of mask classes: what is dropped, and representatives of what is left.
+#[derive(Debug, Default)]
+pub(crate) struct MaskTables {
+    pub(crate) abstraction: MaskAbstraction,
+    pub(crate) lengths: StringLengths,
+    pub(crate) isolated: IsolatedValues,
+    pub(crate) continuations: ContinuationCache,
+    /// Empty tables of the last look-ahead, reused by the next.
+    pub(crate) spare_tables: (Interner<ReaderPosition>, StringStates),
+}
+
+impl MaskTables {
+    /// Adds the tokens of a vocabulary, and drops what may distinguish too little for them.
+    fn add_vocabulary(
+        &mut self,
+        reader: &mut Reader,
+        max_token_len: usize,
+        names: &Arc<NameTokens>,
+    ) {
+        self.abstraction.distinguishes_names |= names.some_span_names();
+        let longest = self.abstraction.max_token_len.max(max_token_len);
+        let is_longer = longest > self.abstraction.max_token_len;
+        if self.continuations.add(Arc::clone(names)) || is_longer {
+            self.abstraction.max_token_len = longest;
+            reader.name_tables.max_token_names = longest;
+            self.lengths = StringLengths::new(longest);
+            self.continuations.clear();
+        }
+    }
+
     /// Returns the position without anything that no token distinguishes inside its value.
-    fn abstract_position(&mut self, state: u32) -> Result<ReaderPosition, Error> {
-        let position = *self.states.get(state);
-        let position = ReaderPosition { frame: self.relaxed_string(position.frame)?, ..position };
-        self.mask_abstraction(position)
+    fn abstract_position(
+        &mut self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+    ) -> Result<ReaderPosition, Error> {
+        let frame = self.lengths.relaxed_string(&mut reader.core, position.frame)?;
+        self.abstraction.apply(reader, ReaderPosition { frame, ..position })
     }
 
-    /// Returns `true` if all unknown names form one class, which is allowed.
-    pub(crate) fn allows_any_name(&self, classes: QueriesId) -> bool {
-        let [Some((class, _))] = *self.parts.queries.get(classes.0).machines else { return false };
-        self.core.language_formula(class) == TRUE
+    /// Returns the representative of all positions with equal masks; the position itself if finding
+    /// that exceeds the step limit.
+    pub(crate) fn class_representative(
+        &mut self,
+        reader: &mut Reader,
+        position: ReaderPosition,
+    ) -> ReaderPosition {
+        let MaskTables { continuations, abstraction, .. } = self;
+        ContinuationQuery { cache: continuations, reader, abstraction }
+            .class_representative(position)
     }
 
-    /// Returns `true` if only known names may still come.
-    pub(crate) fn allows_only_known_names(&self, classes: QueriesId) -> bool {
-        self.parts.queries.get(classes.0).required_machines().iter().all(Option::is_none)
-    }
-
-    /// Returns `true` if any name is allowed and one may end here.
-    pub(crate) fn any_name_may_end(&self, classes: QueriesId) -> bool {
-        let [Some((class, state))] = *self.parts.queries.get(classes.0).machines else {
-            return false;
-        };
-        self.allows_any_name(classes) && self.core.automaton(class).is_accepting(state)
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.abstraction.memory_bytes() + self.isolated.memory_bytes() + self.continuations.bytes()
     }
 }

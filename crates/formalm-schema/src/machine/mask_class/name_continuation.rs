@@ -10,9 +10,9 @@ use formalm_json::escapes::{EscapePolicy, EscapeState};
 
 use crate::interner::{CompactMap, Interner};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
-use crate::machine::mask_class::continuation::PropertyStart;
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::mask_class::continuation::{ContinuationQuery, PropertyStart};
 
 /// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
 /// Chosen, not measured.
@@ -48,7 +48,7 @@ impl NameContinuations {
     }
 }
 
-impl LazyTables {
+impl ContinuationQuery<'_> {
     /// Returns the representative of all names with equal masks.
     pub(crate) fn name_representative(&mut self, frame: Frame) -> Result<Frame, Error> {
         let Frame::Name { object, next_names, text, candidates, escape } = frame else {
@@ -57,11 +57,13 @@ impl LazyTables {
         if self.depends_on_depth(object) {
             return Ok(frame);
         }
-        let is_open = self.allows_any_name(candidates.classes)
-            && self.drops_name(next_names, candidates.classes);
-        let is_closed = self.parts.queries.get(candidates.classes.0).iter().all(Option::is_none);
+        let is_open = self.reader.strings.allows_any_name(&self.reader.core, candidates.classes)
+            && self.abstraction.drops_name(self.reader, next_names, candidates.classes);
+        let is_closed = self.reader.strings.get(candidates.classes).iter().all(Option::is_none);
         let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
-        if !is_seen || escape != EscapeState::None || self.core.options.escapes == EscapePolicy::Any
+        if !is_seen
+            || escape != EscapeState::None
+            || self.reader.core.options.escapes == EscapePolicy::Any
         {
             let object = self.object_representative(object);
             return Ok(Frame::Name { object, next_names, text, candidates, escape });
@@ -69,7 +71,9 @@ impl LazyTables {
         let known = self.known_suffixes(frame, is_open)?;
         let (mut others, mut frame) = (None, frame);
         if is_open {
-            let Some(like) = self.class_example(next_names, candidates) else { return Ok(frame) };
+            let Some(like) = self.reader.names().class_example(next_names, candidates) else {
+                return Ok(frame);
+            };
             let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
             others = Some((candidates.classes, member));
             if known.is_empty() {
@@ -79,7 +83,7 @@ impl LazyTables {
                 frame = Frame::Name { object, next_names, text, candidates, escape };
             }
         }
-        Ok(*self.continuations.names.known.get_or_insert(NameContinuation { others, known }, frame))
+        Ok(*self.cache.names.known.get_or_insert(NameContinuation { others, known }, frame))
     }
 
     /// Returns the suffixes of known names that tokens distinguish, or that alone are allowed.
@@ -89,37 +93,36 @@ impl LazyTables {
         is_open: bool,
     ) -> Result<Box<[KnownNameSuffix]>, Error> {
         let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok([].into()) };
-        let depth = self.records.get(text).2 as usize;
+        let depth = self.reader.records.length(text) as usize;
         let mut known = Vec::new();
         for at in candidates.from..candidates.to {
             let is_distinguished = self.is_distinguished(next_names, at, depth);
             if is_open && !is_distinguished {
                 continue;
             }
-            let viable = self.known_name_viable(next_names, at)?;
+            let viable = self.reader.names().known_name_viable(next_names, at)?;
             if !is_open && !viable {
                 continue;
             }
-            let name = self.names_at(next_names).known[at as usize];
+            let name = self.reader.name_tables.get(next_names).known[at as usize];
             let member = if is_distinguished && viable {
                 self.property_start_of(frame, (name, name))?
             } else {
                 None
             };
-            let rest = &self.core.schema.names.get(name).as_bytes()[depth..];
-            known.push((
-                self.continuations.names.rests.intern_borrowed(rest, || rest.into()),
-                member,
-            ));
+            let rest = &self.reader.core.base.schema.names.get(name).as_bytes()[depth..];
+            known.push((self.cache.names.rests.intern_borrowed(rest, || rest.into()), member));
         }
         Ok(known.into())
     }
 
     /// Returns `true` if some token ends a known name of which `depth` bytes were read.
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
-        let tokens = &self.continuations.tokens;
-        let rest = &self.known_name(next_names, at).as_bytes()[depth..];
-        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
+        let tokens = &self.cache.tokens;
+        let rest =
+            &self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
+                [depth..];
+        let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
         let is_unescaped =
             |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
         if let Some(&first) = rest.first()
@@ -139,7 +142,7 @@ impl LazyTables {
         frame: Frame,
         names: (NameId, NameId),
     ) -> Result<Option<PropertyStart>, Error> {
-        match self.object_after_name(frame, names)? {
+        match self.reader.object_after_name(frame, names)? {
             Some(object) => self.property_after_name(object),
             None => Ok(None),
         }
@@ -147,11 +150,13 @@ impl LazyTables {
 
     /// Returns the object inside the representative of its parent.
     fn object_representative(&mut self, id: FrameId) -> FrameId {
-        let mut object = *self.frames.get(id.0);
+        let mut object = self.reader.frames.get(id);
         match &mut object {
-            Frame::Object { obligation, parent, .. } if self.has_no_queries(*obligation) => {
+            Frame::Object { obligation, parent, .. }
+                if self.reader.residuals.has_no_queries(*obligation) =>
+            {
                 *parent = self.parent_representative(*parent);
-                self.frame(object)
+                self.reader.frames.intern(object)
             }
             _ => id,
         }

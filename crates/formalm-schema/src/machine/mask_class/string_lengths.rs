@@ -5,36 +5,51 @@ use std::sync::Arc;
 
 use formalm_automata::{BoundedQuotient, ClassLoop};
 use formalm_core::{ClassCover, Error, LazyDfa, StateId, WIDE_PARTS};
+use rustc_hash::FxHashMap;
 
 use crate::formula::TRUE;
-use crate::machine::LazyTables;
 use crate::machine::frame::Frame;
-use crate::solver::context::LanguageId;
+use crate::solver::context::{LanguageId, SolverContext};
 
 /// The minimum and maximum number of remaining characters, as far as a token can distinguish them.
-type RemainingChars = (u32, Option<u32>);
+pub(crate) type RemainingChars = (u32, Option<u32>);
 
-impl LazyTables {
+/// The mask classes of strings that are constrained by their length only.
+#[derive(Debug, Default)]
+pub(crate) struct StringLengths {
+    /// Length of the longest token, in bytes.
+    max_token_len: usize,
+    /// `None` for strings that are constrained otherwise.
+    by_language: FxHashMap<LanguageId, Option<Box<BoundedQuotient>>>,
+}
+
+impl StringLengths {
+    /// Creates the tables for tokens of at most `max_token_len` bytes.
+    pub(crate) fn new(max_token_len: usize) -> StringLengths {
+        StringLengths { max_token_len, by_language: FxHashMap::default() }
+    }
+
     /// Returns the number of remaining characters if nothing else matters; `None` otherwise, and
     /// inside a character.
     pub(crate) fn remaining_chars(
         &mut self,
+        core: &SolverContext,
         text: LanguageId,
         state: StateId,
     ) -> Result<Option<RemainingChars>, Error> {
-        if self.core.is_unbounded(text) {
+        if core.languages.is_unbounded(text) {
             return Ok(None);
         }
-        if !self.lengths.contains_key(&text) {
-            let machine = self.core.automaton(text);
+        if !self.by_language.contains_key(&text) {
+            let machine = core.languages.automaton(text);
             let keys = BoundedQuotient::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
-            self.lengths.insert(text, counts);
+            self.by_language.insert(text, counts);
         }
-        let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
+        let Some(Some(keys)) = self.by_language.get(&text) else { return Ok(None) };
         let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
-        let machine = self.core.automaton(text);
+        let machine = core.languages.automaton(text);
         // All characters are equivalent. Counting stops at the longest token.
         let (mut min, mut at) = (0, Some(state));
         while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
@@ -46,20 +61,24 @@ impl LazyTables {
     }
 
     /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
-    pub(crate) fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
+    pub(crate) fn relaxed_string(
+        &mut self,
+        core: &mut SolverContext,
+        frame: Frame,
+    ) -> Result<Frame, Error> {
         let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(frame);
         };
-        if self.core.language_formula(language) == TRUE {
+        if core.languages.language_formula(language) == TRUE {
             return Ok(frame);
         }
-        if self.remaining_chars(language, state)? != Some((0, None)) {
+        if self.remaining_chars(core, language, state)? != Some((0, None)) {
             let state =
-                self.core.automaton(language).saturate_counters(state, self.max_token_len)?;
+                core.languages.automaton(language).saturate_counters(state, self.max_token_len)?;
             return Ok(Frame::String { language, state, queries, escape, parent });
         }
-        let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
-        let state = self.core.automaton(language).start();
+        let Some(language) = core.languages.language(&core.base, TRUE)? else { return Ok(frame) };
+        let state = core.languages.automaton(language).start();
         Ok(Frame::String { language, state, queries, escape, parent })
     }
 }

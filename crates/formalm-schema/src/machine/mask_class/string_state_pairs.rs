@@ -8,11 +8,11 @@ use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashMap;
 
 use crate::interner::{Interner, RETAINED_CAPACITY};
+use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,
 };
-use crate::machine::reader::cache::NO_QUERIES;
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::reader::Reader;
 use crate::solver::context::LanguageId;
 
 /// The first id of classes inside strings: the number of the string, then the state.
@@ -69,7 +69,7 @@ impl StringStates {
     /// Returns the class of a position inside a string that is not recorded.
     pub(crate) fn class_of(
         &mut self,
-        tables: &LazyTables,
+        reader: &Reader,
         position: ReaderPosition,
     ) -> Option<MaskClassId> {
         if position.record != NO_RECORD {
@@ -77,7 +77,7 @@ impl StringStates {
         }
         let (run, state) = match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, parent } => {
-                if tables.has_constant_verdicts(queries) {
+                if reader.strings.has_constant_verdicts(&reader.core, queries) {
                     (StringRun::Single { language, queries, parent }, state.number())
                 } else {
                     let product = self.products.intern((state, queries));
@@ -147,31 +147,32 @@ impl StringStates {
     #[inline]
     pub(crate) fn step(
         &mut self,
-        tables: &mut LazyTables,
+        reader: &mut Reader,
         class: MaskClassId,
         byte: u8,
     ) -> Result<StringStep, Error> {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
             return Ok(StringStep::Unknown);
         }
-        if byte >= 0x80 && tables.core.options.escapes == EscapePolicy::Ascii {
+        if byte >= 0x80 && reader.core.options.escapes == EscapePolicy::Ascii {
             return Ok(StringStep::Dead);
         }
-        self.step_char_byte(tables, class, byte)
+        self.step_char_byte(reader, class, byte)
     }
 
     /// Returns the class after a byte of the string's content.
     #[inline]
     pub(crate) fn step_char_byte(
         &mut self,
-        tables: &mut LazyTables,
+        reader: &mut Reader,
         class: MaskClassId,
         byte: u8,
     ) -> Result<StringStep, Error> {
         let (run, state) = self.split(class);
         if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
-            let next = tables.core.automaton(language).step(state, byte)?.map(StateId::number);
+            let next =
+                reader.core.languages.automaton(language).step(state, byte)?.map(StateId::number);
             return Ok(match next {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
@@ -183,7 +184,7 @@ impl StringStates {
         if let Some(&known) = self.next.get(&(class.number(), byte)) {
             return Ok(known);
         }
-        let next = self.step_several(tables, run, state, byte)?;
+        let next = self.step_several(reader, run, state, byte)?;
         self.next.insert((class.number(), byte), next);
         Ok(next)
     }
@@ -191,23 +192,23 @@ impl StringStates {
     /// Returns the effect of a byte in a string that several automata read.
     fn step_several(
         &mut self,
-        tables: &mut LazyTables,
+        reader: &mut Reader,
         run: StringRun,
         state: u32,
         byte: u8,
     ) -> Result<StringStep, Error> {
         let StringRun::Product { language, parent } = run else {
-            let after = tables.advance_queries(QueriesId(state), &[byte])?;
-            let alive = tables.parts.queries.get(after.0).iter().any(Option::is_some);
+            let after = reader.strings.advance(&reader.core, QueriesId(state), &[byte])?;
+            let alive = reader.strings.get(after).iter().any(Option::is_some);
             let class = if alive { self.class_in(run, after.0).map(StringStep::To) } else { None };
             return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
         let &(state, queries) = self.products.get(state);
-        let Some(state) = tables.core.automaton(language).step(state, byte)? else {
+        let Some(state) = reader.core.languages.automaton(language).step(state, byte)? else {
             return Ok(StringStep::Dead);
         };
-        let queries = tables.advance_queries(queries, &[byte])?;
-        if tables.has_constant_verdicts(queries) {
+        let queries = reader.strings.advance(&reader.core, queries, &[byte])?;
+        if reader.strings.has_constant_verdicts(&reader.core, queries) {
             // From here on one automaton decides, as in strings without queries.
             let frame =
                 Frame::String { language, state, queries, escape: EscapeState::None, parent };
@@ -220,11 +221,11 @@ impl StringStates {
     /// Returns `true` if every character returns to the class.
     pub(crate) fn is_free_string(
         &mut self,
-        tables: &mut LazyTables,
+        reader: &mut Reader,
         class: MaskClassId,
     ) -> Result<bool, Error> {
         let mut step = |class: MaskClassId, byte: u8| {
-            Ok(match self.step_char_byte(tables, class, byte)? {
+            Ok(match self.step_char_byte(reader, class, byte)? {
                 StringStep::To(next) => Some(next),
                 StringStep::Single(_) | StringStep::Dead | StringStep::Unknown => None,
             })
@@ -235,16 +236,5 @@ impl StringStates {
             }
         }
         reads_all_non_ascii(class, class, step)
-    }
-}
-
-impl LazyTables {
-    /// Returns `true` if the verdicts on a string no longer depend on its rest.
-    pub(crate) fn has_constant_verdicts(&self, queries: QueriesId) -> bool {
-        queries == NO_QUERIES
-            || self.parts.queries.get(queries.0).iter().flatten().all(|&(text, state)| {
-                self.core.language_formula(text) == crate::formula::TRUE
-                    && state == self.core.automaton(text).start()
-            })
     }
 }

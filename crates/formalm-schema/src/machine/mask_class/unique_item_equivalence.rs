@@ -9,31 +9,30 @@
 
 use formalm_core::Error;
 
-use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::machine::LazyTables;
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
 use crate::machine::frame::ObligationId;
-use crate::schema_nodes::{JsonType, NodeId};
+use crate::machine::mask_class::abstraction::MaskAbstraction;
+use crate::machine::mask_class::unbounded_values::UnboundedValues;
+use crate::machine::reader::Reader;
+use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
-use crate::solver::context::SolverContext;
 
-/// Maximum number of nodes that define the cells, of which there are 2ⁿ. Chosen, not measured.
-const MAX_NODES: usize = 4;
-
-impl LazyTables {
+impl MaskAbstraction {
     /// Returns `true` if no statement about the rest of an array depends on which value of a type,
     /// or of any, an item had.
     pub(crate) fn has_unbounded_cells(
-        &mut self,
+        &self,
+        reader: &mut Reader,
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let total = self.core.total(&required);
-        if !self.core.formulas.never_requires_equal_items(total) {
+        let required = reader.residuals.get(obligation).clone();
+        let total = required.total(&mut reader.core);
+        if !reader.core.base.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
         let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
-        self.core.formulas.any_atom(&[total], |atom| {
+        reader.core.base.formulas.any_atom(&[total], |atom| {
             let more = match atom {
                 FormulaAtom::Items(ranges, _) => {
                     nodes.extend(ranges.iter().map(|range| range.2));
@@ -56,44 +55,9 @@ impl LazyTables {
             needed = needed.saturating_add(more);
             !is_array
         });
-        Ok(is_array && needed <= ENOUGH_VALUES / 2 && self.core.cells_are_unbounded(&nodes, of)?)
-    }
-}
-
-impl SolverContext {
-    /// Returns `true` if every nonempty cell of a type, or of each type, has unboundedly many
-    /// values.
-    fn cells_are_unbounded(
-        &mut self,
-        nodes: &[NodeId],
-        of: Option<JsonType>,
-    ) -> Result<bool, Error> {
-        for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
-            let mut formulas = Vec::new();
-            for &node in nodes {
-                let formula = self.child(node);
-                let formula = self.formula_for_type(formula, one)?;
-                if formula != TRUE && formula != FALSE && !formulas.contains(&formula) {
-                    formulas.push(formula);
-                }
-            }
-            if formulas.len() > MAX_NODES {
-                return Ok(false);
-            }
-            for signs in 0..1usize << formulas.len() {
-                let signed = |core: &mut SolverContext, (at, &formula): (usize, &FormulaId)| {
-                    if signs >> at & 1 == 1 { formula } else { core.formulas.not(formula) }
-                };
-                let cell = formulas.iter().enumerate().map(|each| signed(self, each)).collect();
-                let cell = self.formulas.and(cell);
-                if self.has_value_of_type(cell, one)?
-                    && (one == JsonType::Number || !self.has_unbounded_values(cell, one, 0)?)
-                {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        Ok(is_array
+            && needed <= ENOUGH_VALUES / 2
+            && UnboundedValues::new(&mut reader.core, 0).cells_are_unbounded(&nodes, of)?)
     }
 }
 

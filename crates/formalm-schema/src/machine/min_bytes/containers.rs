@@ -3,16 +3,20 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa};
+use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::NameId;
+use crate::machine::NO_RECORD;
+use crate::machine::completion::search::CompletionSearch;
 use crate::machine::frame::{DONE, Frame, Obligation, ObligationId, ReaderPosition};
-use crate::machine::min_bytes::SearchBudget;
+use crate::machine::min_bytes::BoundCache;
 use crate::machine::min_bytes::disjunctions::{BoundBranch, MAX_BRANCHES};
-use crate::machine::{LazyTables, NO_RECORD};
+use crate::machine::min_bytes::escaped_strings::min_string_len;
+use crate::machine::reader::Reader;
 use crate::schema_nodes::NodeId;
+use crate::solver::context::SolverContext;
 
 /// Bytes of a property with its comma, without the characters of its name: `,"":0`.
 const PROPERTY_BYTES: usize = 5;
@@ -30,9 +34,6 @@ const MAX_SEPARATE_ITEMS: u64 = 1_000;
 /// Required names bounded per search step. Chosen, not measured.
 const NAMES_PER_STEP: usize = 8;
 
-/// Maximum number of cached property values. Chosen, not measured.
-const MAX_CACHED_VALUES: usize = 1 << 20;
-
 /// The bound of an unsatisfiable formula, longer than any input.
 pub(crate) const UNREACHABLE: usize = 1 << 40;
 
@@ -45,23 +46,15 @@ pub(crate) struct ChildBound {
     pub(crate) verdicts: Vec<usize>,
 }
 
-/// The bounds of a child while the formulas of its container are evaluated.
-pub(crate) struct ChildCosts<'a> {
-    child: &'a ChildBound,
-    queries: &'a [NodeId],
+/// The bounds of one container while its formulas are evaluated.
+pub(crate) struct ContainerBound<'s, 'a> {
+    pub(crate) search: &'s mut CompletionSearch<'a>,
+    child: &'s ChildBound,
+    queries: &'s [NodeId],
     known: FxHashMap<FormulaId, usize>,
 }
 
-impl ChildCosts<'_> {
-    /// Returns the bound of a child that satisfies a node.
-    fn of(&self, node: NodeId) -> usize {
-        let verdict = self.queries.iter().position(|&one| one == node);
-        let least = verdict.and_then(|at| self.child.verdicts.get(at)).copied().unwrap_or(0);
-        least.max(self.child.must)
-    }
-}
-
-impl LazyTables {
+impl CompletionSearch<'_> {
     /// Returns the bounds of a container whose child is being read. `close` is the number of bytes
     /// that end the container.
     pub(crate) fn min_bytes_after_child(
@@ -69,14 +62,13 @@ impl LazyTables {
         obligation: ObligationId,
         child: ChildBound,
         close: usize,
-        budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
         let key = (obligation, child);
-        let mut least = match self.bound_cache.container_bounds.get(&key) {
+        let mut least = match self.tables.bounds.container_bounds.get(&key) {
             Some(known) => known.clone(),
             None => {
-                let least = self.child_bound_of(obligation, &key.1, budget)?;
-                self.bound_cache.container_bounds.insert(key, least.clone());
+                let least = self.child_bound_of(obligation, &key.1)?;
+                self.tables.bounds.container_bounds.insert(key, least.clone());
                 least
             }
         };
@@ -90,134 +82,166 @@ impl LazyTables {
         &mut self,
         obligation: ObligationId,
         child: &ChildBound,
-        budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
-        let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
-        let queries = self.core.formulas.queried_nodes(&formulas);
-        let mut costs = ChildCosts { child, queries: &queries, known: FxHashMap::default() };
-        let must = self.min_bytes_with_child(formulas[0], &mut costs, budget)?;
+        let formulas = self.reader.residuals.get(obligation).formulas.clone();
+        let queries = self.reader.core.base.formulas.queried_nodes(&formulas);
+        let mut bound =
+            ContainerBound { search: self, child, queries: &queries, known: FxHashMap::default() };
+        let must = bound.of(formulas[0])?;
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {
-            verdicts.push(self.min_bytes_with_child(one, &mut costs, budget)?);
+            verdicts.push(bound.of(one)?);
         }
         Ok(ChildBound { must, verdicts })
     }
 
-    /// Returns a bound on the bytes of the child and of the rest that a formula over both needs.
-    fn min_bytes_with_child(
-        &mut self,
-        id: FormulaId,
-        costs: &mut ChildCosts<'_>,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        if !self.core.formulas.has_child(id) {
-            return Ok((costs.child.must + self.min_rest_bytes(id, budget)?).min(UNREACHABLE));
+    /// Returns a bound on the bytes of further properties or items, each with its comma.
+    pub(crate) fn min_rest_bytes(&mut self, id: FormulaId) -> Result<usize, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(if id == TRUE { 0 } else { UNREACHABLE });
         }
-        if let Some(&known) = costs.known.get(&id) {
+        if let Some(&known) = self.tables.bounds.rest_bytes.get(&id) {
             return Ok(known);
         }
-        let least =
-            self.min_bytes_of_formula(id, costs, budget)?.clamp(costs.child.must, UNREACHABLE);
-        costs.known.insert(id, least);
+        let child = ChildBound { must: 0, verdicts: Vec::new() };
+        let mut bound = ContainerBound {
+            search: self,
+            child: &child,
+            queries: &[],
+            known: FxHashMap::default(),
+        };
+        let least = bound.of_formula(id)?.min(UNREACHABLE);
+        self.tables.bounds.rest_bytes.insert(id, least);
+        Ok(least)
+    }
+
+    /// Returns a bound on the bytes of a value, from a search with few steps. Never fails; the
+    /// bound gets weaker instead.
+    pub(crate) fn min_value_bytes(&mut self, value: FormulaId) -> usize {
+        if value == TRUE || value == FALSE {
+            return if value == TRUE { 1 } else { UNREACHABLE };
+        }
+        if let Some(&Some(known)) = self.tables.value_bytes.get(&value) {
+            return known;
+        }
+        // Recursive formulas use this bound while the search runs.
+        self.tables.value_bytes.insert(value, Some(1));
+        let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
+        let frame = Frame::Value {
+            obligation: self.reader.residuals.intern(obligation),
+            whitespace: 0,
+            parent: DONE,
+        };
+        let limit = self.budget.limit;
+        self.budget.limit = limit.min(self.budget.steps + MAX_VALUE_STEPS);
+        let mut bound = 1;
+        let position = ReaderPosition { frame, record: NO_RECORD };
+        let found = self.shortest_length(position, None, &mut bound);
+        self.budget.limit = limit;
+        let least = match found {
+            Ok(least) => least.map_or(UNREACHABLE, |(least, _)| least),
+            Err(Error::Deadline { .. }) => {
+                // The step that asked fails soon, and the next call searches again.
+                self.tables.value_bytes.insert(value, None);
+                return bound.max(1);
+            }
+            // The search exceeded its steps.
+            Err(_) => bound,
+        };
+        let least = least.max(1);
+        self.tables.value_bytes.insert(value, Some(least));
+        least
+    }
+}
+
+impl ContainerBound<'_, '_> {
+    pub(crate) fn formulas(&self) -> &FormulaArena {
+        &self.search.reader.core.base.formulas
+    }
+
+    /// Returns the bound of a child that satisfies a node.
+    fn child_bytes(&self, node: NodeId) -> usize {
+        let verdict = self.queries.iter().position(|&one| one == node);
+        let least = verdict.and_then(|at| self.child.verdicts.get(at)).copied().unwrap_or(0);
+        least.max(self.child.must)
+    }
+
+    /// Returns a bound on the bytes of the child and of the rest that a formula over both needs.
+    fn of(&mut self, id: FormulaId) -> Result<usize, Error> {
+        if !self.formulas().has_child(id) {
+            return Ok((self.child.must + self.search.min_rest_bytes(id)?).min(UNREACHABLE));
+        }
+        if let Some(&known) = self.known.get(&id) {
+            return Ok(known);
+        }
+        let least = self.of_formula(id)?.clamp(self.child.must, UNREACHABLE);
+        self.known.insert(id, least);
         Ok(least)
     }
 
     /// Returns the bound of a formula: the minimum over a disjunction, or over the branches of a
     /// conjunction.
-    fn min_bytes_of_formula(
-        &mut self,
-        id: FormulaId,
-        costs: &mut ChildCosts<'_>,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        match self.core.formulas.get(id).clone() {
-            Formula::Or(list) => self.min_bytes_of_any(&list, costs, budget),
+    fn of_formula(&mut self, id: FormulaId) -> Result<usize, Error> {
+        match self.formulas().get(id).clone() {
+            Formula::Or(list) => self.of_any(&list),
             _ => {
-                let parts = self.core.formulas.conjuncts(id);
+                let parts = self.formulas().conjuncts(id);
                 let branch = BoundBranch { parts, values: Vec::new() };
-                self.min_bytes_of_branches(branch, MAX_BRANCHES, costs, budget)
+                self.of_branches(branch, MAX_BRANCHES)
             }
         }
     }
 
     /// Returns the minimum over the disjuncts.
-    fn min_bytes_of_any(
-        &mut self,
-        list: &[FormulaId],
-        costs: &mut ChildCosts<'_>,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
+    fn of_any(&mut self, list: &[FormulaId]) -> Result<usize, Error> {
         let mut least = UNREACHABLE;
         for &one in list {
-            least = least.min(self.min_bytes_with_child(one, costs, budget)?);
+            least = least.min(self.of(one)?);
         }
-        Ok(least)
-    }
-
-    /// Returns a bound on the bytes of further properties or items, each with its comma.
-    pub(crate) fn min_rest_bytes(
-        &mut self,
-        id: FormulaId,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(if id == TRUE { 0 } else { UNREACHABLE });
-        }
-        if let Some(&known) = self.bound_cache.rest_bytes.get(&id) {
-            return Ok(known);
-        }
-        let child = ChildBound { must: 0, verdicts: Vec::new() };
-        let mut costs = ChildCosts { child: &child, queries: &[], known: FxHashMap::default() };
-        let least = self.min_bytes_of_formula(id, &mut costs, budget)?.min(UNREACHABLE);
-        self.bound_cache.rest_bytes.insert(id, least);
         Ok(least)
     }
 
     /// Returns a bound for a conjunction. Disjunctions in it are bounded separately, and the
     /// maximum counts.
-    pub(crate) fn min_bytes_of_branch(
-        &mut self,
-        branch: &BoundBranch,
-        costs: &mut ChildCosts<'_>,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
+    pub(crate) fn of_branch(&mut self, branch: &BoundBranch) -> Result<usize, Error> {
         let parts = &branch.parts;
-        let (mut here, mut all) = (costs.child.must, 0);
-        let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
+        let (mut here, mut all) = (self.child.must, 0);
+        let (comma, colon) =
+            (self.search.reader.gaps.comma_bytes() - 1, self.search.reader.gaps.colon_bytes() - 1);
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
         let is_rule = |&part: &FormulaId| {
-            matches!(self.core.formulas.get(part), Formula::Atom(FormulaAtom::Properties(_)))
+            matches!(self.formulas().get(part), Formula::Atom(FormulaAtom::Properties(_)))
         };
         let rules: Vec<FormulaId> = parts.iter().copied().filter(is_rule).collect();
         // Bytes of one property other than the required ones.
         let mut one_more = 0;
         for &part in parts {
-            match self.core.formulas.get(part).clone() {
+            match self.formulas().get(part).clone() {
                 Formula::Atom(FormulaAtom::Required(names)) => {
-                    budget.steps_of((names.len() / NAMES_PER_STEP) as u64)?;
+                    self.search.budget.steps_of((names.len() / NAMES_PER_STEP) as u64)?;
                     for &name in names.iter() {
                         named += PROPERTY_BYTES - 1 + comma + colon;
-                        named += self.core.schema.names.get(name).len();
-                        named += self.min_property_bytes(&rules, &branch.values, name, budget)?;
+                        named += self.search.reader.core.base.schema.names.get(name).len();
+                        named += self.min_property_bytes(&rules, &branch.values, name)?;
                     }
                     required = names;
                 }
                 Formula::Atom(FormulaAtom::MinProperties(count)) => members = count,
                 Formula::Atom(FormulaAtom::MinItems(count)) => {
-                    least = least.max(self.min_item_bytes(parts, count, comma, budget)?);
+                    least = least.max(self.min_item_bytes(parts, count, comma)?);
                 }
                 Formula::Atom(FormulaAtom::Contains(count, node)) => {
-                    let value = self.core.child(node);
-                    let each = ITEM_BYTES - 1 + comma + self.min_value_bytes(value, budget);
+                    let value = self.search.reader.core.base.child(node);
+                    let each = ITEM_BYTES - 1 + comma + self.search.min_value_bytes(value);
                     least = least.max(saturating_times(count, each));
                 }
-                Formula::Child(node) => here = here.max(costs.of(node)),
+                Formula::Child(node) => here = here.max(self.child_bytes(node)),
                 Formula::Or(list) | Formula::ExactlyOne(list) => {
-                    all = all.max(self.min_bytes_of_any(&list, costs, budget)?);
+                    all = all.max(self.of_any(&list)?);
                 }
-                Formula::Not(inner) if !self.core.formulas.has_child(inner) => {
-                    let needed = self.min_violation_bytes(inner, budget)?;
+                Formula::Not(inner) if !self.formulas().has_child(inner) => {
+                    let needed = self.min_violation_bytes(inner)?;
                     if self.concerns_other_names(inner, branch)? {
                         least = least.max(needed);
                     } else {
@@ -233,10 +257,13 @@ impl LazyTables {
         let separate = required.len() + usize::from(one_more > 0);
         let others = members.saturating_sub(separate as u64);
         if others > 0 {
-            let names = self.allowed_names(parts)?;
+            let names = branch.allowed_names(&mut self.search.reader.core)?;
+            let CompletionSearch { reader: Reader { core, .. }, tables, budget } =
+                &mut *self.search;
+            let strings = &mut tables.bounds.strings;
             let texts = match names {
                 TRUE => saturating_times(others - 1, 1),
-                _ => self.min_strings_len(names, others, budget)?,
+                _ => strings.min_total_len(core, names, others, budget)?,
             };
             let each = saturating_times(others, PROPERTY_BYTES + comma + colon);
             named = named.saturating_add(each).saturating_add(texts);
@@ -250,17 +277,22 @@ impl LazyTables {
         inner: FormulaId,
         branch: &BoundBranch,
     ) -> Result<bool, Error> {
-        let Formula::Atom(FormulaAtom::Properties(rules)) = self.core.formulas.get(inner).clone()
+        let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas().get(inner).clone()
         else {
             return Ok(true);
         };
         for &part in &branch.parts {
-            let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part).clone()
+            let Formula::Atom(FormulaAtom::Required(names)) = self.formulas().get(part).clone()
             else {
                 continue;
             };
             for &name in names.iter() {
-                if self.core.rules_for_name(&rules, name)? != TRUE {
+                if self.search.reader.core.languages.rules_for_name(
+                    &mut self.search.reader.core.base,
+                    &rules,
+                    name,
+                )? != TRUE
+                {
                     return Ok(true);
                 }
             }
@@ -274,11 +306,10 @@ impl LazyTables {
         parts: &[FormulaId],
         count: u64,
         comma: usize,
-        budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let mut lists = Vec::new();
         let mut last = 0;
-        let taken = parts.iter().find_map(|&part| match self.core.formulas.get(part) {
+        let taken = parts.iter().find_map(|&part| match self.formulas().get(part) {
             Formula::Atom(
                 FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken),
             ) => Some(taken.to_vec()),
@@ -286,7 +317,7 @@ impl LazyTables {
         });
         for &part in parts {
             if let Formula::Atom(FormulaAtom::Items(ranges, read)) =
-                self.core.formulas.get(part).clone()
+                self.formulas().get(part).clone()
             {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let edge = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
@@ -305,12 +336,22 @@ impl LazyTables {
                 _ => {
                     let mut value = Vec::with_capacity(lists.len());
                     for (ranges, read) in &lists {
-                        value.push(self.core.item_formula_at(ranges, u64::from(*read) + at));
+                        value.push(
+                            self.search
+                                .reader
+                                .core
+                                .base
+                                .item_formula_at(ranges, u64::from(*read) + at),
+                        );
                     }
-                    let value = self.core.formulas.and(value);
-                    let least = self.min_value_bytes(value, budget);
+                    let value = self.search.reader.core.base.formulas.and(value);
+                    let least = self.search.min_value_bytes(value);
                     if let Some(taken) = taken.as_ref().filter(|_| repeats > 1 || last == 0) {
-                        let values = self.min_distinct_bytes(value, taken, repeats, least)?;
+                        let CompletionSearch { reader: Reader { core, .. }, tables, .. } =
+                            &mut *self.search;
+                        let BoundCache { distinct, strings, .. } = &mut tables.bounds;
+                        let values =
+                            distinct.min_bytes(core, strings, value, taken, repeats, least)?;
                         all = all.saturating_add(values);
                         ITEM_BYTES - 1 + comma
                     } else {
@@ -324,33 +365,35 @@ impl LazyTables {
     }
 
     /// Returns a bound on the bytes that violate a statement about properties or items.
-    fn min_violation_bytes(
-        &mut self,
-        inner: FormulaId,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        let Formula::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
-        let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
+    fn min_violation_bytes(&mut self, inner: FormulaId) -> Result<usize, Error> {
+        let Formula::Atom(atom) = self.formulas().get(inner).clone() else {
+            return Ok(0);
+        };
+        let (comma, colon) =
+            (self.search.reader.gaps.comma_bytes() - 1, self.search.reader.gaps.colon_bytes() - 1);
         Ok(match atom {
             FormulaAtom::Properties(rules) => {
                 let mut least = UNREACHABLE;
                 for (which, node) in rules.iter() {
-                    let value = self.min_other_value_bytes(*node, budget);
-                    let name = self.shortest_listed_name(which);
+                    let value = self.min_other_value_bytes(*node);
+                    let name = shortest_listed_name(&self.search.reader.core, which);
                     least = least.min(PROPERTY_BYTES - 1 + comma + colon + name + value);
                 }
                 least
             }
             FormulaAtom::PropertyNames(names) => {
-                let names = self.core.formulas.not(names);
-                PROPERTY_BYTES + comma + colon + self.min_string_len(names, budget)?
+                let names = self.search.reader.core.base.formulas.not(names);
+                PROPERTY_BYTES
+                    + comma
+                    + colon
+                    + min_string_len(&mut self.search.reader.core, names, &mut self.search.budget)?
             }
             FormulaAtom::Items(ranges, read) => {
                 let mut least = UNREACHABLE;
                 for &(from, to, node) in ranges.iter().filter(|range| range.1 > read) {
                     let before =
                         saturating_times(u64::from(from.saturating_sub(read)), ITEM_BYTES + comma);
-                    let value = self.min_other_value_bytes(node, budget);
+                    let value = self.min_other_value_bytes(node);
                     least = least.min(before.saturating_add(ITEM_BYTES - 1 + comma + value));
                     debug_assert!(from < to);
                 }
@@ -365,28 +408,11 @@ impl LazyTables {
         })
     }
 
-    /// Returns the length of the shortest name that a rule lists.
-    fn shortest_listed_name(&self, which: &NameSelector) -> usize {
-        let names = which.names.iter().flatten();
-        names.map(|&name| self.core.schema.names.get(name).len()).min().unwrap_or(0)
-    }
-
     /// Returns a bound on the bytes of a value that violates a node.
-    fn min_other_value_bytes(&mut self, node: NodeId, budget: &mut SearchBudget) -> usize {
-        let value = self.core.child(node);
-        let other = self.core.formulas.not(value);
-        if other == FALSE { UNREACHABLE } else { self.min_value_bytes(other, budget) }
-    }
-
-    /// Returns the length of the shortest string that satisfies a formula, before escaping.
-    pub(crate) fn min_string_len(
-        &mut self,
-        texts: FormulaId,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        let Some(language) = self.core.language(texts)? else { return Ok(UNREACHABLE) };
-        let start = self.core.automaton(language).start();
-        Ok(self.shortest_string(language, start, budget)?.len())
+    fn min_other_value_bytes(&mut self, node: NodeId) -> usize {
+        let value = self.search.reader.core.base.child(node);
+        let other = self.search.reader.core.base.formulas.not(value);
+        if other == FALSE { UNREACHABLE } else { self.search.min_value_bytes(other) }
     }
 
     /// Returns a bound on the bytes of a property value, given the rules of its object and further
@@ -396,78 +422,28 @@ impl LazyTables {
         rules: &[FormulaId],
         more: &[(NameId, FormulaId)],
         name: NameId,
-        budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let more = more.iter().filter(|(required, _)| *required == name);
         let mut value: Vec<FormulaId> = more.map(|&(_, value)| value).collect();
         for &part in rules {
-            value.push(self.property_value(part, name)?);
+            value.push(self.search.reader.residuals.property_value(
+                &mut self.search.reader.core,
+                part,
+                name,
+            )?);
         }
         let value = match value[..] {
             [one] => one,
-            _ => self.core.formulas.and(value),
+            _ => self.search.reader.core.base.formulas.and(value),
         };
-        Ok(self.min_value_bytes(value, budget))
+        Ok(self.search.min_value_bytes(value))
     }
+}
 
-    /// Returns the formula of a property value. `rules` is the formula with the rules about
-    /// properties.
-    pub(crate) fn property_value(
-        &mut self,
-        rules: FormulaId,
-        name: NameId,
-    ) -> Result<FormulaId, Error> {
-        if let Some(&known) = self.cache.property_values.get(&(rules, name)) {
-            return Ok(known);
-        }
-        let Formula::Atom(FormulaAtom::Properties(list)) = self.core.formulas.get(rules).clone()
-        else {
-            return Ok(TRUE);
-        };
-        let value = self.core.rules_for_name(&list, name)?;
-        if self.cache.property_values.len() < MAX_CACHED_VALUES {
-            self.cache.property_values.insert((rules, name), value);
-        }
-        Ok(value)
-    }
-
-    /// Returns a bound on the bytes of a value, from a search with few steps. Never fails; the
-    /// bound gets weaker instead.
-    pub(crate) fn min_value_bytes(&mut self, value: FormulaId, budget: &mut SearchBudget) -> usize {
-        if value == TRUE || value == FALSE {
-            return if value == TRUE { 1 } else { UNREACHABLE };
-        }
-        if let Some(&Some(known)) = self.cache.min_value_bytes.get(&value) {
-            return known;
-        }
-        // Recursive formulas use this bound while the search runs.
-        self.cache.min_value_bytes.insert(value, Some(1));
-        let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
-        let frame = Frame::Value {
-            obligation: self.parts.obligation(obligation),
-            whitespace: 0,
-            parent: DONE,
-        };
-        let limit = budget.limit;
-        budget.limit = limit.min(budget.steps + MAX_VALUE_STEPS);
-        let mut bound = 1;
-        let position = ReaderPosition { frame, record: NO_RECORD };
-        let found = self.shortest_length(position, None, &mut bound, budget);
-        budget.limit = limit;
-        let least = match found {
-            Ok(least) => least.map_or(UNREACHABLE, |(least, _)| least),
-            Err(Error::Deadline { .. }) => {
-                // The step that asked fails soon, and the next call searches again.
-                self.cache.min_value_bytes.insert(value, None);
-                return bound.max(1);
-            }
-            // The search exceeded its steps.
-            Err(_) => bound,
-        };
-        let least = least.max(1);
-        self.cache.min_value_bytes.insert(value, Some(least));
-        least
-    }
+/// Returns the length of the shortest name that a rule lists.
+fn shortest_listed_name(core: &SolverContext, which: &NameSelector) -> usize {
+    let names = which.names.iter().flatten();
+    names.map(|&name| core.base.schema.names.get(name).len()).min().unwrap_or(0)
 }
 
 fn saturating_times(count: u64, each: usize) -> usize {

@@ -7,11 +7,10 @@
 use formalm_core::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector};
 use crate::json::property_names::NameId;
-use crate::machine::LazyTables;
-use crate::machine::min_bytes::SearchBudget;
-use crate::machine::min_bytes::containers::{ChildCosts, UNREACHABLE};
+use crate::machine::min_bytes::containers::{ContainerBound, UNREACHABLE};
+use crate::solver::context::SolverContext;
 
 /// Maximum number of branches of one expansion; further disjunctions are bounded separately.
 /// Chosen, not measured.
@@ -32,101 +31,11 @@ enum Disjunct {
     Property(NameId, FormulaId),
 }
 
-impl LazyTables {
-    /// Returns a bound on the bytes of the child and of the rest: the minimum over at most
-    /// `max_branches` branches.
-    pub(crate) fn min_bytes_of_branches(
-        &mut self,
-        mut branch: BoundBranch,
-        max_branches: usize,
-        costs: &mut ChildCosts<'_>,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        self.take_forced_alternatives(&mut branch.parts);
-        let fewest = (0..branch.parts.len())
-            .filter_map(|at| Some((self.disjunct_count(branch.parts[at])?, at)))
-            .filter(|&(count, _)| count <= max_branches)
-            .min();
-        let Some((count, at)) = fewest else {
-            return self.min_bytes_of_branch(&branch, costs, budget);
-        };
-        let alternatives = branch.parts.remove(at);
-        let mut least = UNREACHABLE;
-        for choice in self.disjuncts(alternatives) {
-            budget.step()?;
-            let mut branch = branch.clone();
-            match choice {
-                Disjunct::Formula(part) => branch.parts.extend(self.core.formulas.conjuncts(part)),
-                Disjunct::Property(name, value) => {
-                    let required = FormulaAtom::Required([name].into());
-                    branch.parts.push(self.core.formulas.atom(required));
-                    branch.values.push((name, value));
-                }
-            }
-            branch.parts.sort_unstable();
-            branch.parts.dedup();
-            least = least.min(self.min_bytes_of_branches(
-                branch,
-                max_branches / count,
-                costs,
-                budget,
-            )?);
-        }
-        Ok(least)
-    }
-
-    /// Returns the number of branches of a formula, `None` if it has none that can be listed.
-    fn disjunct_count(&self, id: FormulaId) -> Option<usize> {
-        match self.core.formulas.get(id) {
-            Formula::Or(list) | Formula::ExactlyOne(list) => Some(list.len()),
-            Formula::Not(inner) => match self.core.formulas.get(*inner) {
-                Formula::Atom(FormulaAtom::Properties(rules)) => {
-                    rules.iter().map(|(which, _)| Some(which.names.as_ref()?.len())).sum()
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Returns the branches of a formula.
-    fn disjuncts(&mut self, id: FormulaId) -> Vec<Disjunct> {
-        match self.core.formulas.get(id).clone() {
-            Formula::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),
-            Formula::ExactlyOne(list) => {
-                let mut all = Vec::with_capacity(list.len());
-                for &holds in list.iter() {
-                    let mut parts = vec![holds];
-                    for &other in list.iter().filter(|&&other| other != holds) {
-                        parts.push(self.core.formulas.not(other));
-                    }
-                    all.push(Disjunct::Formula(self.core.formulas.and(parts)));
-                }
-                all
-            }
-            Formula::Not(inner) => {
-                let Formula::Atom(FormulaAtom::Properties(rules)) =
-                    self.core.formulas.get(inner).clone()
-                else {
-                    return Vec::new();
-                };
-                let mut all = Vec::new();
-                for (which, node) in rules.iter() {
-                    let value = self.core.child(*node);
-                    let other = self.core.formulas.not(value);
-                    let names = which.names.iter().flatten();
-                    all.extend(names.map(|&name| Disjunct::Property(name, other)));
-                }
-                all
-            }
-            _ => Vec::new(),
-        }
-    }
-
+impl BoundBranch {
     /// Replaces disjunctions of which the required names leave one branch by that branch. Merges
     /// all required names.
-    fn take_forced_alternatives(&mut self, parts: &mut Vec<FormulaId>) {
-        let formulas = &self.core.formulas;
+    fn take_forced_alternatives(&mut self, formulas: &mut FormulaArena) {
+        let parts = &mut self.parts;
         let is_relevant = |part: &FormulaId| {
             let form = formulas.get(*part);
             matches!(
@@ -174,9 +83,135 @@ impl LazyTables {
             let mut required: Vec<NameId> = required.into_iter().collect();
             required.sort_unstable();
             parts.retain(|part| !is_required(part));
-            parts.push(self.core.formulas.atom(FormulaAtom::Required(required.into())));
+            parts.push(formulas.atom(FormulaAtom::Required(required.into())));
         }
     }
+
+    /// Returns a formula satisfied by every name whose value may exist.
+    pub(crate) fn allowed_names(&self, core: &mut SolverContext) -> Result<FormulaId, Error> {
+        let mut all = Vec::new();
+        for &part in &self.parts {
+            match core.base.formulas.get(part).clone() {
+                Formula::Atom(FormulaAtom::PropertyNames(names)) => all.push(names),
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
+                    for (which, node) in rules.iter().filter(|rule| rule.0.names.is_none()) {
+                        if core.base.child(*node) == FALSE {
+                            all.push(names_outside(core, which));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(core.base.formulas.and(all))
+    }
+}
+
+impl ContainerBound<'_, '_> {
+    /// Returns a bound on the bytes of the child and of the rest: the minimum over at most
+    /// `max_branches` branches.
+    pub(crate) fn of_branches(
+        &mut self,
+        mut branch: BoundBranch,
+        max_branches: usize,
+    ) -> Result<usize, Error> {
+        branch.take_forced_alternatives(&mut self.search.reader.core.base.formulas);
+        let fewest = (0..branch.parts.len())
+            .filter_map(|at| {
+                Some((
+                    disjunct_count(&self.search.reader.core.base.formulas, branch.parts[at])?,
+                    at,
+                ))
+            })
+            .filter(|&(count, _)| count <= max_branches)
+            .min();
+        let Some((count, at)) = fewest else {
+            return self.of_branch(&branch);
+        };
+        let alternatives = branch.parts.remove(at);
+        let mut least = UNREACHABLE;
+        for choice in disjuncts(&mut self.search.reader.core, alternatives) {
+            self.search.budget.step()?;
+            let mut branch = branch.clone();
+            match choice {
+                Disjunct::Formula(part) => branch.parts.extend(self.formulas().conjuncts(part)),
+                Disjunct::Property(name, value) => {
+                    let required = FormulaAtom::Required([name].into());
+                    branch.parts.push(self.search.reader.core.base.formulas.atom(required));
+                    branch.values.push((name, value));
+                }
+            }
+            branch.parts.sort_unstable();
+            branch.parts.dedup();
+            least = least.min(self.of_branches(branch, max_branches / count)?);
+        }
+        Ok(least)
+    }
+}
+
+/// Returns the number of branches of a formula, `None` if it has none that can be listed.
+fn disjunct_count(formulas: &FormulaArena, id: FormulaId) -> Option<usize> {
+    match formulas.get(id) {
+        Formula::Or(list) | Formula::ExactlyOne(list) => Some(list.len()),
+        Formula::Not(inner) => match formulas.get(*inner) {
+            Formula::Atom(FormulaAtom::Properties(rules)) => {
+                rules.iter().map(|(which, _)| Some(which.names.as_ref()?.len())).sum()
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the branches of a formula.
+fn disjuncts(core: &mut SolverContext, id: FormulaId) -> Vec<Disjunct> {
+    match core.base.formulas.get(id).clone() {
+        Formula::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),
+        Formula::ExactlyOne(list) => {
+            let mut all = Vec::with_capacity(list.len());
+            for &holds in list.iter() {
+                let mut parts = vec![holds];
+                for &other in list.iter().filter(|&&other| other != holds) {
+                    parts.push(core.base.formulas.not(other));
+                }
+                all.push(Disjunct::Formula(core.base.formulas.and(parts)));
+            }
+            all
+        }
+        Formula::Not(inner) => {
+            let Formula::Atom(FormulaAtom::Properties(rules)) =
+                core.base.formulas.get(inner).clone()
+            else {
+                return Vec::new();
+            };
+            let mut all = Vec::new();
+            for (which, node) in rules.iter() {
+                let value = core.base.child(*node);
+                let other = core.base.formulas.not(value);
+                let names = which.names.iter().flatten();
+                all.extend(names.map(|&name| Disjunct::Property(name, other)));
+            }
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the names that do not match a pattern rule.
+fn names_outside(core: &mut SolverContext, which: &NameSelector) -> FormulaId {
+    let (schema, formulas) = (&mut core.base.schema, &mut core.base.formulas);
+    let names =
+        which.excluded_names.iter().map(|&name| schema.names.get(name).to_owned()).collect();
+    let listed = schema.enum_regex(names);
+    let mut any = vec![formulas.atom(FormulaAtom::InLanguage(listed))];
+    any.extend(
+        which.unmatched_patterns.iter().map(|&regex| formulas.atom(FormulaAtom::InLanguage(regex))),
+    );
+    for &regex in &which.matched_patterns {
+        let found = formulas.atom(FormulaAtom::InLanguage(regex));
+        any.push(formulas.not(found));
+    }
+    formulas.or(any)
 }
 
 /// Returns `true` if a formula excludes one of the required names.

@@ -9,14 +9,24 @@ use formalm_core::{Error, LazyDfa, StateId};
 use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::machine::LazyTables;
+use crate::formula::{FormulaId, TRUE};
 use crate::machine::min_bytes::SearchBudget;
-use crate::solver::context::LanguageId;
+use crate::machine::min_bytes::containers::UNREACHABLE;
+use crate::machine::min_bytes::distinct_values::{
+    LengthCounts, MAX_LENGTH, UNBOUNDED, escaped_byte_len, sum_of_shortest,
+};
+use crate::solver::context::{LanguageId, SolverContext};
 
 /// Automaton work that counts as one search step, by the maximum number of languages the automaton
 /// combines. Its states grow exponentially with that number, so larger ones get less work. Chosen,
 /// not measured.
 const WORK_PER_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
+
+/// Maximum number of automaton states per length while strings are counted. Chosen, not measured.
+const MAX_LAYER_STATES: usize = 500;
+
+/// Number of ASCII characters that need no escape.
+const PRINTABLE_ASCII: u64 = 94;
 
 /// The rest of a shortest string after some of its bytes were read.
 #[derive(Clone, Debug)]
@@ -132,37 +142,34 @@ fn escape_char(text: &[u8], escapes: EscapePolicy) -> Vec<u8> {
 /// Predecessors of a state on shortest paths: the states, and the bytes that lead from them.
 type ShortestPredecessors = Vec<(StateId, u8)>;
 
-impl LazyTables {
-    /// Returns the shortest string from a state, before escaping. Charges the automaton's work to
-    /// the budget.
-    pub(crate) fn shortest_string(
-        &self,
-        language: LanguageId,
-        state: StateId,
-        budget: &mut SearchBudget,
-    ) -> Result<Vec<u8>, Error> {
-        let languages = self.core.atoms_of(&[self.core.language_formula(language)]).len();
-        let in_a_step = WORK_PER_STEP.iter().find(|&&(most, _)| languages <= most);
-        let in_a_step = in_a_step.map_or(1, |one| one.1);
-        let machine = self.core.automaton(language);
-        let (before, left) = (machine.work(), budget.limit.saturating_sub(budget.steps));
-        let found = machine.shortest_within_steps(state, left.saturating_mul(in_a_step));
-        budget.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
-        found
+/// Shortest strings, and the number of strings by length.
+#[derive(Debug, Default)]
+pub(crate) struct StringBounds {
+    /// The shortest rest of a string, by automaton and state.
+    suffixes: FxHashMap<(LanguageId, u32), StringSuffix>,
+    /// Upper bounds on the number of strings by length; the flag says whether they are escaped.
+    counts: FxHashMap<(LanguageId, bool), LengthCounts>,
+}
+
+impl StringBounds {
+    /// Returns `true` if the shortest rest of a string is known.
+    pub(crate) fn knows_suffix(&self, language: LanguageId, state: StateId) -> bool {
+        self.suffixes.contains_key(&(language, state.number()))
     }
 
     /// Returns the rest that is shortest after escaping, lexicographically least among these.
     pub(crate) fn shortest_suffix(
         &mut self,
+        core: &SolverContext,
         language: LanguageId,
         state: StateId,
         budget: &mut SearchBudget,
     ) -> Result<StringSuffix, Error> {
-        if let Some(known) = self.bound_cache.string_suffixes.get(&(language, state.number())) {
+        if let Some(known) = self.suffixes.get(&(language, state.number())) {
             return Ok(known.clone());
         }
-        let mut text = self.shortest_string(language, state, budget)?;
-        let (machine, escapes) = (self.core.automaton(language), self.core.options.escapes);
+        let mut text = shortest_string(core, language, state, budget)?;
+        let (machine, escapes) = (core.languages.automaton(language), core.options.escapes);
         if text.iter().any(|&byte| escaped_len(byte, escapes) != 1) {
             text = shortest_escaped(machine, state, escapes, budget)?;
         }
@@ -178,7 +185,7 @@ impl LazyTables {
         for read in 0..=text.len() {
             let Some(here) = at else { break };
             let rest = StringSuffix { text: Arc::clone(&text), left: Arc::clone(&left), read };
-            self.bound_cache.string_suffixes.insert((language, here.number()), rest);
+            self.suffixes.insert((language, here.number()), rest);
             at = match text.get(read) {
                 Some(&byte) => machine.step(here, byte)?,
                 None => None,
@@ -186,6 +193,120 @@ impl LazyTables {
         }
         Ok(StringSuffix { text, left, read: 0 })
     }
+
+    /// Returns a bound on the total length of `count` distinct strings, before escaping.
+    pub(crate) fn min_total_len(
+        &mut self,
+        core: &mut SolverContext,
+        texts: FormulaId,
+        count: u64,
+        budget: &mut SearchBudget,
+    ) -> Result<usize, Error> {
+        let (counts, least) =
+            (self.by_length(core, texts, false)?, min_string_len(core, texts, budget)?);
+        Ok(sum_of_shortest(&counts[..], count, least))
+    }
+
+    /// Returns upper bounds on the number of strings by length, escaped or not, without quotes.
+    pub(crate) fn by_length(
+        &mut self,
+        core: &mut SolverContext,
+        texts: FormulaId,
+        escaped: bool,
+    ) -> Result<LengthCounts, Error> {
+        if texts == TRUE {
+            let mut counts = [UNBOUNDED; MAX_LENGTH];
+            (counts[0], counts[1]) = (1, PRINTABLE_ASCII);
+            return Ok(Arc::new(counts));
+        }
+        let Some(language) = core.languages.language(&core.base, texts)? else {
+            return Ok(Arc::new([0; MAX_LENGTH]));
+        };
+        if let Some(known) = self.counts.get(&(language, escaped)) {
+            return Ok(Arc::clone(known));
+        }
+        let counts = Arc::new(count_strings(core, language, escaped)?);
+        self.counts.insert((language, escaped), Arc::clone(&counts));
+        Ok(counts)
+    }
+
+    /// Returns the number of cached bounds.
+    pub(crate) fn len(&self) -> usize {
+        self.suffixes.len() + self.counts.len()
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        80 * self.suffixes.capacity() + 128 * self.counts.capacity()
+    }
+}
+
+/// Returns the shortest string from a state, before escaping. Charges the automaton's work to
+/// the budget.
+fn shortest_string(
+    core: &SolverContext,
+    language: LanguageId,
+    state: StateId,
+    budget: &mut SearchBudget,
+) -> Result<Vec<u8>, Error> {
+    let languages = core.base.formulas.atoms_of(&[core.languages.language_formula(language)]).len();
+    let in_a_step = WORK_PER_STEP.iter().find(|&&(most, _)| languages <= most);
+    let in_a_step = in_a_step.map_or(1, |one| one.1);
+    let machine = core.languages.automaton(language);
+    let (before, left) = (machine.work(), budget.limit.saturating_sub(budget.steps));
+    let found = machine.shortest_within_steps(state, left.saturating_mul(in_a_step));
+    budget.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
+    found
+}
+
+/// Returns the length of the shortest string that satisfies a formula, before escaping.
+pub(crate) fn min_string_len(
+    core: &mut SolverContext,
+    texts: FormulaId,
+    budget: &mut SearchBudget,
+) -> Result<usize, Error> {
+    let Some(language) = core.languages.language(&core.base, texts)? else {
+        return Ok(UNREACHABLE);
+    };
+    let start = core.languages.automaton(language).start();
+    Ok(shortest_string(core, language, start, budget)?.len())
+}
+
+/// Counts the strings of an automaton by length, layer by layer.
+fn count_strings(
+    core: &SolverContext,
+    language: LanguageId,
+    escaped: bool,
+) -> Result<[u64; MAX_LENGTH], Error> {
+    let (machine, escapes) = (core.languages.automaton(language), core.options.escapes);
+    let byte_len = |byte: u8| if escaped { escaped_byte_len(byte, escapes) } else { 1 };
+    let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); MAX_LENGTH];
+    layers[0].insert(machine.start().number(), 1);
+    let mut counts = [UNBOUNDED; MAX_LENGTH];
+    for at in 0..MAX_LENGTH {
+        let layer = std::mem::take(&mut layers[at]);
+        if layer.len() > MAX_LAYER_STATES {
+            // Beyond this length the counts stay unbounded.
+            break;
+        }
+        counts[at] = 0;
+        for (state, count) in layer {
+            let state = StateId::from_number(state);
+            if machine.is_accepting(state) {
+                counts[at] = counts[at].saturating_add(count).min(UNBOUNDED);
+            }
+            for byte in machine.live_bytes(state)?.iter() {
+                let Some(later) = layers.get_mut(at + byte_len(byte)) else {
+                    continue;
+                };
+                if let Some(next) = machine.step(state, byte)? {
+                    let all = later.entry(next.number()).or_insert(0);
+                    *all = all.saturating_add(count).min(UNBOUNDED);
+                }
+            }
+        }
+    }
+    Ok(counts)
 }
 
 /// Returns the escaped length of a byte. The first byte of a character counts for its whole escape.

@@ -15,66 +15,52 @@ pub(crate) mod distinct_values;
 pub(crate) mod escaped_strings;
 pub(crate) mod numbers;
 
-use std::sync::Arc;
-
 use formalm_core::{Error, Resource, deadline::DeadlineTicks};
 use rustc_hash::FxHashMap;
 
 use crate::formula::FormulaId;
-use crate::json::interned_values::ValueId;
+use crate::machine::NO_RECORD;
+use crate::machine::completion::search::CompletionSearch;
 use crate::machine::completion::unique_items::CompletedItems;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, ReaderPosition,
 };
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
-use crate::machine::min_bytes::distinct_values::{LengthCounts, ValueLengths};
+use crate::machine::min_bytes::distinct_values::DistinctValueBounds;
 use crate::machine::min_bytes::escaped_strings::{
-    StringSuffix, escape_bytes_left, escape_bytes_read, escape_slack,
+    StringBounds, escape_bytes_left, escape_bytes_read, escape_slack,
 };
-use crate::machine::reader::cache::NO_QUERIES;
-use crate::machine::reader::enum_verdicts::VerdictSource;
 use crate::machine::reader::whitespace::WhitespaceGap;
-use crate::machine::{LazyTables, NO_RECORD};
-use crate::solver::context::LanguageId;
+use crate::machine::residuals::string_queries::{NO_QUERIES, VerdictSource};
 
 /// Bounds that searches have computed.
 #[derive(Debug, Default)]
 pub(crate) struct BoundCache {
-    /// The shortest rest of a string, by automaton and state.
-    pub(crate) string_suffixes: FxHashMap<(LanguageId, u32), StringSuffix>,
-    /// Upper bounds on the number of strings by length; the flag says whether they are escaped.
-    pub(crate) string_counts: FxHashMap<(LanguageId, bool), LengthCounts>,
-    /// The lengths of a formula's values, and the length that a value was counted for.
-    pub(crate) value_lengths: FxHashMap<FormulaId, Arc<ValueLengths>>,
-    pub(crate) counted_lengths: FxHashMap<(FormulaId, ValueId), usize>,
+    pub(crate) strings: StringBounds,
+    pub(crate) distinct: DistinctValueBounds,
     /// Bounds on further properties and items.
-    pub(crate) rest_bytes: FxHashMap<FormulaId, usize>,
+    rest_bytes: FxHashMap<FormulaId, usize>,
     /// The bounds of a container, by its obligation and the bounds of its child.
-    pub(crate) container_bounds: FxHashMap<(ObligationId, ChildBound), ChildBound>,
+    container_bounds: FxHashMap<(ObligationId, ChildBound), ChildBound>,
     /// The bounds of numbers, by obligation and prefix.
-    pub(crate) number_bounds: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
+    number_bounds: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
 }
 
 impl BoundCache {
     /// Drops all bounds if there are more than [`MAX_CACHED_BOUNDS`].
     pub(crate) fn limit(&mut self) {
-        let others = self.rest_bytes.len() + self.container_bounds.len() + self.string_counts.len();
-        let others = others + self.value_lengths.len() + self.counted_lengths.len();
-        if self.string_suffixes.len() + self.number_bounds.len() + others > MAX_CACHED_BOUNDS {
+        let others = self.rest_bytes.len() + self.container_bounds.len() + self.distinct.len();
+        if self.strings.len() + self.number_bounds.len() + others > MAX_CACHED_BOUNDS {
             *self = BoundCache::default();
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        let (texts, rests, numbers) = (
-            self.string_suffixes.capacity(),
-            self.rest_bytes.capacity(),
-            self.number_bounds.capacity(),
-        );
-        let (children, counts) = (self.container_bounds.capacity(), self.string_counts.capacity());
-        let (values, lengths) = (self.value_lengths.capacity(), self.counted_lengths.capacity());
-        let known = 128 * (counts + values) + 24 * lengths;
-        80 * texts + 16 * rests + 64 * numbers + 160 * children + known
+    pub(crate) fn memory_bytes(&self) -> usize {
+        16 * self.rest_bytes.capacity()
+            + 64 * self.number_bounds.capacity()
+            + 160 * self.container_bounds.capacity()
+            + self.strings.memory_bytes()
+            + self.distinct.memory_bytes()
     }
 }
 
@@ -121,7 +107,7 @@ impl SearchBudget {
 /// Maximum number of cached bounds. Chosen, not measured.
 const MAX_CACHED_BOUNDS: usize = 1 << 16;
 
-impl LazyTables {
+impl CompletionSearch<'_> {
     /// Returns a lower bound on the bytes of every completion.
     ///
     /// In a string without queries the bound may be derived from that of the frame before it,
@@ -130,60 +116,66 @@ impl LazyTables {
         &mut self,
         frame: Frame,
         before: Option<(Frame, usize)>,
-        budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         if let (
             Frame::String { language, state, queries: NO_QUERIES, .. },
             Some((Frame::String { .. }, least)),
         ) = (frame, before)
-            && !self.bound_cache.string_suffixes.contains_key(&(language, state.number()))
+            && !self.tables.bounds.strings.knows_suffix(language, state)
         {
             return Ok(least.saturating_sub(1));
         }
-        let Some((mut child, mut parent)) = self.min_value_bounds(frame, budget)? else {
+        let Some((mut child, mut parent)) = self.min_value_bounds(frame)? else {
             return Ok(0);
         };
         while let Frame::Object { obligation, parent: next, .. }
-        | Frame::Array { obligation, parent: next, .. } = *self.frames.get(parent.0)
+        | Frame::Array { obligation, parent: next, .. } = self.reader.frames.get(parent)
         {
-            let close = self.gap_length(WhitespaceGap::Close, self.depth(parent)) + 1;
-            child = self.min_bytes_after_child(obligation, child, close, budget)?;
+            let close =
+                self.reader.gaps.length(WhitespaceGap::Close, self.reader.frames.depth(parent)) + 1;
+            child = self.min_bytes_after_child(obligation, child, close)?;
             parent = next;
         }
         Ok(child.must)
     }
 
     /// Returns the bounds of the innermost value by itself, also for each verdict, and its parent.
-    fn min_value_bounds(
-        &mut self,
-        frame: Frame,
-        budget: &mut SearchBudget,
-    ) -> Result<Option<(ChildBound, FrameId)>, Error> {
+    fn min_value_bounds(&mut self, frame: Frame) -> Result<Option<(ChildBound, FrameId)>, Error> {
         let (must, verdicts, parent) = match frame {
             Frame::Done => return Ok(None),
             Frame::Value { obligation, whitespace, parent } => {
-                let (gap, depth) = self.gap_of_value(parent);
+                let (gap, depth) = WhitespaceGap::before_value(&self.reader.frames, parent);
                 let gap = match parent {
                     DONE => 0,
-                    _ => self.gap_length(gap, depth).saturating_sub(whitespace.into()),
+                    _ => self.reader.gaps.length(gap, depth).saturating_sub(whitespace.into()),
                 };
-                let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
-                let must = gap + self.min_value_bytes(formulas[0], budget);
+                let formulas = self.reader.residuals.get(obligation).formulas.clone();
+                let must = gap + self.min_value_bytes(formulas[0]);
                 let mut verdicts = Vec::with_capacity(formulas.len() - 1);
                 for &one in &formulas[1..] {
-                    let both = self.core.formulas.both(formulas[0], one);
-                    verdicts.push(gap + self.min_value_bytes(both, budget));
+                    let both = self.reader.core.base.formulas.both(formulas[0], one);
+                    verdicts.push(gap + self.min_value_bytes(both));
                 }
                 (must, verdicts, parent)
             }
             Frame::Literal { rest, parent, .. } => (rest.len(), Vec::new(), parent),
             Frame::Number { obligation, digits, parent } => {
-                return Ok(Some((self.number_bounds(obligation, digits, budget)?, parent)));
+                return Ok(Some((
+                    self.tables.bounds.number_bounds(
+                        self.reader,
+                        obligation,
+                        digits,
+                        &mut self.budget,
+                    )?,
+                    parent,
+                )));
             }
             Frame::String { language, state, queries, escape, parent } => {
-                let queries = self.parts.queries.get(queries.0).clone();
+                let queries = self.reader.strings.get(queries).clone();
                 let mut of = |(language, state)| -> Result<usize, Error> {
-                    let rest = self.shortest_suffix(language, state, budget)?;
+                    let strings = &mut self.tables.bounds.strings;
+                    let core = &self.reader.core;
+                    let rest = strings.shortest_suffix(core, language, state, &mut self.budget)?;
                     Ok(rest.len() + 1)
                 };
                 let must = of((language, state))?;
@@ -193,7 +185,7 @@ impl LazyTables {
                 }
                 if let Some(enum_index) = queries.enum_index {
                     // The index of the string in the enumeration is left open.
-                    let sources = self.parts.enum_indexes[enum_index as usize].verdicts();
+                    let sources = self.reader.strings.enum_index(enum_index).verdicts();
                     let bounds = sources.iter().map(|source| match source {
                         VerdictSource::Machine(at) => verdicts[*at],
                         VerdictSource::Number(_) => must,
@@ -209,32 +201,41 @@ impl LazyTables {
                 (own(must), verdicts.into_iter().map(own).collect(), parent)
             }
             Frame::Name { object, text, candidates, escape, .. } => {
-                let Frame::Object { obligation, parent, .. } = *self.frames.get(object.0) else {
+                let Frame::Object { obligation, parent, .. } = self.reader.frames.get(object)
+                else {
                     return Ok(None);
                 };
                 // The bytes read, including the quote, may belong to a required name, whose comma
                 // has been read as well. If any name is allowed, an unknown one has at least one
                 // character.
-                let letters = self.records.get(text).2 as usize;
-                let is_any =
-                    candidates.from == candidates.to && self.allows_any_name(candidates.classes);
-                let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma_bytes();
+                let letters = self.reader.records.length(text) as usize;
+                let is_any = candidates.from == candidates.to
+                    && self.reader.strings.allows_any_name(&self.reader.core, candidates.classes);
+                let read = if is_any { letters.min(1) } else { letters }
+                    + 1
+                    + self.reader.gaps.comma_bytes();
                 let known = text != NO_RECORD;
-                let slack = escape_slack(escape, self.core.options.escapes);
+                let slack = escape_slack(escape, self.reader.core.options.escapes);
                 let own = |required: usize| {
                     let rest = if known { required.saturating_sub(read) } else { 0 };
                     rest.saturating_add_signed(slack).max(3 + escape_bytes_left(escape))
                 };
-                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1) + 1;
-                return self.container_bounds(obligation, parent, budget, &|required| {
-                    own(required) + close
-                });
+                let close = self
+                    .reader
+                    .gaps
+                    .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1)
+                    + 1;
+                return self
+                    .container_bounds(obligation, parent, &|required| own(required) + close);
             }
             Frame::Object { obligation, mode, whitespace, parent, .. }
             | Frame::Array { obligation, mode, whitespace, parent, .. } => {
-                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1);
-                let committed = self.gap_committed(whitespace);
-                let comma = self.comma_bytes();
+                let close = self
+                    .reader
+                    .gaps
+                    .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1);
+                let committed = self.reader.gaps.is_committed(whitespace);
+                let comma = self.reader.gaps.comma_bytes();
                 let needs = |required: usize| {
                     let own = match mode {
                         ContainerState::AfterOpen => required.saturating_sub(comma),
@@ -251,7 +252,7 @@ impl LazyTables {
                     };
                     own + close + 1
                 };
-                return self.container_bounds(obligation, parent, budget, &needs);
+                return self.container_bounds(obligation, parent, &needs);
             }
         };
         Ok(Some((ChildBound { must, verdicts }, parent)))
@@ -263,27 +264,14 @@ impl LazyTables {
         &mut self,
         obligation: ObligationId,
         parent: FrameId,
-        budget: &mut SearchBudget,
         needs: &dyn Fn(usize) -> usize,
     ) -> Result<Option<(ChildBound, FrameId)>, Error> {
-        let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
-        let must = needs(self.min_rest_bytes(formulas[0], budget)?);
+        let formulas = self.reader.residuals.get(obligation).formulas.clone();
+        let must = needs(self.min_rest_bytes(formulas[0])?);
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {
-            verdicts.push(needs(self.min_rest_bytes(one, budget)?));
+            verdicts.push(needs(self.min_rest_bytes(one)?));
         }
         Ok(Some((ChildBound { must, verdicts }, parent)))
-    }
-
-    /// Returns the least number of bytes of a comma and the layout's whitespace after it, at any
-    /// depth.
-    pub(crate) fn comma_bytes(&self) -> usize {
-        1 + self.gap_length(WhitespaceGap::Next, 1)
-    }
-
-    /// Returns the number of bytes of a colon and the layout's whitespace around it.
-    pub(crate) fn colon_bytes(&self) -> usize {
-        1 + self.gap_length(WhitespaceGap::BeforeColon, 1)
-            + self.gap_length(WhitespaceGap::AfterColon, 1)
     }
 }

@@ -4,14 +4,15 @@ use formalm_core::Error;
 use num_bigint::BigInt;
 use num_traits::Zero;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
-use crate::machine::LazyTables;
 use crate::machine::frame::{NumberPart, NumberPrefix, NumberPrefixId, ObligationId};
-use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
+use crate::machine::min_bytes::{BoundCache, SearchBudget};
 use crate::machine::numbers::NumberPlan;
+use crate::machine::numbers::viability::NumberQuery;
+use crate::machine::reader::Reader;
 use crate::solver::NumberInterval;
 use crate::solver::context::SolverContext;
 
@@ -21,40 +22,44 @@ const MAX_SPANS: usize = 200;
 /// Search steps charged for testing one span. Chosen, not measured.
 const STEPS_PER_SPAN: u64 = 16;
 
-impl LazyTables {
+impl BoundCache {
     /// Returns the bounds of a number that has begun.
     pub(crate) fn number_bounds(
         &mut self,
+        reader: &mut Reader,
         obligation: ObligationId,
         digits: NumberPrefixId,
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
-        if let Some(known) = self.bound_cache.number_bounds.get(&(obligation, digits)) {
+        if let Some(known) = self.number_bounds.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let number = self.parts.digits.get(digits.0).clone();
-        let ends = self.number_end(obligation, digits).is_some();
-        let plan = self.number_plan(obligation);
-        let total = self.core.total(&required);
+        let required = reader.residuals.get(obligation).clone();
+        let number = reader.numbers.get(digits).clone();
+        let ends = reader.number_end(obligation, digits).is_some();
+        let plan = reader.numbers.plan(&mut reader.core, &reader.residuals, obligation);
+        let total = required.total(&mut reader.core);
         let more = required.formulas[1..].iter().copied();
         let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
-            if !self.core.number_viable(wanted, &number)? {
+            if !NumberQuery::new(&mut reader.core, wanted, &number).is_viable()? {
                 return Ok(UNREACHABLE);
             }
-            if ends && self.core.number_ends(wanted, &number) {
+            if ends && number.satisfies(&reader.core.base.formulas, wanted) {
                 return Ok(0);
             }
-            let wanted = self.core.formulas.both(wanted, total);
-            let least = missing_integer_chars(
-                self.core.min_integer_digits(wanted, !number.digits.is_zero()),
-                &number,
-            );
-            self.core.missing_bytes(wanted, &number, &plan, least.max(1), budget)
+            let wanted = reader.core.base.formulas.both(wanted, total);
+            let integer_chars = match reader.core.options.allow_exponents {
+                true => 0,
+                false => IntegerDigits::new(&reader.core.base.formulas, !number.digits.is_zero())
+                    .of(wanted),
+            };
+            let least = missing_integer_chars(integer_chars, &number);
+            MissingDigits { core: &mut reader.core, number: &number, plan: &plan, budget }
+                .least_bytes(wanted, least.max(1))
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = ChildBound { must, verdicts: least.collect::<Result<Vec<_>, Error>>()? };
-        self.bound_cache.number_bounds.insert((obligation, digits), found.clone());
+        self.number_bounds.insert((obligation, digits), found.clone());
         Ok(found)
     }
 }
@@ -136,27 +141,30 @@ pub(crate) fn decimal_length(digits: &BigInt) -> usize {
     digits.magnitude().to_string().len()
 }
 
-impl SolverContext {
+/// A bound on the bytes that complete one number.
+struct MissingDigits<'a> {
+    core: &'a mut SolverContext,
+    number: &'a NumberPrefix,
+    plan: &'a NumberPlan,
+    budget: &'a mut SearchBudget,
+}
+
+impl MissingDigits<'_> {
     /// Returns a bound on the bytes missing from a number that satisfies a formula, at least
     /// `least`. Exact except with exponents and after [`MAX_SPANS`] spans.
-    fn missing_bytes(
-        &mut self,
-        id: FormulaId,
-        number: &NumberPrefix,
-        plan: &NumberPlan,
-        least: usize,
-        budget: &mut SearchBudget,
-    ) -> Result<usize, Error> {
-        if self.options.allow_exponents || number.sticky || id == TRUE || id == FALSE {
+    fn least_bytes(&mut self, id: FormulaId, least: usize) -> Result<usize, Error> {
+        if self.core.options.allow_exponents || self.number.sticky || id == TRUE || id == FALSE {
             return Ok(least);
         }
         let mut tries = MAX_SPANS;
-        let (scale, bounds) = (&plan.scale, plan.intervals_of(id));
+        let (scale, bounds) = (&self.plan.scale, self.plan.intervals_of(id));
         let most = scale.reach as usize + scale.places as usize + 2;
-        let read = decimal_length(&number.digits);
+        let read = decimal_length(&self.number.digits);
         // For an integer part, only digit counts that some solution has are tried.
-        let counts = match number.part {
-            NumberPart::Integer => self.possible_digit_counts(id, number.negative, read + most),
+        let counts = match self.number.part {
+            NumberPart::Integer => {
+                self.core.base.formulas.possible_digit_counts(id, self.number.negative, read + most)
+            }
             _ => Vec::new(),
         };
         let can = |more: i64| {
@@ -165,28 +173,29 @@ impl SolverContext {
         };
         for bytes in least..least.max(1) + most {
             // Arithmetic on large numbers takes longer.
-            let size = u64::from(self.formulas.size(id));
-            let cost = STEPS_PER_SPAN + (number.digits.bits() + 3 * bytes as u64 + size) / 2;
-            for (power, low, places) in continuation_spans(number, bytes, scale.places) {
-                if number.part == NumberPart::Integer && !can(power) {
+            let size = u64::from(self.core.base.formulas.size(id));
+            let cost = STEPS_PER_SPAN + (self.number.digits.bits() + 3 * bytes as u64 + size) / 2;
+            for (power, low, places) in continuation_spans(self.number, bytes, scale.places) {
+                if self.number.part == NumberPart::Integer && !can(power) {
                     continue;
                 }
                 tries = tries.saturating_sub(1);
                 if tries == 0 {
                     return Ok(bytes);
                 }
-                let known = bounds
-                    .and_then(|bounds| bounds.has_decimal(number.negative, (&low, power), places));
+                let known = bounds.and_then(|bounds| {
+                    bounds.has_decimal(self.number.negative, (&low, power), places)
+                });
                 if let Some(known) = known {
-                    budget.steps_of(1)?;
+                    self.budget.steps_of(1)?;
                     if known {
                         return Ok(bytes);
                     }
                     continue;
                 }
-                budget.steps_of(cost)?;
+                self.budget.steps_of(cost)?;
                 let span = [&low, &(&low + 1u32)].map(|at| Decimal::new(at.clone(), power));
-                match self.has_number_in(id, number.negative, span, places) {
+                match self.has_number_in(id, span, places) {
                     Ok(false) => {}
                     Ok(true) | Err(Error::Limit { .. }) => return Ok(bytes),
                     Err(error) => return Err(error),
@@ -201,57 +210,59 @@ impl SolverContext {
     fn has_number_in(
         &mut self,
         id: FormulaId,
-        negative: bool,
         [low, high]: [Decimal; 2],
         places: u32,
     ) -> Result<bool, Error> {
         let within = NumberInterval { low: Some((low, true)), high: Some((high, false)) };
-        let within = if negative { within.mirrored() } else { within };
+        let within = if self.number.negative { within.mirrored() } else { within };
         if places == 0 {
-            return Ok(self.find_spelled_number(id, &within, true)?.is_some());
+            return Ok(self.core.base.numbers(id).find_spelled(&within, true)?.is_some());
         }
         let unit = Decimal::new(BigInt::from(1), -i64::from(places));
-        let unit = self.formulas.atom(FormulaAtom::MultipleOf(unit));
-        let id = self.formulas.both(id, unit);
-        Ok(self.find_spelled_number(id, &within, false)?.is_some())
+        let unit = self.core.base.formulas.atom(FormulaAtom::MultipleOf(unit));
+        let id = self.core.base.formulas.both(id, unit);
+        Ok(self.core.base.numbers(id).find_spelled(&within, false)?.is_some())
+    }
+}
+
+/// A bound on the characters before the decimal point of a number that satisfies a formula.
+struct IntegerDigits<'a> {
+    formulas: &'a FormulaArena,
+    /// Set if the number is not zero.
+    is_nonzero: bool,
+    known: CompactMap<FormulaId, usize>,
+}
+
+impl<'a> IntegerDigits<'a> {
+    fn new(formulas: &'a FormulaArena, is_nonzero: bool) -> IntegerDigits<'a> {
+        IntegerDigits { formulas, is_nonzero, known: CompactMap::default() }
     }
 
-    /// Returns a bound on the characters before the decimal point of a number that satisfies a
-    /// formula; with `other`, of one that is not zero.
-    fn min_integer_digits(&self, id: FormulaId, other: bool) -> usize {
-        if self.options.allow_exponents {
-            return 0;
-        }
-        self.min_integer_digits_within(id, other, &mut CompactMap::default())
-    }
-
-    fn min_integer_digits_within(
-        &self,
-        id: FormulaId,
-        other: bool,
-        known: &mut CompactMap<FormulaId, usize>,
-    ) -> usize {
-        let is_small = self.formulas.is_small(id);
-        if !is_small && let Some(&known) = known.get(&id) {
+    /// Returns the bound for a formula.
+    fn of(&mut self, id: FormulaId) -> usize {
+        let formulas = self.formulas;
+        let is_small = formulas.is_small(id);
+        if !is_small && let Some(&known) = self.known.get(&id) {
             return known;
         }
-        let mut of = |one: &FormulaId| self.min_integer_digits_within(*one, other, known);
         let least =
-            match self.formulas.get(id) {
-                Formula::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
+            match formulas.get(id) {
+                Formula::And(list) => list.iter().map(|&one| self.of(one)).max().unwrap_or(0),
                 Formula::Or(list) | Formula::ExactlyOne(list) => {
-                    list.iter().map(&mut of).min().unwrap_or(0)
+                    list.iter().map(|&one| self.of(one)).min().unwrap_or(0)
                 }
                 Formula::Atom(FormulaAtom::AtLeast(bound) | FormulaAtom::GreaterThan(bound))
                     if !bound.is_negative() =>
                 {
                     bound.integer_digits()
                 }
-                Formula::Atom(FormulaAtom::MultipleOf(unit)) if other => unit.integer_digits(),
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) if self.is_nonzero => {
+                    unit.integer_digits()
+                }
                 Formula::Atom(FormulaAtom::EqualTo(value)) => {
                     usize::from(value.is_negative()) + value.integer_digits()
                 }
-                Formula::Not(inner) => match self.formulas.get(*inner) {
+                Formula::Not(inner) => match formulas.get(*inner) {
                     Formula::Atom(
                         FormulaAtom::AtLeast(bound) | FormulaAtom::GreaterThan(bound),
                     ) if bound.is_negative() => 1 + bound.integer_digits(),
@@ -260,7 +271,7 @@ impl SolverContext {
                 _ => 0,
             };
         if !is_small {
-            known.insert(id, least);
+            self.known.insert(id, least);
         }
         least
     }

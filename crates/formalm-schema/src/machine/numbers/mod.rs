@@ -12,29 +12,48 @@ pub(crate) mod exponents;
 pub(crate) mod interval_sets;
 pub(crate) mod intervals;
 pub(crate) mod modular_sets;
-
-use std::sync::Arc;
+pub(crate) mod tables;
+pub(crate) mod viability;
 
 use formalm_core::Error;
 use num_bigint::BigInt;
 
-use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::formula::{FormulaArena, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
-use crate::machine::frame::{
-    Frame, NumberPart, NumberPrefix, NumberPrefixId, ObligationId, ReaderPosition, VerdictsId,
-};
-use crate::machine::min_bytes::numbers::decimal_length;
+use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::machine::numbers::interval_sets::{IntervalSet, NumberResidual};
 use crate::machine::numbers::modular_sets::ModularSet;
-use crate::machine::{LazyTables, RecordId};
+use crate::machine::numbers::viability::NumberQuery;
 use crate::solver::context::SolverContext;
-use crate::solver::{NumberInterval, NumberScale, number_satisfies};
-
-/// Up to this many further digits of the integer part are tried one after the other. Chosen, not
-/// measured.
-const MAX_TRIED_DIGITS: u32 = 8;
+use crate::solver::{NumberScale, number_satisfies};
 
 impl NumberPrefix {
+    /// Returns the prefix of a number after its first byte.
+    pub(crate) fn from_first_byte(byte: u8) -> NumberPrefix {
+        let part = match byte {
+            b'-' => NumberPart::Minus,
+            b'0' => NumberPart::Zero,
+            _ => NumberPart::Integer,
+        };
+        let digit = if byte == b'-' { 0 } else { byte - b'0' };
+        let digits = BigInt::from(digit);
+        let negative = byte == b'-';
+        NumberPrefix {
+            negative,
+            part,
+            digits,
+            places: 0,
+            sticky: false,
+            exponent: 0,
+            negative_exponent: false,
+        }
+    }
+
+    /// Drops the digits of a prefix whose value does not matter.
+    pub(crate) fn without_value(self) -> NumberPrefix {
+        NumberPrefix { negative: false, digits: 0.into(), places: 0, sticky: false, ..self }
+    }
+
     /// Returns the value of the prefix as if it ended here; a sticky bit adds half a unit in the
     /// last place.
     fn value(&self) -> Decimal {
@@ -62,6 +81,17 @@ impl NumberPrefix {
                 | NumberPart::Fraction
                 | NumberPart::ExponentDigits
         )
+    }
+
+    /// Returns `true` if a number that ends here satisfies a formula.
+    pub(crate) fn satisfies(&self, formulas: &FormulaArena, id: FormulaId) -> bool {
+        self.can_end()
+            && (id == TRUE || {
+                let value = self.value();
+                formulas.evaluate(id, &mut |atom| {
+                    number_satisfies(atom, &value, self.has_integer_form())
+                })
+            })
     }
 
     /// Returns the part after a byte, `None` if no number continues so.
@@ -102,176 +132,9 @@ impl NumberPrefix {
     }
 }
 
-impl SolverContext {
-    /// Returns `true` if a number that ends here satisfies a formula.
-    pub(crate) fn number_ends(&self, id: FormulaId, digits: &NumberPrefix) -> bool {
-        digits.can_end()
-            && (id == TRUE || {
-                let value = digits.value();
-                self.formulas.evaluate(id, &mut |atom| {
-                    number_satisfies(atom, &value, digits.has_integer_form())
-                })
-            })
-    }
-
-    /// Returns `true` if some number with this prefix satisfies a formula.
-    pub(crate) fn number_viable(
-        &mut self,
-        id: FormulaId,
-        digits: &NumberPrefix,
-    ) -> Result<bool, Error> {
-        if id == TRUE || id == FALSE {
-            return Ok(id == TRUE);
-        }
-        if self.number_ends(id, digits) {
-            return Ok(true);
-        }
-        let atoms = self.atoms(id);
-        let sided = |interval: NumberInterval| {
-            if digits.negative { interval.mirrored() } else { interval }
-        };
-        let between = |low: &BigInt, high: &BigInt, places: i64| {
-            let end = |at: &BigInt| Decimal::new(at.clone(), -places);
-            sided(NumberInterval { low: Some((end(low), true)), high: Some((end(high), false)) })
-        };
-        match digits.part {
-            NumberPart::Minus => {
-                let within = sided(NumberInterval {
-                    low: Some((Decimal::from_integer(0), true)),
-                    high: None,
-                });
-                Ok(self.find_number(id, &within)?.is_some())
-            }
-            NumberPart::Integer => {
-                let scale = NumberScale::new(&atoms);
-                let written_whole = atoms.contains(&FormulaAtom::IntegerSpelling);
-                let above = &digits.digits + 1u32;
-                for reach in self.possible_extra_digits(id, digits, &scale) {
-                    self.count_steps((digits.digits.bits() / 256) as usize)?;
-                    let within = between(&digits.digits, &above, -i64::from(reach));
-                    if self.find_spelled_number(id, &within, false)?.is_some()
-                        || (written_whole && self.find_spelled_number(id, &within, true)?.is_some())
-                    {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            NumberPart::Zero | NumberPart::Point | NumberPart::Fraction => {
-                if digits.sticky {
-                    return Ok(false);
-                }
-                let places = i64::from(digits.places);
-                let within = between(&digits.digits, &(&digits.digits + 1u32), places);
-                Ok(self.find_spelled_number(id, &within, false)?.is_some())
-            }
-            NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
-                Ok(false)
-            }
-        }
-    }
-}
-
-impl SolverContext {
-    /// Returns the numbers of further digits that the integer part can have.
-    fn possible_extra_digits(
-        &self,
-        id: FormulaId,
-        digits: &NumberPrefix,
-        scale: &NumberScale,
-    ) -> Vec<u32> {
-        if scale.reach <= MAX_TRIED_DIGITS {
-            return (0..=scale.reach).collect();
-        }
-        let read = decimal_length(&digits.digits);
-        let counts = self.possible_digit_counts(id, digits.negative, read + scale.reach as usize);
-        let can = |reach: &u32| counts.get(read + *reach as usize).is_some_and(|&can| can);
-        (0..=scale.reach).filter(can).collect()
-    }
-}
-
 /// Returns `true` if a byte may be part of a number.
 pub(crate) fn is_number_byte(byte: u8) -> bool {
     byte.is_ascii_digit() || b"+-.eE".contains(&byte)
-}
-
-impl LazyTables {
-    /// Returns the position after a byte of a number, or after the number.
-    pub(crate) fn read_number(
-        &mut self,
-        frame: Frame,
-        byte: u8,
-        record: RecordId,
-        extended: RecordId,
-    ) -> Result<Option<ReaderPosition>, Error> {
-        let Frame::Number { obligation, digits, parent } = frame else { return Ok(None) };
-        if is_number_byte(byte) {
-            let digits = self.digits_after(obligation, Some(digits), byte)?;
-            return Ok(digits.map(|digits| ReaderPosition {
-                frame: Frame::Number { obligation, digits, parent },
-                record: extended,
-            }));
-        }
-        let Some(verdicts) = self.number_end(obligation, digits) else { return Ok(None) };
-        // The byte belongs to the parent.
-        match self.close_value(parent, verdicts, record)? {
-            Some(around) => self.read(around, byte),
-            None => Ok(None),
-        }
-    }
-
-    /// Returns the number after one more byte, `None` if no allowed number continues so.
-    pub(crate) fn digits_after(
-        &mut self,
-        obligation: ObligationId,
-        digits: Option<NumberPrefixId>,
-        byte: u8,
-    ) -> Result<Option<NumberPrefixId>, Error> {
-        if let Some(&known) = self.cache.digits.get(&(obligation, digits, byte)) {
-            return Ok(known);
-        }
-        let before = digits.map(|digits| self.parts.digits.get(digits.0).clone());
-        let plan = self.number_plan(obligation);
-        let after = self.core.digits_after(&plan, before, byte)?;
-        let after = after.map(|digits| self.representative(obligation, &plan, digits));
-        let after = after.map(|digits| self.parts.digits(digits));
-        self.cache.digits.insert((obligation, digits, byte), after);
-        Ok(after)
-    }
-
-    /// Returns `true` if the integer part may continue with any number of any digits.
-    pub(crate) fn any_digits(&mut self, frame: Frame) -> bool {
-        let Frame::Number { obligation, digits, .. } = frame else { return false };
-        let plan = self.number_plan(obligation);
-        let digits = self.parts.digits.get(digits.0);
-        matches!(&plan.sets, Some(NumberSet::Intervals(intervals)) if intervals.any_digits(digits))
-    }
-
-    /// Returns the verdicts of a number that ends here, `None` if it cannot.
-    pub(crate) fn number_end(
-        &mut self,
-        obligation: ObligationId,
-        digits: NumberPrefixId,
-    ) -> Option<VerdictsId> {
-        if let Some(&known) = self.cache.number_ends.get(&(obligation, digits)) {
-            return known;
-        }
-        let number = self.parts.digits.get(digits.0).clone();
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let plan = self.number_plan(obligation);
-        let within = plan.sets.as_ref().and_then(|sets| sets.holds(&number));
-        let ends = match within {
-            Some(within) => within,
-            None => self.core.number_ends(plan.total, &number),
-        };
-        let ends = ends.then(|| {
-            let all = required.formulas.iter().skip(1);
-            let verdicts: Vec<bool> = all.map(|&id| self.core.number_ends(id, &number)).collect();
-            self.parts.verdicts(&verdicts)
-        });
-        self.cache.number_ends.insert((obligation, digits), ends);
-        ends
-    }
 }
 
 /// Everything that is required of a number.
@@ -303,16 +166,46 @@ impl NumberPlan {
             _ => None,
         }
     }
+
+    /// Returns the prefix after one more byte, `None` if no allowed number continues so.
+    fn digits_after(
+        &self,
+        core: &mut SolverContext,
+        before: Option<NumberPrefix>,
+        byte: u8,
+    ) -> Result<Option<NumberPrefix>, Error> {
+        let digits = match before {
+            None if self.unconstrained => NumberPrefix::from_first_byte(byte).without_value(),
+            None => NumberPrefix::from_first_byte(byte),
+            Some(digits) => {
+                let exponents = self.unconstrained || core.options.allow_exponents;
+                let Some(part) = digits.part_after(byte, exponents) else { return Ok(None) };
+                if self.unconstrained {
+                    NumberPrefix { part, ..digits }
+                } else if exponents {
+                    digits.append_exact(part, byte, &self.scale)?
+                } else {
+                    digits.append(part, byte, &self.scale)
+                }
+            }
+        };
+        let known = self.sets.as_ref().and_then(|sets| sets.viable(&digits));
+        let viable = match known {
+            Some(known) if !self.unconstrained => known,
+            _ => NumberQuery::new(core, self.total, &digits).is_viable_as_spelled(&self.scale)?,
+        };
+        Ok(viable.then_some(digits))
+    }
 }
 
 impl NumberSet {
     /// Builds an interval set, or else a modular set; `None` if neither fits.
     fn new(core: &SolverContext, total: FormulaId, scale: &NumberScale) -> Option<NumberSet> {
-        if let Some(intervals) = IntervalSet::new(&core.formulas, total, scale.places) {
+        if let Some(intervals) = IntervalSet::new(&core.base.formulas, total, scale.places) {
             return Some(NumberSet::Intervals(intervals));
         }
-        let atoms = core.atoms(total);
-        ModularSet::new(&core.formulas, total, &atoms, scale.places).map(NumberSet::Modular)
+        let atoms = core.base.formulas.atoms(total);
+        ModularSet::new(&core.base.formulas, total, &atoms, scale.places).map(NumberSet::Modular)
     }
 
     fn viable(&self, digits: &NumberPrefix) -> Option<bool> {
@@ -334,84 +227,6 @@ impl NumberSet {
             NumberSet::Intervals(intervals) => intervals.residual(digits),
             NumberSet::Modular(_) => None,
         }
-    }
-}
-
-impl LazyTables {
-    /// Returns everything that an obligation requires of a number.
-    pub(crate) fn number_plan(&mut self, obligation: ObligationId) -> Arc<NumberPlan> {
-        if let Some(known) = self.cache.numbers.get(&obligation) {
-            return Arc::clone(known);
-        }
-        let required = self.parts.obligations.get(obligation.0).clone();
-        let total = self.core.total(&required);
-        let constant = |id: &FormulaId| *id == TRUE || *id == FALSE;
-        let all: Vec<FormulaId> = required.formulas.iter().copied().chain([total]).collect();
-        let scale = NumberScale::new(self.core.atoms_of(&all));
-        let plain = !self.core.options.allow_exponents;
-        let sets = plain.then(|| NumberSet::new(&self.core, total, &scale)).flatten();
-        let plan = Arc::new(NumberPlan {
-            total,
-            unconstrained: required.formulas.iter().all(constant),
-            no_queries: required.formulas.iter().skip(1).all(constant),
-            scale,
-            sets,
-        });
-        self.cache.numbers.insert(obligation, Arc::clone(&plan));
-        plan
-    }
-
-    /// Returns the representative of all prefixes with equal residuals.
-    fn representative(
-        &mut self,
-        obligation: ObligationId,
-        plan: &NumberPlan,
-        digits: NumberPrefix,
-    ) -> NumberPrefix {
-        let folds = plan.no_queries && !plan.unconstrained;
-        let sets = plan.sets.as_ref().filter(|_| folds);
-        match sets.and_then(|sets| sets.residual(&digits)) {
-            Some(residual) => {
-                let key = (obligation, digits.negative, residual);
-                if let Some(known) = self.cache.representatives.get(&key) {
-                    return known.clone();
-                }
-                self.cache.representatives.insert(key, digits.clone());
-                digits
-            }
-            None => digits,
-        }
-    }
-}
-
-impl SolverContext {
-    fn digits_after(
-        &mut self,
-        plan: &NumberPlan,
-        before: Option<NumberPrefix>,
-        byte: u8,
-    ) -> Result<Option<NumberPrefix>, Error> {
-        let digits = match before {
-            None if plan.unconstrained => NumberPrefix::from_first_byte(byte).without_value(),
-            None => NumberPrefix::from_first_byte(byte),
-            Some(digits) => {
-                let exponents = plan.unconstrained || self.options.allow_exponents;
-                let Some(part) = digits.part_after(byte, exponents) else { return Ok(None) };
-                if plan.unconstrained {
-                    NumberPrefix { part, ..digits }
-                } else if exponents {
-                    digits.append_exact(part, byte, &plan.scale)?
-                } else {
-                    digits.append(part, byte, &plan.scale)
-                }
-            }
-        };
-        let known = plan.sets.as_ref().and_then(|sets| sets.viable(&digits));
-        let viable = match known {
-            Some(known) if !plan.unconstrained => known,
-            _ => self.number_viable_as_spelled(plan.total, &digits, &plan.scale)?,
-        };
-        Ok(viable.then_some(digits))
     }
 }
 

@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::*;
+use crate::formula::{FALSE, FormulaAtom};
+use crate::json::decimal::Decimal;
 use crate::json::decimal::pow10;
 use crate::json::document::Document;
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
@@ -30,34 +32,36 @@ fn interval_sets_agree_with_the_solver() {
                             let above = FormulaAtom::GreaterThan(low.clone());
                             let atom =
                                 if open & 1 != 0 { above } else { FormulaAtom::AtLeast(low) };
-                            all.push(core.formulas.atom(atom));
+                            all.push(core.base.formulas.atom(atom));
                         }
                         if let Some(high) = pair[1].clone() {
                             let least = FormulaAtom::AtLeast(high.clone());
                             let atom =
                                 if open & 2 != 0 { least } else { FormulaAtom::GreaterThan(high) };
-                            let atom = core.formulas.atom(atom);
-                            all.push(core.formulas.not(atom));
+                            let atom = core.base.formulas.atom(atom);
+                            all.push(core.base.formulas.not(atom));
                         }
                         if let Some(unit) = unit {
-                            all.push(core.formulas.atom(FormulaAtom::MultipleOf(decimal(unit))));
+                            all.push(
+                                core.base.formulas.atom(FormulaAtom::MultipleOf(decimal(unit))),
+                            );
                         }
                         if whole {
-                            all.push(core.formulas.atom(FormulaAtom::IntegerSpelling));
+                            all.push(core.base.formulas.atom(FormulaAtom::IntegerSpelling));
                         }
                         let mut listed = |list: &[&str]| {
                             let list = list.iter().map(|one| FormulaAtom::EqualTo(decimal(one)));
-                            let list = list.map(|one| core.formulas.atom(one)).collect();
-                            core.formulas.or(list)
+                            let list = list.map(|one| core.base.formulas.atom(one)).collect();
+                            core.base.formulas.or(list)
                         };
                         if more & 1 != 0 {
                             all.push(listed(&["3", "0.5", "17", "-3"]));
                         }
                         if more & 2 != 0 {
                             let other = listed(&["7", "17", "-1", "0"]);
-                            all.push(core.formulas.not(other));
+                            all.push(core.base.formulas.not(other));
                         }
-                        let total = core.formulas.and(all);
+                        let total = core.base.formulas.and(all);
                         check_interval_set(&mut core, total);
                     }
                 }
@@ -94,24 +98,24 @@ fn modular_sets_agree_with_the_solver() {
                 one @ 1..4 => atoms[one - 1].clone(),
                 _ => FormulaAtom::MultipleOf(unit),
             };
-            let id = core.formulas.atom(atom);
-            known.push(if draw(2) == 0 { id } else { core.formulas.not(id) });
+            let id = core.base.formulas.atom(atom);
+            known.push(if draw(2) == 0 { id } else { core.base.formulas.not(id) });
         }
         while known.len() > 1 {
             let list: Vec<FormulaId> = (0..2 + draw(2)).filter_map(|_| known.pop()).collect();
             let joined = match draw(4) {
-                0 => core.formulas.exactly_one(list),
-                1 => core.formulas.and(list),
-                _ => core.formulas.or(list),
+                0 => core.base.formulas.exactly_one(list),
+                1 => core.base.formulas.and(list),
+                _ => core.base.formulas.or(list),
             };
-            known.insert(0, if draw(4) == 0 { core.formulas.not(joined) } else { joined });
+            known.insert(0, if draw(4) == 0 { core.base.formulas.not(joined) } else { joined });
         }
-        let (total, scale) = (known[0], NumberScale::new(&core.atoms(known[0])));
+        let (total, scale) = (known[0], NumberScale::new(&core.base.formulas.atoms(known[0])));
         if total == TRUE || total == FALSE {
             continue;
         }
-        let atoms = core.atoms(total);
-        let modular = ModularSet::new(&core.formulas, total, &atoms, scale.places).unwrap();
+        let atoms = core.base.formulas.atoms(total);
+        let modular = ModularSet::new(&core.base.formulas, total, &atoms, scale.places).unwrap();
         check_against_solver(&mut core, total, &NumberSet::Modular(modular));
         checked += 1;
     }
@@ -119,34 +123,34 @@ fn modular_sets_agree_with_the_solver() {
 }
 
 fn check_interval_set(core: &mut SolverContext, total: FormulaId) {
-    let scale = NumberScale::new(&core.atoms(total));
+    let scale = NumberScale::new(&core.base.formulas.atoms(total));
     if total != FALSE {
-        let bounds = IntervalSet::new(&core.formulas, total, scale.places).unwrap();
+        let bounds = IntervalSet::new(&core.base.formulas, total, scale.places).unwrap();
         check_against_solver(core, total, &NumberSet::Intervals(bounds));
     }
 }
 
 fn check_against_solver(core: &mut SolverContext, total: FormulaId, set: &NumberSet) {
-    let scale = NumberScale::new(&core.atoms(total));
+    let scale = NumberScale::new(&core.base.formulas.atoms(total));
     let free = total == TRUE;
     let mut residuals: FxHashMap<(bool, NumberResidual), Vec<bool>> = FxHashMap::default();
     let mut open: Vec<(NumberPrefix, u32)> =
         b"-0173".iter().map(|&one| (NumberPrefix::from_first_byte(one), 1)).collect();
     while let Some((digits, length)) = open.pop() {
-        core.steps = 0;
-        let found = core.number_viable(total, &digits).unwrap();
+        core.base.reset_steps();
+        let found = NumberQuery::new(core, total, &digits).is_viable().unwrap();
         assert_eq!(set.viable(&digits), Some(found), "{digits:?} {set:?}");
         if !found || length == 3 {
             continue;
         }
-        let ends = core.number_ends(total, &digits);
+        let ends = digits.satisfies(&core.base.formulas, total);
         assert!(set.holds(&digits).is_none_or(|holds| holds == ends), "{digits:?} {set:?}");
         let mut futures = vec![ends];
         for byte in *b"0123456789." {
             let next =
                 digits.part_after(byte, free).map(|part| digits.clone().append(part, byte, &scale));
             let viable = match &next {
-                Some(next) => core.number_viable(total, next).unwrap(),
+                Some(next) => NumberQuery::new(core, total, next).is_viable().unwrap(),
                 None => false,
             };
             futures.push(viable);

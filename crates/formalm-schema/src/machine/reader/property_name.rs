@@ -7,17 +7,19 @@ use formalm_json::escapes::{
 
 use crate::formula::{FormulaAtom, TRUE};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
-use crate::machine::frame::{Frame, NameCandidates};
-use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
+use crate::machine::frame::{ContainerState, Frame, NameCandidates};
+use crate::machine::names::NextNames;
+use crate::machine::names::name_query::NameQuery;
+use crate::machine::reader::Reader;
+use crate::machine::{EMPTY_RECORD, NO_RECORD, RecordId};
 
-impl LazyTables {
+impl Reader {
     /// Returns `true` if some name may come next in an object.
     pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
         let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };
-        let next_names = self.next_names(obligation, used_names, order)?;
-        let start = self.names_at(next_names).start;
-        Ok(self.any_class_viable(next_names, start, Vec::new)?
-            || self.any_known_name_viable(next_names, (start.from, start.to))?)
+        let mut names = self.names();
+        let next_names = names.next_names(obligation, used_names, order)?;
+        names.any_viable(next_names)
     }
 
     /// Returns the frame after the quote that opens a name.
@@ -26,9 +28,9 @@ impl LazyTables {
         if !self.any_name_viable(object)? {
             return Ok(None);
         }
-        let next_names = self.next_names(obligation, used_names, order)?;
-        let candidates = self.names_at(next_names).start;
-        let object = self.frame(object);
+        let next_names = self.names().next_names(obligation, used_names, order)?;
+        let candidates = self.name_tables.get(next_names).start;
+        let object = self.frames.intern(object);
         let (text, escape) = (EMPTY_RECORD, EscapeState::None);
         Ok(Some(Frame::Name { object, next_names, text, candidates, escape }))
     }
@@ -48,18 +50,60 @@ impl LazyTables {
             EscapeStep::Char(read) => read,
         };
         for &byte in &*read {
-            let depth = self.records.get(text).2 as usize;
+            let depth = self.records.length(text) as usize;
             let before = text;
-            let so_far = |tables: &LazyTables| tables.recorded(before, 0);
-            let Some(after) = self.narrow(next_names, candidates, depth, byte, so_far)? else {
+            let so_far = || self.records.bytes_from(before, 0);
+            let mut names = NameQuery {
+                core: &mut self.core,
+                residuals: &mut self.residuals,
+                strings: &mut self.strings,
+                tables: &mut self.name_tables,
+            };
+            let Some(after) = names.narrow(next_names, candidates, depth, byte, so_far)? else {
                 return Ok(None);
             };
             candidates = after;
             if text != NO_RECORD {
-                text = self.record(text, byte);
+                text = self.records.extend(text, byte);
             }
         }
         Ok(Some(Frame::Name { object, next_names, text, candidates, escape: EscapeState::None }))
+    }
+
+    /// Returns the object after a name, before its colon.
+    pub(crate) fn close_name(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
+        let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok(None) };
+        let length = self.records.length(text) as usize;
+        let exact = candidates.from < candidates.to
+            && self.name_tables.known_name(&self.core, next_names, candidates.from).len() == length;
+        let (name, like) = if exact {
+            if !self.names().known_name_viable(next_names, candidates.from)? {
+                return Ok(None);
+            }
+            let name = self.name_tables.get(next_names).known[candidates.from as usize];
+            (name, name)
+        } else {
+            let Some(like) = self.names().class_example(next_names, candidates) else {
+                return Ok(None);
+            };
+            (self.recorded_name(text), like)
+        };
+        self.object_after_name(frame, (name, like))
+    }
+
+    /// Returns the object after `name`, which has the same rules as `like`.
+    pub(crate) fn object_after_name(
+        &mut self,
+        frame: Frame,
+        (name, like): (NameId, NameId),
+    ) -> Result<Option<Frame>, Error> {
+        let Frame::Name { object, next_names, .. } = frame else { return Ok(None) };
+        let &NextNames { obligation, used_names, order, .. } = self.name_tables.get(next_names);
+        let obligation = self.residuals.after_name(&mut self.core, obligation, like)?;
+        let used_names = self.name_tables.used_names_after(&self.core, used_names, order, name);
+        let Frame::Object { parent, .. } = self.frames.get(object) else { return Ok(None) };
+        let (mode, whitespace) = (ContainerState::AfterName, self.gaps.start());
+        Ok(Some(Frame::Object { obligation, used_names, order, mode, whitespace, parent }))
     }
 
     /// Returns the name that was read, the placeholder of unknown names if it was not recorded.
@@ -68,8 +112,8 @@ impl LazyTables {
             return UNMENTIONED_NAME;
         }
         // The automata of name classes read whole characters only.
-        let read = String::from_utf8_lossy(&self.recorded(text, 0)).into_owned();
-        self.core.schema.names.intern(&read)
+        let read = String::from_utf8_lossy(&self.records.bytes_from(text, 0)).into_owned();
+        self.core.base.schema.names.intern(&read)
     }
 
     /// Returns `true` if some character that the escape may become leads to an allowed name.
@@ -79,27 +123,27 @@ impl LazyTables {
         };
         let policy = self.core.options.escapes;
         let NameCandidates { from, to, classes } = candidates;
-        let queries = self.parts.queries.get(classes.0);
+        let queries = self.strings.get(classes);
         let classes: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
         for (class, state) in classes {
-            let machine = self.core.automaton(class);
+            let machine = self.core.languages.automaton(class);
             let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
             if !some_completion(escape, policy, &reader)? {
                 continue;
             }
             if from == to
-                || self.core.language_formula(class) == TRUE
+                || self.core.languages.language_formula(class) == TRUE
                 || self.escape_viable_for_unknown(frame, class)?
             {
                 return Ok(true);
             }
         }
-        let length = self.recorded(text, 0).len();
+        let length = self.records.bytes_from(text, 0).len();
         for at in from..to {
-            let rest = self.known_name(next_names, at).get(length..);
+            let rest = self.name_tables.known_name(&self.core, next_names, at).get(length..);
             let next = rest.and_then(|rest| rest.chars().next());
             let could = next.is_some_and(|next| can_complete_to(escape, policy, next));
-            if could && self.known_name_viable(next_names, at)? {
+            if could && self.names().known_name_viable(next_names, at)? {
                 return Ok(true);
             }
         }
@@ -115,15 +159,18 @@ impl LazyTables {
         let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
             return Ok(false);
         };
-        let known =
-            (candidates.from..candidates.to).map(|at| self.known_name(next_names, at).to_owned());
-        let listed = self.core.schema.enum_regex(known.collect());
-        let listed = self.core.formulas.atom(FormulaAtom::InLanguage(listed));
-        let others = self.core.formulas.not(listed);
-        let rest = self.core.formulas.both(self.core.language_formula(class), others);
-        let Some(language) = self.core.language(rest)? else { return Ok(false) };
-        let machine = std::sync::Arc::clone(self.core.automaton(language));
-        let read = self.recorded(text, 0);
+        let known = (candidates.from..candidates.to)
+            .map(|at| self.name_tables.known_name(&self.core, next_names, at).to_owned());
+        let listed = self.core.base.schema.enum_regex(known.collect());
+        let listed = self.core.base.formulas.atom(FormulaAtom::InLanguage(listed));
+        let others = self.core.base.formulas.not(listed);
+        let rest =
+            self.core.base.formulas.both(self.core.languages.language_formula(class), others);
+        let Some(language) = self.core.languages.language(&self.core.base, rest)? else {
+            return Ok(false);
+        };
+        let machine = std::sync::Arc::clone(self.core.languages.automaton(language));
+        let read = self.records.bytes_from(text, 0);
         let Ok(state) = machine.walk(machine.start(), &read)? else { return Ok(false) };
         let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
         some_completion(escape, self.core.options.escapes, &reader)

@@ -1,9 +1,9 @@
 //! Whitespace between the parts of a JSON text: up to a maximum in each gap, or exactly that of a
 //! layout.
 
-use crate::machine::LazyTables;
 use crate::machine::frame::{ContainerState, Frame, FrameId};
-use crate::machine::reader::value_start_and_strings::is_whitespace;
+use crate::machine::frame_table::FrameTable;
+use crate::options::{JsonSchemaOptions, WhitespaceLayout};
 
 /// The position in a gap: the whitespace that may still come or, with a layout, the number of bytes
 /// read.
@@ -11,6 +11,11 @@ pub(crate) type GapPosition = u16;
 
 /// The position after the gap of a layout.
 const GAP_OVER: GapPosition = GapPosition::MAX;
+
+/// Returns `true` if `byte` is JSON whitespace.
+pub(crate) fn is_whitespace(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
+}
 
 /// A gap in which whitespace may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,42 +40,54 @@ impl WhitespaceGap {
             ContainerState::InValue | ContainerState::AfterValue => WhitespaceGap::Close,
         }
     }
+
+    /// Returns the gap before a value, and its depth.
+    pub(crate) fn before_value(frames: &FrameTable, parent: FrameId) -> (WhitespaceGap, u32) {
+        match frames.get(parent) {
+            Frame::Array { .. } => (WhitespaceGap::Next, frames.depth(parent)),
+            _ => (WhitespaceGap::AfterColon, frames.depth(parent)),
+        }
+    }
 }
 
-impl LazyTables {
+/// The whitespace that the options allow or prescribe in gaps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GapRules {
+    layout: Option<WhitespaceLayout>,
+    max_whitespace: u8,
+}
+
+impl GapRules {
+    pub(crate) fn new(options: &JsonSchemaOptions) -> GapRules {
+        let &JsonSchemaOptions { layout, max_whitespace, .. } = options;
+        GapRules { layout, max_whitespace }
+    }
+
+    /// Returns `true` if the whitespace of a layout is prescribed.
+    pub(crate) fn has_layout(&self) -> bool {
+        self.layout.is_some()
+    }
+
     /// Returns the position at the start of every gap.
-    pub(crate) fn gap_start(&self) -> GapPosition {
-        if self.core.options.layout.is_some() { 0 } else { self.core.options.max_whitespace.into() }
+    pub(crate) fn start(&self) -> GapPosition {
+        if self.layout.is_some() { 0 } else { self.max_whitespace.into() }
     }
 
     /// Returns the position at which no more whitespace may come.
-    pub(crate) fn gap_over(&self) -> GapPosition {
-        if self.core.options.layout.is_some() { GAP_OVER } else { 0 }
+    pub(crate) fn over(&self) -> GapPosition {
+        if self.layout.is_some() { GAP_OVER } else { 0 }
     }
 
     /// Returns `true` if whitespace of a layout was read, so that the gap is committed to the part
     /// after it.
-    pub(crate) fn gap_committed(&self, at: GapPosition) -> bool {
-        at > 0 && self.core.options.layout.is_some()
-    }
-
-    /// Returns the number of open objects and arrays up to a frame.
-    pub(crate) fn depth(&self, frame: FrameId) -> u32 {
-        self.depths[frame.0 as usize]
-    }
-
-    /// Computes the depth of a new frame.
-    pub(crate) fn depth_of(&self, frame: &Frame) -> u32 {
-        match *frame {
-            Frame::Object { parent, .. } | Frame::Array { parent, .. } => self.depth(parent) + 1,
-            _ => 0,
-        }
+    pub(crate) fn is_committed(&self, at: GapPosition) -> bool {
+        at > 0 && self.layout.is_some()
     }
 
     /// Returns the next byte of a layout in a gap, `None` if the gap is over or there is no layout.
     /// `depth` is the number of open containers.
-    pub(crate) fn gap_byte(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> Option<u8> {
-        let layout = self.core.options.layout.as_ref().filter(|_| at != GAP_OVER)?;
+    pub(crate) fn byte(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> Option<u8> {
+        let layout = self.layout.as_ref().filter(|_| at != GAP_OVER)?;
         let mut at = usize::from(at);
         let (whitespace, levels) = match gap {
             WhitespaceGap::First => (&[][..], Some(depth)),
@@ -94,8 +111,8 @@ impl LazyTables {
     }
 
     /// Returns the length of a layout's gap, in bytes; 0 without a layout.
-    pub(crate) fn gap_length(&self, gap: WhitespaceGap, depth: u32) -> usize {
-        let Some(layout) = &self.core.options.layout else { return 0 };
+    pub(crate) fn length(&self, gap: WhitespaceGap, depth: u32) -> usize {
+        let Some(layout) = &self.layout else { return 0 };
         let line = |levels: u32| {
             layout.indent.map_or(0, |indent| 1 + indent.bytes().len() * levels as usize)
         };
@@ -109,29 +126,32 @@ impl LazyTables {
     }
 
     /// Returns the position in a gap after a byte of whitespace, `None` if it is not allowed there.
-    pub(crate) fn after_whitespace(
+    pub(crate) fn after(
         &self,
         gap: WhitespaceGap,
         depth: u32,
         at: GapPosition,
         byte: u8,
     ) -> Option<GapPosition> {
-        match self.core.options.layout {
+        match self.layout {
             None => at.checked_sub(1).filter(|_| is_whitespace(byte)),
-            Some(_) => (self.gap_byte(gap, depth, at) == Some(byte)).then(|| at + 1),
+            Some(_) => (self.byte(gap, depth, at) == Some(byte)).then(|| at + 1),
         }
     }
 
     /// Returns `true` if the part after the gap may begin.
-    pub(crate) fn gap_ends(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> bool {
-        self.gap_byte(gap, depth, at).is_none()
+    pub(crate) fn ends(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> bool {
+        self.byte(gap, depth, at).is_none()
     }
 
-    /// Returns the gap before a value, and its depth.
-    pub(crate) fn gap_of_value(&self, parent: FrameId) -> (WhitespaceGap, u32) {
-        match self.frames.get(parent.0) {
-            Frame::Array { .. } => (WhitespaceGap::Next, self.depth(parent)),
-            _ => (WhitespaceGap::AfterColon, self.depth(parent)),
-        }
+    /// Returns the least number of bytes of a comma and the layout's whitespace after it, at any
+    /// depth.
+    pub(crate) fn comma_bytes(&self) -> usize {
+        1 + self.length(WhitespaceGap::Next, 1)
+    }
+
+    /// Returns the number of bytes of a colon and the layout's whitespace around it.
+    pub(crate) fn colon_bytes(&self) -> usize {
+        1 + self.length(WhitespaceGap::BeforeColon, 1) + self.length(WhitespaceGap::AfterColon, 1)
     }
 }

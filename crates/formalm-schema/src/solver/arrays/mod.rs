@@ -5,18 +5,20 @@
 //! remaining demands are visited once. After the last position with a constraint of its own, one
 //! item stands for all.
 
-pub(in crate::solver) mod unique_matching;
+mod cardinality;
+mod unique_matching;
 
 use std::sync::Arc;
 
 use formalm_core::{Error, Resource};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+pub(crate) use cardinality::ArrayCardinality;
+
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::interned_values::ValueId;
 use crate::schema_nodes::NodeId;
 use crate::shared_automata::keyed_hash;
-use crate::solver::SolverTimer;
 use crate::solver::context::SolverContext;
 
 /// Copied paths that count as one step. Chosen, not measured.
@@ -112,62 +114,32 @@ impl ArrayPath {
     }
 }
 
-impl SolverContext {
-    /// Returns `true` if further items can satisfy a formula over array atoms.
-    pub(crate) fn has_array(&mut self, id: FormulaId) -> Result<bool, Error> {
-        Ok(self.current_item_goal(id, TRUE)? != FALSE)
-    }
+/// The search for items that satisfy a conjunction of atoms.
+pub(super) struct ArraySearch<'a> {
+    solver: &'a mut SolverContext,
+    plan: &'a ArrayPlan,
+    /// What the item being read satisfies.
+    known: FormulaId,
+}
 
+impl ArraySearch<'_> {
     /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
-    /// further items can satisfy a formula.
-    pub(in crate::solver) fn current_item_goal(
-        &mut self,
-        id: FormulaId,
-        known: FormulaId,
-    ) -> Result<FormulaId, Error> {
-        let _solving = SolverTimer::begin();
-        if id == FALSE || self.holds_at_end(id) {
-            return Ok(FormulaArena::constant(id != FALSE));
-        }
-        let mut goals = Vec::new();
-        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
-            goals.push(solver.items_fit(literals, known)?);
-            Ok(goals.last() == Some(&TRUE))
-        })?;
-        Ok(self.formulas.or(goals))
-    }
-
-    /// Returns `true` if items can satisfy a conjunction of literals.
-    pub(crate) fn array_fits(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
-        Ok(self.items_fit(literals, TRUE)? != FALSE)
-    }
-
-    /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
-    pub(in crate::solver) fn items_fit(
-        &mut self,
+    /// further items can satisfy a conjunction of literals.
+    pub(super) fn items_fit(
+        solver: &mut SolverContext,
         literals: &[FormulaId],
         known: FormulaId,
     ) -> Result<FormulaId, Error> {
-        let mut plan = ArrayPlan::default();
-        for &literal in literals {
-            match self.formulas.get(literal) {
-                Formula::Atom(atom) => plan.add(atom.clone(), true),
-                Formula::Not(inner) => {
-                    if let Formula::Atom(atom) = self.formulas.get(*inner) {
-                        plan.add(atom.clone(), false);
-                    }
-                }
-                _ => {}
-            }
-        }
+        let plan = ArrayPlan::new(&solver.base.formulas, literals);
         if plan.max.is_some_and(|most| plan.min > most) {
             return Ok(FALSE);
         }
-        self.search_paths(&plan, known)
+        ArraySearch { solver, plan: &plan, known }.run()
     }
 
     /// Searches the paths depth first. Returns the disjunction of goals of the item being read.
-    fn search_paths(&mut self, plan: &ArrayPlan, known: FormulaId) -> Result<FormulaId, Error> {
+    fn run(&mut self) -> Result<FormulaId, Error> {
+        let (plan, known) = (self.plan, self.known);
         let mut goals = Vec::new();
         let mut open = vec![ArrayPath {
             at: 0,
@@ -187,7 +159,7 @@ impl SolverContext {
         let mut kinds = 0;
         while let Some(path) = open.pop() {
             kinds -= path.items.kinds.len();
-            self.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
+            self.solver.base.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
             if !seen.insert(path.hash()) {
                 continue;
             }
@@ -208,13 +180,13 @@ impl SolverContext {
             }
             if done && plan.distinct.is_none() && path.at >= plan.uniform_from {
                 // All remaining items have the same constraints, so one stands for them.
-                let mut item = vec![self.item_formula(&plan.items, path.at)?];
+                let mut item = vec![self.item_formula(path.at)?];
                 for (_, node) in &plan.contains_allowed {
-                    let counted = self.child(*node);
-                    item.push(self.formulas.not(counted));
+                    let counted = self.solver.base.child(*node);
+                    item.push(self.solver.base.formulas.not(counted));
                 }
-                let item = self.formulas.and(item);
-                if self.has_value(item)? {
+                let item = self.solver.base.formulas.and(item);
+                if self.solver.has_value(item)? {
                     if path.current == TRUE {
                         return Ok(TRUE);
                     }
@@ -228,8 +200,8 @@ impl SolverContext {
                 && path.at >= plan.uniform_from
             {
                 // Nothing is left to choose: the items up to the minimum are uniform.
-                let item = self.item_formula(&plan.items, path.at)?;
-                if self.has_value(item)? {
+                let item = self.item_formula(path.at)?;
+                if self.solver.has_value(item)? {
                     let mut next = path;
                     next.items.add(item, plan.min - next.at);
                     next.at = plan.min;
@@ -238,7 +210,7 @@ impl SolverContext {
                 }
                 continue;
             }
-            let next = self.next_paths(plan, &path, known)?;
+            let next = self.next_paths(&path)?;
             kinds += next.iter().map(|path| path.items.kinds.len()).sum::<usize>();
             let bytes = (kinds * size_of::<(FormulaId, u64)>() + seen.capacity() * 17) as u64;
             if bytes > MAX_BYTES {
@@ -247,42 +219,27 @@ impl SolverContext {
             }
             open.extend(next);
         }
-        Ok(self.formulas.or(goals))
+        Ok(self.solver.base.formulas.or(goals))
     }
 
     /// Returns the formula of an item at a position, from all item atoms.
-    fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<FormulaId, Error> {
+    fn item_formula(&mut self, at: u64) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
-        for (ranges, read) in items {
-            self.count_steps(ranges.len() / RANGES_PER_STEP)?;
-            all.push(self.item_formula_at(ranges, u64::from(*read) + at));
+        for (ranges, read) in &self.plan.items {
+            self.solver.base.count_steps(ranges.len() / RANGES_PER_STEP)?;
+            all.push(self.solver.base.item_formula_at(ranges, u64::from(*read) + at));
         }
-        Ok(self.formulas.and(all))
-    }
-
-    /// Returns the formula of an item at a position.
-    pub(crate) fn item_formula_at(&mut self, ranges: &[(u32, u32, NodeId)], at: u64) -> FormulaId {
-        let mut all = Vec::new();
-        for &(from, to, node) in ranges {
-            if u64::from(from) <= at && (at < u64::from(to) || to == u32::MAX) {
-                all.push(self.child(node));
-            }
-        }
-        self.formulas.and(all)
+        Ok(self.solver.base.formulas.and(all))
     }
 
     /// Returns the paths after one more item, for each choice of demands that it takes over. The
     /// choice with the most demands comes last, so it is tried first.
-    fn next_paths(
-        &mut self,
-        plan: &ArrayPlan,
-        path: &ArrayPath,
-        known: FormulaId,
-    ) -> Result<Vec<ArrayPath>, Error> {
+    fn next_paths(&mut self, path: &ArrayPath) -> Result<Vec<ArrayPath>, Error> {
+        let plan = self.plan;
         let start = ArrayPath { at: path.at + 1, ..path.clone() };
-        let mut paths = vec![(self.item_formula(&plan.items, path.at)?, start)];
+        let mut paths = vec![(self.item_formula(path.at)?, start)];
         for (at, (_, node)) in plan.contains_needed.iter().enumerate() {
-            let counted = self.child(*node);
+            let counted = self.solver.base.child(*node);
             paths = self.fork(
                 paths,
                 |path| path.contains_needed[at] > 0,
@@ -294,8 +251,8 @@ impl SolverContext {
             )?;
         }
         for (at, (_, node)) in plan.contains_allowed.iter().enumerate() {
-            let counted = self.child(*node);
-            let other = self.formulas.not(counted);
+            let counted = self.solver.base.child(*node);
+            let other = self.solver.base.formulas.not(counted);
             paths = self.fork(
                 paths,
                 |path| path.contains_allowed[at] > 0,
@@ -307,12 +264,12 @@ impl SolverContext {
             )?;
             // Once the budget is spent, no further item may count.
             for (item, _) in paths.iter_mut().filter(|_| path.contains_allowed[at] == 0) {
-                *item = self.formulas.both(*item, other);
+                *item = self.solver.base.formulas.both(*item, other);
             }
         }
         for (at, (ranges, read)) in plan.rules_to_break.iter().enumerate() {
-            let kept = self.item_formula_at(ranges, u64::from(*read) + path.at);
-            let broken = self.formulas.not(kept);
+            let kept = self.solver.base.item_formula_at(ranges, u64::from(*read) + path.at);
+            let broken = self.solver.base.formulas.not(kept);
             paths = self.fork(
                 paths,
                 |path| !path.broken[at],
@@ -325,12 +282,12 @@ impl SolverContext {
         }
         let mut list = Vec::new();
         for (item, next) in paths {
-            if item == FALSE || !self.has_value(item)? {
+            if item == FALSE || !self.solver.has_value(item)? {
                 continue;
             }
             if plan.has_current && path.duplicate == DuplicateState::Missing {
-                let both = self.formulas.both(item, known);
-                if self.has_value(both)? {
+                let both = self.solver.base.formulas.both(item, self.known);
+                if self.solver.has_value(both)? {
                     list.push(ArrayPath {
                         duplicate: DuplicateState::Done,
                         current: item,
@@ -338,7 +295,7 @@ impl SolverContext {
                     });
                 }
             }
-            self.add_duplicate_choices(plan, path, item, next, &mut list)?;
+            self.add_duplicate_choices(path, item, next, &mut list)?;
         }
         // After the minimum, an item that takes over no demand leads nowhere.
         list.retain(|next| {
@@ -352,27 +309,26 @@ impl SolverContext {
     /// Adds the path after an item, and the paths in which it is one of the demanded duplicates.
     fn add_duplicate_choices(
         &mut self,
-        plan: &ArrayPlan,
         before: &ArrayPath,
         item: FormulaId,
         mut next: ArrayPath,
         list: &mut Vec<ArrayPath>,
     ) -> Result<(), Error> {
-        if plan.distinct.is_some() {
+        if self.plan.distinct.is_some() {
             next.items.add(item, 1);
         }
         list.push(next.clone());
-        let again = match (before.duplicate, &plan.duplicate_of) {
+        let again = match (before.duplicate, &self.plan.duplicate_of) {
             (DuplicateState::Missing, Some(values)) => {
                 list.push(ArrayPath { duplicate: DuplicateState::OneSeen(item), ..next.clone() });
-                let node = self.schema.node_for_values(values);
-                self.child(node)
+                let node = self.solver.base.schema.node_for_values(values);
+                self.solver.base.child(node)
             }
             (DuplicateState::OneSeen(other), _) => other,
             _ => return Ok(()),
         };
-        let both = self.formulas.both(item, again);
-        if self.has_value(both)? {
+        let both = self.solver.base.formulas.both(item, again);
+        if self.solver.has_value(both)? {
             list.push(ArrayPath { duplicate: DuplicateState::Done, ..next });
         }
         Ok(())
@@ -389,28 +345,44 @@ impl SolverContext {
         take: impl Fn(&mut ArrayPath),
     ) -> Result<Vec<(FormulaId, ArrayPath)>, Error> {
         // Each demand may double the number of paths.
-        self.count_steps(paths.len() / FORKS_PER_STEP)?;
+        self.solver.base.count_steps(paths.len() / FORKS_PER_STEP)?;
         let mut more = Vec::with_capacity(paths.len() * 2);
         for (item, path) in paths {
             if !can(&path) {
                 more.push((item, path));
                 continue;
             }
-            more.push((self.formulas.both(item, left), path.clone()));
+            more.push((self.solver.base.formulas.both(item, left), path.clone()));
             let mut path = path;
             take(&mut path);
-            more.push((self.formulas.both(item, taken), path));
+            more.push((self.solver.base.formulas.both(item, taken), path));
         }
         Ok(more)
     }
 }
 
+/// Returns the position from which all items are in the same ranges.
+fn last_edge(ranges: &[(u32, u32, NodeId)]) -> u32 {
+    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+    edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0)
+}
+
 impl ArrayPlan {
+    /// Collects the literals of a conjunction.
+    fn new(formulas: &FormulaArena, literals: &[FormulaId]) -> ArrayPlan {
+        let mut plan = ArrayPlan::default();
+        for &literal in literals {
+            if let Some((atom, positive)) = formulas.literal(literal) {
+                plan.add(atom.clone(), positive);
+            }
+        }
+        plan
+    }
+
     fn add(&mut self, atom: FormulaAtom, positive: bool) {
         match (atom, positive) {
             (FormulaAtom::Items(ranges, read), positive) => {
-                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
-                let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                let last = last_edge(&ranges);
                 self.uniform_from = self.uniform_from.max(u64::from(last.saturating_sub(read)));
                 if positive { &mut self.items } else { &mut self.rules_to_break }
                     .push((ranges, read));

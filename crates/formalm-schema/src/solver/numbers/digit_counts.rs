@@ -2,10 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::formula::{Formula, FormulaAtom, FormulaId};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
 use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
-use crate::solver::context::SolverContext;
 
 /// Maximum depth of a formula that is examined. Chosen, not measured.
 const MAX_LEVELS: u32 = 4;
@@ -20,7 +19,7 @@ enum BoundSide {
     Farther,
 }
 
-impl SolverContext {
+impl FormulaArena {
     /// Returns for each digit count up to `most` whether a nonzero number of this sign can have it.
     /// An over-approximation.
     pub(crate) fn possible_digit_counts(
@@ -29,34 +28,35 @@ impl SolverContext {
         negative: bool,
         most: usize,
     ) -> Vec<bool> {
-        self.counts_within(id, negative, most, (MAX_LEVELS, &mut CompactMap::default()))
+        let known = CompactMap::default();
+        DigitCounts { formulas: self, negative, most, known }.of(id, MAX_LEVELS)
     }
+}
 
-    fn counts_within(
-        &self,
-        id: FormulaId,
-        negative: bool,
-        most: usize,
-        (levels, known): (u32, &mut CompactMap<(FormulaId, u32), Vec<bool>>),
-    ) -> Vec<bool> {
+/// The digit counts of formulas, for numbers of one sign.
+struct DigitCounts<'a> {
+    formulas: &'a FormulaArena,
+    negative: bool,
+    most: usize,
+    /// The counts of large formulas, by remaining depth.
+    known: CompactMap<(FormulaId, u32), Vec<bool>>,
+}
+
+impl DigitCounts<'_> {
+    fn of(&mut self, id: FormulaId, levels: u32) -> Vec<bool> {
         let is_small = self.formulas.is_small(id);
-        if !is_small && let Some(known) = known.get(&(id, levels)) {
+        if !is_small && let Some(known) = self.known.get(&(id, levels)) {
             return known.clone();
         }
-        let counts = self.counts_of_parts(id, negative, most, (levels, known));
+        let counts = self.of_parts(id, levels);
         if !is_small {
-            known.insert((id, levels), counts.clone());
+            self.known.insert((id, levels), counts.clone());
         }
         counts
     }
 
-    fn counts_of_parts(
-        &self,
-        id: FormulaId,
-        negative: bool,
-        most: usize,
-        (levels, known): (u32, &mut CompactMap<(FormulaId, u32), Vec<bool>>),
-    ) -> Vec<bool> {
+    fn of_parts(&mut self, id: FormulaId, levels: u32) -> Vec<bool> {
+        let (formulas, negative, most) = (self.formulas, self.negative, self.most);
         let all = || vec![true; most + 1];
         let Some(below) = levels.checked_sub(1) else { return all() };
         let one = |range: Option<RangeInclusive<usize>>| {
@@ -64,49 +64,49 @@ impl SolverContext {
             mark_range(&mut counts, range);
             counts
         };
-        match self.formulas.get(id) {
+        match formulas.get(id) {
             Formula::And(list) => list.iter().fold(all(), |mut counts, &part| {
-                let other = self.counts_within(part, negative, most, (below, known));
+                let other = self.of(part, below);
                 counts.iter_mut().zip(other).for_each(|(one, other)| *one &= other);
                 counts
             }),
             Formula::Or(list) | Formula::ExactlyOne(list) => {
                 list.iter().fold(one(None), |mut counts, &part| {
-                    match self.comparison(part) {
+                    match comparison(formulas, part) {
                         Some((side, at)) => {
                             mark_range(&mut counts, digit_range(side, at, negative))
                         }
                         None => {
-                            let other = self.counts_within(part, negative, most, (below, known));
+                            let other = self.of(part, below);
                             counts.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
                         }
                     }
                     counts
                 })
             }
-            _ => match self.comparison(id) {
+            _ => match comparison(formulas, id) {
                 Some((side, at)) => one(digit_range(side, at, negative)),
                 None => all(),
             },
         }
     }
+}
 
-    /// Returns the comparison that a literal makes, if it is one.
-    fn comparison(&self, id: FormulaId) -> Option<(BoundSide, &Decimal)> {
-        match self.formulas.get(id) {
-            Formula::Atom(FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at)) => {
-                Some((BoundSide::Least, at))
-            }
-            Formula::Atom(FormulaAtom::EqualTo(at)) => Some((BoundSide::Equal, at)),
-            Formula::Atom(FormulaAtom::MultipleOf(unit)) => Some((BoundSide::Farther, unit)),
-            Formula::Not(inner) => match self.formulas.get(*inner) {
-                Formula::Atom(FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at)) => {
-                    Some((BoundSide::Most, at))
-                }
-                _ => None,
-            },
-            _ => None,
+/// Returns the comparison that a literal makes, if it is one.
+fn comparison(formulas: &FormulaArena, id: FormulaId) -> Option<(BoundSide, &Decimal)> {
+    match formulas.get(id) {
+        Formula::Atom(FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at)) => {
+            Some((BoundSide::Least, at))
         }
+        Formula::Atom(FormulaAtom::EqualTo(at)) => Some((BoundSide::Equal, at)),
+        Formula::Atom(FormulaAtom::MultipleOf(unit)) => Some((BoundSide::Farther, unit)),
+        Formula::Not(inner) => match formulas.get(*inner) {
+            Formula::Atom(FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at)) => {
+                Some((BoundSide::Most, at))
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -15,11 +15,12 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, ReplacedLeaves};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, ReplacedLeaves, TRUE};
 use crate::interner::CompactMap;
 use crate::json::decimal::{Decimal, pow10};
 use crate::solver::SolverTimer;
-use crate::solver::context::SolverContext;
+use crate::solver::formula_base::FormulaBase;
+use crate::solver::implicant_search::ImplicantSearch;
 use crate::solver::numbers::number_cells::NumberCells;
 
 /// Maximum number of multiples tried to avoid multiples of other numbers. Chosen, not measured.
@@ -77,88 +78,38 @@ pub(crate) fn gap_satisfies(atom: &FormulaAtom, low: Option<&Decimal>, as_intege
     }
 }
 
-impl SolverContext {
-    /// Returns the distinct atoms of a formula.
-    pub(crate) fn atoms(&self, id: FormulaId) -> Vec<FormulaAtom> {
-        self.atoms_of(&[id]).into_iter().cloned().collect()
-    }
+/// A query for the numbers that satisfy a formula.
+pub(crate) struct NumberQuery<'a> {
+    pub(super) base: &'a mut FormulaBase,
+    pub(super) formula: FormulaId,
+}
 
-    /// Returns the distinct atoms of some formulas.
-    pub(crate) fn atoms_of(&self, all: &[FormulaId]) -> Vec<&FormulaAtom> {
-        let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
-        let mut seen = rustc_hash::FxHashSet::default();
-        while let Some(id) = stack.pop() {
-            if !self.formulas.has_atom(id) || !seen.insert(id) {
-                continue;
-            }
-            match self.formulas.get(id) {
-                Formula::Atom(atom) => atoms.push(atom),
-                Formula::Not(inner) => stack.push(*inner),
-                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
-                    stack.extend_from_slice(list);
-                }
-                Formula::False | Formula::True | Formula::Child(_) => {}
-            }
-        }
-        atoms
-    }
-
-    /// Returns `true` if some number satisfies a formula.
-    pub(in crate::solver) fn has_any_number(&mut self, id: FormulaId) -> Result<bool, Error> {
-        if let Some(&known) = self.answers.numbers.get(&id) {
-            return Ok(known);
-        }
-        let rest = self.drop_exclusions(id);
-        let found = rest != id && self.is_infinite_number(rest)?
-            || self.find_number(id, &NumberInterval::default())?.is_some();
-        self.answers.numbers.insert(id, found);
-        Ok(found)
-    }
-
-    /// Returns a formula without its conjuncts that only exclude single numbers.
-    pub(crate) fn drop_exclusions(&mut self, id: FormulaId) -> FormulaId {
-        let Formula::And(list) = self.formulas.get(id).clone() else { return id };
-        let is_equal = |id: &FormulaId| {
-            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::EqualTo(_)))
-        };
-        let is_exception = |id: &FormulaId| match self.formulas.get(*id) {
-            Formula::Not(inner) => match self.formulas.get(*inner) {
-                Formula::Or(list) => list.iter().all(is_equal),
-                _ => is_equal(inner),
-            },
-            _ => false,
-        };
-        let rest: Vec<FormulaId> = list.iter().copied().filter(|id| !is_exception(id)).collect();
-        if rest.len() == list.len() { id } else { self.formulas.and(rest) }
-    }
-
+impl NumberQuery<'_> {
     /// Returns a number in an interval that satisfies a formula, in either spelling.
-    pub(crate) fn find_number(
-        &mut self,
-        id: FormulaId,
-        within: &NumberInterval,
-    ) -> Result<Option<Decimal>, Error> {
+    pub(crate) fn find(&mut self, within: &NumberInterval) -> Result<Option<Decimal>, Error> {
         let _solving = SolverTimer::begin();
-        let found = self.find_spelled_number(id, within, false)?;
+        let found = self.find_spelled(within, false)?;
         if found.is_some()
-            || !self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling)
+            || !self
+                .base
+                .formulas
+                .any_atom(&[self.formula], |atom| *atom == FormulaAtom::IntegerSpelling)
         {
             return Ok(found);
         }
-        self.find_spelled_number(id, within, true)
+        self.find_spelled(within, true)
     }
 
     /// Returns a number in an interval that satisfies a formula, spelled as an integer (`as_integer`) or
     /// with a fraction.
-    pub(crate) fn find_spelled_number(
+    pub(crate) fn find_spelled(
         &mut self,
-        id: FormulaId,
         within: &NumberInterval,
         as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
         let _solving = SolverTimer::begin();
         let mut edges: Vec<Decimal> = Vec::new();
-        for atom in self.atoms(id) {
+        for atom in self.base.formulas.atoms(self.formula) {
             if let FormulaAtom::AtLeast(at)
             | FormulaAtom::GreaterThan(at)
             | FormulaAtom::EqualTo(at) = atom
@@ -170,27 +121,30 @@ impl SolverContext {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
-        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
-        let split = self.separate_multiples(id, as_integer);
-        let cells = split.as_ref().map(|(_, _, compared)| {
-            NumberCells::new(edges.clone()).satisfying(&self.formulas, compared, as_integer)
+        self.base.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        let split = separate_multiples(&self.base.formulas, self.formula, as_integer);
+        let cells = split.as_ref().map(|(_, compared)| {
+            NumberCells::new(edges.clone()).satisfying(&self.base.formulas, compared, as_integer)
         });
         // If disjunctions contain multiples, these bounds say where to look closer.
         let bounds = match split {
             Some(_) => Vec::new(),
-            None => NumberCells::new(edges.clone()).must_and_may(&self.formulas, id, as_integer),
+            None => NumberCells::new(edges.clone()).must_and_may(
+                &self.base.formulas,
+                self.formula,
+                as_integer,
+            ),
         };
         for (place, at) in edges.iter().enumerate() {
             let holds = || match (&cells, &split) {
-                (Some(cells), Some((units, avoided, _))) => {
-                    cells[2 * place + 1]
-                        && units.iter().all(|unit| at.is_multiple_of(unit))
-                        && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+                (Some(cells), Some((multiples, _))) => {
+                    cells[2 * place + 1] && multiples.contains(at)
                 }
                 _ => match bounds[2 * place + 1] {
                     (false, true) => self
+                        .base
                         .formulas
-                        .evaluate(id, &mut |atom| number_satisfies(atom, at, as_integer)),
+                        .evaluate(self.formula, &mut |atom| number_satisfies(atom, at, as_integer)),
                     (must, _) => must,
                 },
             };
@@ -208,12 +162,12 @@ impl SolverContext {
             }
             let found = match (&cells, &split) {
                 // All numbers between two bounds are equivalent except for multiples.
-                (Some(cells), Some((units, avoided, _))) if cells[2 * gap] => {
-                    multiple_between(units, avoided, low, high)?
+                (Some(cells), Some((multiples, _))) if cells[2 * gap] => {
+                    multiples.between(low, high)?
                 }
                 (Some(_), _) => None,
                 (None, _) if !bounds[2 * gap].1 => None,
-                (None, _) => self.number_between(id, low, high, as_integer)?,
+                (None, _) => self.between(low, high, as_integer)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -223,16 +177,17 @@ impl SolverContext {
     }
 
     /// Returns all numbers that satisfy a formula; `None` if there are at least `enough`.
-    pub(in crate::solver) fn enumerate_numbers(
+    pub(in crate::solver) fn enumerate(
         &mut self,
-        id: FormulaId,
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers = Vec::new();
-        let is_written =
-            self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling);
+        let is_written = self
+            .base
+            .formulas
+            .any_atom(&[self.formula], |atom| *atom == FormulaAtom::IntegerSpelling);
         for as_integer in if is_written { &[false, true][..] } else { &[false] } {
-            match self.enumerate_spelled_numbers(id, *as_integer, enough)? {
+            match self.enumerate_spelled(*as_integer, enough)? {
                 Some(more) => numbers.extend(more),
                 None => return Ok(None),
             }
@@ -244,31 +199,31 @@ impl SolverContext {
 
     /// Returns all numbers that satisfy a formula, spelled as integers (`as_integer`) or with a
     /// fraction; `None` if there are at least `enough`.
-    fn enumerate_spelled_numbers(
+    fn enumerate_spelled(
         &mut self,
-        id: FormulaId,
         as_integer: bool,
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers: Vec<Decimal> = Vec::new();
-        let Some((units, avoided, compared)) = self.separate_multiples(id, as_integer) else {
-            let mut rest = id;
+        let Some((multiples, compared)) =
+            separate_multiples(&self.base.formulas, self.formula, as_integer)
+        else {
+            let mut rest = NumberQuery { base: self.base, formula: self.formula };
             while numbers.len() < enough {
-                self.count_step()?;
-                let Some(number) =
-                    self.find_spelled_number(rest, &NumberInterval::default(), as_integer)?
+                rest.base.count_step()?;
+                let Some(number) = rest.find_spelled(&NumberInterval::default(), as_integer)?
                 else {
                     return Ok(Some(numbers));
                 };
-                let equal = self.formulas.atom(FormulaAtom::EqualTo(number.clone()));
-                let other = self.formulas.not(equal);
-                rest = self.formulas.both(rest, other);
+                let equal = rest.base.formulas.atom(FormulaAtom::EqualTo(number.clone()));
+                let other = rest.base.formulas.not(equal);
+                rest.formula = rest.base.formulas.both(rest.formula, other);
                 numbers.push(number);
             }
             return Ok(None);
         };
         let mut edges: Vec<Decimal> = Vec::new();
-        for atom in self.atoms(id) {
+        for atom in self.base.formulas.atoms(self.formula) {
             if let FormulaAtom::AtLeast(at)
             | FormulaAtom::GreaterThan(at)
             | FormulaAtom::EqualTo(at) = atom
@@ -278,18 +233,16 @@ impl SolverContext {
         }
         edges.sort_unstable();
         edges.dedup();
-        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        self.base.count_steps(edges.len() / BOUNDS_PER_STEP)?;
         let cells =
-            NumberCells::new(edges.clone()).satisfying(&self.formulas, &compared, as_integer);
-        let is_one = |at: &Decimal| {
-            units.iter().all(|unit| at.is_multiple_of(unit))
-                && !avoided.iter().any(|unit| at.is_multiple_of(unit))
-        };
+            NumberCells::new(edges.clone()).satisfying(&self.base.formulas, &compared, as_integer);
         let points = edges.iter().zip(cells.iter().skip(1).step_by(2));
-        let points = points.filter(|&(at, &holds)| holds && is_one(at)).map(|(at, _)| at.clone());
+        let points = points
+            .filter(|&(at, &holds)| holds && multiples.contains(at))
+            .map(|(at, _)| at.clone());
         numbers.extend(points);
         for gap in (0..=edges.len()).filter(|&gap| cells[2 * gap]) {
-            if units.is_empty() {
+            if multiples.units.is_empty() {
                 return Ok(None);
             }
             let mut low = gap.checked_sub(1).map(|at| edges[at].clone());
@@ -298,8 +251,8 @@ impl SolverContext {
                 if numbers.len() >= enough {
                     return Ok(None);
                 }
-                self.count_step()?;
-                let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
+                self.base.count_step()?;
+                let found = multiples.between(low.as_ref(), high.as_ref())?;
                 let Some(found) = found else { break };
                 // Step away from the finite end.
                 let end = if low.is_none() && high.is_some() { &mut high } else { &mut low };
@@ -310,57 +263,40 @@ impl SolverContext {
         Ok(Some(numbers))
     }
 
-    /// Returns the required multiples, the excluded ones, and the other conjuncts; `None` if those
-    /// mention multiples too.
-    fn separate_multiples(
-        &self,
-        id: FormulaId,
-        as_integer: bool,
-    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<FormulaId>)> {
-        let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(id) {
-            let (form, positive) = match self.formulas.get(part) {
-                Formula::Not(inner) => (self.formulas.get(*inner), false),
-                form => (form, true),
-            };
-            match form {
-                Formula::Atom(FormulaAtom::MultipleOf(unit)) if positive => {
-                    units.push(unit.clone())
-                }
-                Formula::Atom(FormulaAtom::MultipleOf(unit)) => avoided.push(unit.clone()),
-                _ => {
-                    let is_multiple =
-                        |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
-                    if self.formulas.any_atom(&[part], is_multiple) {
-                        return None;
-                    }
-                    compared.push(part);
-                }
+    /// Returns `true` if a formula holds for arbitrarily large numbers. Multiples recur, so one
+    /// beyond every bound suffices.
+    pub(crate) fn is_infinite(mut self) -> Result<bool, Error> {
+        if self.formula == TRUE || self.formula == FALSE {
+            return Ok(self.formula == TRUE);
+        }
+        self.formula = self.base.formulas.drop_exclusions(self.formula);
+        let above =
+            Decimal::new(NumberScale::new(&self.base.formulas.atoms(self.formula)).above, 0);
+        let beyond = NumberInterval { low: Some((above, false)), high: None };
+        for within in [beyond.clone(), beyond.mirrored()] {
+            if self.find(&within)?.is_some() {
+                return Ok(true);
             }
         }
-        if as_integer {
-            units.push(Decimal::from_integer(1));
-        }
-        Some((units, avoided, compared))
+        Ok(false)
     }
 
     /// Returns a number strictly between two adjacent bounds of the formula.
-    fn number_between(
+    fn between(
         &mut self,
-        id: FormulaId,
         low: Option<&Decimal>,
         high: Option<&Decimal>,
         as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
-        let reduced: Result<FormulaId, Infallible> = self.formulas.replace_leaves(
-            id,
+        let reduced: Result<FormulaId, Infallible> = self.base.formulas.replace_leaves(
+            self.formula,
             ReplacedLeaves::All,
             &mut CompactMap::default(),
             &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Formula::Atom(FormulaAtom::MultipleOf(_)) => leaf,
                     Formula::Atom(atom) => {
-                        crate::formula::FormulaArena::constant(gap_satisfies(atom, low, as_integer))
+                        FormulaArena::constant(gap_satisfies(atom, low, as_integer))
                     }
                     _ => leaf,
                 })
@@ -371,79 +307,119 @@ impl SolverContext {
             return Ok(None);
         }
         let mut found = None;
-        self.search_implicants(reduced, &mut |_, _| Ok(true), &mut |solver, literals| {
-            let (mut units, mut avoided) = (Vec::new(), Vec::new());
+        let mut leaf = |base: &mut FormulaBase, literals: &[FormulaId]| {
+            let mut multiples = MultipleSet::default();
             for &literal in literals {
-                match solver.formulas.get(literal) {
-                    Formula::Atom(FormulaAtom::MultipleOf(unit)) => units.push(unit.clone()),
-                    Formula::Not(inner) => {
-                        if let Formula::Atom(FormulaAtom::MultipleOf(unit)) =
-                            solver.formulas.get(*inner)
-                        {
-                            avoided.push(unit.clone());
-                        }
-                    }
-                    _ => {}
+                if let Some((FormulaAtom::MultipleOf(unit), positive)) =
+                    base.formulas.literal(literal)
+                {
+                    multiples.add(unit, positive);
                 }
             }
             if as_integer {
-                units.push(Decimal::from_integer(1));
+                multiples.units.push(Decimal::from_integer(1));
             }
-            found = multiple_between(&units, &avoided, low, high)?;
+            found = multiples.between(low, high)?;
             Ok(found.is_some())
-        })?;
+        };
+        let fits = &mut |_: &mut FormulaBase, _: &[FormulaId]| Ok(true);
+        ImplicantSearch { steps: u64::MAX, fits, leaf: &mut leaf }.run(self.base, reduced)?;
         Ok(found)
     }
 }
 
-/// Returns a common multiple strictly between two numbers that avoids all excluded multiples. Fails
-/// after [`MAX_MULTIPLES_TRIED`].
-fn multiple_between(
-    units: &[Decimal],
-    avoided: &[Decimal],
-    low: Option<&Decimal>,
-    high: Option<&Decimal>,
-) -> Result<Option<Decimal>, Error> {
-    let all = units.iter().chain(avoided).chain(low).chain(high);
-    let places = all.map(Decimal::fraction_digits).max().unwrap_or(0);
-    let scaled = |number: &Decimal| number.scaled(places);
-    if units.is_empty() {
-        // One more fraction digit than anything else makes it a multiple of nothing.
-        let value = match (low, high) {
-            (Some(low), _) => scaled(low) * 10u32 + 1u32,
-            (None, Some(high)) => scaled(high) * 10u32 - 1u32,
-            (None, None) => BigInt::one(),
-        };
-        return Ok(Some(Decimal::new(value, -i64::from(places + 1))));
+/// The common multiples of some numbers that are not multiples of others.
+#[derive(Default)]
+struct MultipleSet {
+    units: Vec<Decimal>,
+    avoided: Vec<Decimal>,
+}
+
+/// Returns the multiples that a formula demands, and its other conjuncts; `None` if those mention
+/// multiples too.
+fn separate_multiples(
+    formulas: &FormulaArena,
+    id: FormulaId,
+    as_integer: bool,
+) -> Option<(MultipleSet, Vec<FormulaId>)> {
+    let (mut multiples, mut compared) = (MultipleSet::default(), Vec::new());
+    for part in formulas.conjuncts(id) {
+        match formulas.literal(part) {
+            Some((FormulaAtom::MultipleOf(unit), positive)) => multiples.add(unit, positive),
+            _ => {
+                let is_multiple = |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
+                if formulas.any_atom(&[part], is_multiple) {
+                    return None;
+                }
+                compared.push(part);
+            }
+        }
     }
-    let common = units.iter().fold(BigInt::one(), |so_far, unit| so_far.lcm(&scaled(unit)));
-    let period = avoided.iter().fold(common.clone(), |so_far, unit| so_far.lcm(&scaled(unit)));
-    let period = &period / &common;
-    // Count away from the finite end.
-    let (first, step) = match (low, high) {
-        (Some(low), _) => (scaled(low).div_floor(&common) + 1u32, 1),
-        (None, Some(high)) => (-((-scaled(high)).div_floor(&common) + 1u32), -1),
-        (None, None) => (BigInt::from(0), 1),
-    };
-    let mut at = first;
-    let mut tried = 0u64;
-    loop {
-        let value = &at * &common;
-        if high.is_some_and(|high| value >= scaled(high))
-            || low.is_some_and(|low| value <= scaled(low))
-            || BigInt::from(tried) > period
-        {
-            return Ok(None);
+    if as_integer {
+        multiples.units.push(Decimal::from_integer(1));
+    }
+    Some((multiples, compared))
+}
+
+impl MultipleSet {
+    fn add(&mut self, unit: &Decimal, positive: bool) {
+        if positive { &mut self.units } else { &mut self.avoided }.push(unit.clone());
+    }
+
+    fn contains(&self, at: &Decimal) -> bool {
+        self.units.iter().all(|unit| at.is_multiple_of(unit))
+            && !self.avoided.iter().any(|unit| at.is_multiple_of(unit))
+    }
+
+    /// Returns a common multiple strictly between two numbers that avoids all excluded multiples. Fails
+    /// after [`MAX_MULTIPLES_TRIED`].
+    fn between(
+        &self,
+        low: Option<&Decimal>,
+        high: Option<&Decimal>,
+    ) -> Result<Option<Decimal>, Error> {
+        let MultipleSet { units, avoided } = self;
+        let all = units.iter().chain(avoided).chain(low).chain(high);
+        let places = all.map(Decimal::fraction_digits).max().unwrap_or(0);
+        let scaled = |number: &Decimal| number.scaled(places);
+        if units.is_empty() {
+            // One more fraction digit than anything else makes it a multiple of nothing.
+            let value = match (low, high) {
+                (Some(low), _) => scaled(low) * 10u32 + 1u32,
+                (None, Some(high)) => scaled(high) * 10u32 - 1u32,
+                (None, None) => BigInt::one(),
+            };
+            return Ok(Some(Decimal::new(value, -i64::from(places + 1))));
         }
-        if avoided.iter().all(|unit| !value.is_multiple_of(&scaled(unit))) {
-            return Ok(Some(Decimal::new(value, -i64::from(places))));
+        let common = units.iter().fold(BigInt::one(), |so_far, unit| so_far.lcm(&scaled(unit)));
+        let period = avoided.iter().fold(common.clone(), |so_far, unit| so_far.lcm(&scaled(unit)));
+        let period = &period / &common;
+        // Count away from the finite end.
+        let (first, step) = match (low, high) {
+            (Some(low), _) => (scaled(low).div_floor(&common) + 1u32, 1),
+            (None, Some(high)) => (-((-scaled(high)).div_floor(&common) + 1u32), -1),
+            (None, None) => (BigInt::from(0), 1),
+        };
+        let mut at = first;
+        let mut tried = 0u64;
+        loop {
+            let value = &at * &common;
+            if high.is_some_and(|high| value >= scaled(high))
+                || low.is_some_and(|low| value <= scaled(low))
+                || BigInt::from(tried) > period
+            {
+                return Ok(None);
+            }
+            if avoided.iter().all(|unit| !value.is_multiple_of(&scaled(unit))) {
+                return Ok(Some(Decimal::new(value, -i64::from(places))));
+            }
+            tried += 1;
+            if tried > MAX_MULTIPLES_TRIED {
+                let resource = Resource::Steps;
+                return Err(Error::Limit { resource, needed: tried, allowed: MAX_MULTIPLES_TRIED });
+            }
+            at += step;
         }
-        tried += 1;
-        if tried > MAX_MULTIPLES_TRIED {
-            let resource = Resource::Steps;
-            return Err(Error::Limit { resource, needed: tried, allowed: MAX_MULTIPLES_TRIED });
-        }
-        at += step;
     }
 }
 

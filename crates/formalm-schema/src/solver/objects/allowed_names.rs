@@ -8,42 +8,35 @@
 use formalm_core::{Error, Resource};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
-use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
 use crate::solver::ENOUGH_VALUES;
 use crate::solver::context::SolverContext;
-use crate::solver::objects::ObjectPlan;
+use crate::solver::objects::{ObjectPlan, ObjectQuery};
 
 /// Maximum number of branches for one object. Chosen, not measured.
 const MAX_BRANCHES: usize = 4_096;
 
-/// The patterns chosen to match, and those chosen not to match.
-#[derive(Default)]
-struct PatternBranch {
+/// The names of one branch: those that match the patterns found and no missing one.
+struct NameBranching<'a> {
+    solver: &'a mut SolverContext,
+    /// The rules that select names by pattern.
+    rules: Vec<(NameSelector, NodeId)>,
+    /// Patterns chosen to match.
     found: Vec<FormulaId>,
+    /// Patterns chosen not to match.
     missing: Vec<FormulaId>,
+    /// Branches that may still be opened.
+    remaining: usize,
 }
 
-impl SolverContext {
-    /// Returns the unmentioned names whose value is satisfiable, as a formula over name tests.
-    fn names_with_values(
-        &mut self,
-        rules: impl Iterator<Item = (NameSelector, NodeId)>,
-    ) -> Result<FormulaId, Error> {
-        let patterned: Vec<(NameSelector, NodeId)> =
-            rules.filter(|(which, _)| which.names.is_none()).collect();
-        let mut budget = MAX_BRANCHES;
-        self.branch_names(&patterned, &mut PatternBranch::default(), &mut budget)
-    }
-
+impl ObjectQuery<'_> {
     /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
     /// depend on each other.
-    pub(crate) fn names_of_implicant(
+    pub(in crate::solver) fn allowed_names(
         &mut self,
         literals: &[FormulaId],
-        used_names: &[NameId],
     ) -> Result<Option<FormulaId>, Error> {
-        let plan = self.object_plan(literals, used_names);
+        let plan = ObjectPlan::new(&self.solver.base.formulas, literals, self.used_names);
         let required_count = plan.required.len() as u64;
         if !plan.duties.is_empty() {
             return Ok(None);
@@ -52,63 +45,76 @@ impl SolverContext {
             return Ok(Some(FALSE));
         }
         let is_minimum = |id: &FormulaId| {
-            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::MinProperties(_)))
+            matches!(
+                self.solver.base.formulas.get(*id),
+                Formula::Atom(FormulaAtom::MinProperties(_))
+            )
         };
         let others: Vec<FormulaId> =
             literals.iter().copied().filter(|id| !is_minimum(id)).collect();
-        if !self.object_fits(&others, used_names)? {
+        if !self.fits(&others)? {
             return Ok(Some(FALSE));
         }
-        if plan.min > required_count + 1 && !self.has_many_names(&plan)? {
+        if plan.min > required_count + 1 && !plan.has_many_names(self.solver)? {
             return Ok(None);
         }
-        self.names_of_plan(&plan).map(Some)
+        plan.allowed_names(self.solver).map(Some)
     }
+}
 
+impl ObjectPlan {
     /// Returns the names with satisfiable values that satisfy all name constraints.
-    fn names_of_plan(&mut self, plan: &ObjectPlan) -> Result<FormulaId, Error> {
-        let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
-        let mut all = vec![self.names_with_values(rules)?];
-        all.extend(&plan.names_in);
-        Ok(self.formulas.and(all))
+    fn allowed_names(&self, solver: &mut SolverContext) -> Result<FormulaId, Error> {
+        let rules = self.rules.iter().flat_map(|rules| rules.iter().cloned());
+        let rules = rules.filter(|(which, _)| which.names.is_none()).collect();
+        let mut branching = NameBranching {
+            solver,
+            rules,
+            found: Vec::new(),
+            missing: Vec::new(),
+            remaining: MAX_BRANCHES,
+        };
+        let mut all = vec![branching.run()?];
+        all.extend(&self.names_in);
+        Ok(solver.base.formulas.and(all))
     }
 
     /// Returns `true` if the names with satisfiable values certainly do not run out.
-    pub(in crate::solver) fn has_many_names(&mut self, plan: &ObjectPlan) -> Result<bool, Error> {
-        let names = self.names_of_plan(plan)?;
-        let Some(language) = self.language(names)? else { return Ok(false) };
-        Ok(plan.min <= ENOUGH_VALUES / 2 && self.has_many_strings(language)?)
+    pub(super) fn has_many_names(&self, solver: &mut SolverContext) -> Result<bool, Error> {
+        let names = self.allowed_names(solver)?;
+        let Some(language) = solver.languages.language(&solver.base, names)? else {
+            return Ok(false);
+        };
+        Ok(self.min <= ENOUGH_VALUES / 2
+            && solver.languages.has_many_strings(&solver.base, language)?)
     }
+}
 
+impl NameBranching<'_> {
     /// Returns the names of a branch whose values are satisfiable. Fails after [`MAX_BRANCHES`].
-    fn branch_names(
-        &mut self,
-        rules: &[(NameSelector, NodeId)],
-        branch: &mut PatternBranch,
-        budget: &mut usize,
-    ) -> Result<FormulaId, Error> {
-        self.count_step()?;
-        *budget = budget.checked_sub(1).ok_or({
+    fn run(&mut self) -> Result<FormulaId, Error> {
+        self.solver.base.count_step()?;
+        self.remaining = self.remaining.checked_sub(1).ok_or({
             let allowed = MAX_BRANCHES as u64;
             Error::Limit { resource: Resource::Terms, needed: allowed + 1, allowed }
         })?;
         let mut certain = Vec::new();
         let mut possible: Vec<(FormulaId, FormulaId)> = Vec::new();
-        for (which, node) in rules {
-            let value = self.child(*node);
-            match self.undecided_test(which, branch) {
+        for at in 0..self.rules.len() {
+            let value = self.solver.base.child(self.rules[at].1);
+            match self.undecided_test(at) {
                 RuleApplies::Never => {}
                 RuleApplies::Always => certain.push(value),
                 RuleApplies::If(test) => possible.push((value, test)),
             }
         }
-        let certain = self.formulas.and(certain);
-        if !self.has_value(certain)? {
+        let certain = self.solver.base.formulas.and(certain);
+        if !self.solver.has_value(certain)? {
             return Ok(FALSE);
         }
         let all = possible.iter().map(|one| one.0).chain([certain]).collect();
-        let all = self.formulas.and(all);
-        if self.has_value(all)? {
+        let all = self.solver.base.formulas.and(all);
+        if self.solver.has_value(all)? {
             return Ok(TRUE);
         }
         // Drop rules as long as the rest still conflicts.
@@ -116,39 +122,40 @@ impl SolverContext {
         while at < possible.len() {
             let (value, test) = possible.remove(at);
             let others = possible.iter().map(|one| one.0).chain([certain]).collect();
-            let others = self.formulas.and(others);
-            if self.has_value(others)? {
+            let others = self.solver.base.formulas.and(others);
+            if self.solver.has_value(others)? {
                 possible.insert(at, (value, test));
                 at += 1;
             }
         }
         let Some(&(_, test)) = possible.first() else { return Ok(FALSE) };
-        branch.found.push(test);
-        let with = self.branch_names(rules, branch, budget)?;
-        branch.found.pop();
-        branch.missing.push(test);
-        let without = self.branch_names(rules, branch, budget)?;
-        branch.missing.pop();
+        self.found.push(test);
+        let with = self.run()?;
+        self.found.pop();
+        self.missing.push(test);
+        let without = self.run()?;
+        self.missing.pop();
         if with == without {
             return Ok(with);
         }
-        let other = self.formulas.not(test);
-        let with = self.formulas.both(test, with);
-        let without = self.formulas.both(other, without);
-        Ok(self.formulas.or(vec![with, without]))
+        let other = self.solver.base.formulas.not(test);
+        let with = self.solver.base.formulas.both(test, with);
+        let without = self.solver.base.formulas.both(other, without);
+        Ok(self.solver.base.formulas.or(vec![with, without]))
     }
 
     /// Returns whether a rule applies to the names of a branch, or a test that decides it.
-    fn undecided_test(&mut self, which: &NameSelector, branch: &PatternBranch) -> RuleApplies {
+    fn undecided_test(&mut self, rule: usize) -> RuleApplies {
+        let which = &self.rules[rule].0;
         let mut open = None;
         let found = which.matched_patterns.iter().map(|&regex| (regex, true));
         for (regex, is_found) in
             found.chain(which.unmatched_patterns.iter().map(|&regex| (regex, false)))
         {
-            let test = self.formulas.atom(FormulaAtom::InLanguage(regex));
+            let test = self.solver.base.formulas.atom(FormulaAtom::InLanguage(regex));
             let (holds, fails) = match is_found {
-                true => (&branch.found, &branch.missing),
-                false => (&branch.missing, &branch.found),
+                true => (&self.found, &self.missing),
+                false => (&self.missing, &self.found),
             };
             if fails.contains(&test) {
                 return RuleApplies::Never;

@@ -6,37 +6,23 @@
 
 mod allowed_names;
 pub(in crate::solver) mod property_rule_index;
+mod property_search;
 mod property_split;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_core::Error;
 
-use super::{ENOUGH_VALUES, SolverTimer};
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, NameSelector};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
-use crate::solver::context::{LanguageId, SolverContext};
+use crate::solver::SolverTimer;
+use crate::solver::context::SolverContext;
+use crate::solver::objects::property_search::PropertySearch;
 
 /// Steps of the assignment of witnesses before the search splits on properties instead. Twelve
 /// witnesses over ten names have 10^12 assignments. Chosen, not measured.
 const DUTY_STEPS: u64 = 500;
-
-/// Maximum number of cached fresh names; the cache is cleared beyond it. Chosen, not measured.
-const MAX_FRESH: usize = 10_000;
-
-/// Maximum number of names to differ from, for a fresh name to be cached. Chosen, not measured.
-const MAX_TAKEN: usize = 256;
-
-/// Names copied that count as one step. Chosen, not measured.
-const NAMES_PER_STEP: usize = 64;
-
-/// Required names visited that count as one step. Chosen, not measured.
-const REQUIRED_PER_STEP: usize = 256;
-
-/// Fresh names of a class that are taken before its size is examined. Chosen, not measured.
-const FEW_NAMES: usize = 16;
 
 /// A demand on at least one property.
 #[derive(Clone)]
@@ -65,71 +51,65 @@ pub(in crate::solver) struct ObjectPlan {
     tests: Vec<FormulaId>,
 }
 
-/// The properties chosen so far, with the formulas of their values.
-type ChosenProperties = BTreeMap<NameId, FormulaId>;
+/// A query for the properties that an object can still get.
+pub(in crate::solver) struct ObjectQuery<'a> {
+    pub(in crate::solver) solver: &'a mut SolverContext,
+    /// Names that can no longer be used.
+    pub(in crate::solver) used_names: &'a [NameId],
+}
 
-impl SolverContext {
+impl ObjectQuery<'_> {
     /// Returns `true` if further properties can satisfy a formula over object atoms. Fails if a
     /// limit is exceeded.
-    pub(crate) fn has_object(
-        &mut self,
-        id: FormulaId,
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
+    pub(in crate::solver) fn decide(&mut self, id: FormulaId) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
-        if id == FALSE || self.holds_at_end(id) {
+        if id == FALSE || self.solver.base.formulas.holds_at_end(id) {
             return Ok(id != FALSE);
         }
-        let parts = self.formulas.conjuncts(id);
-        if parts.iter().all(|&part| self.formulas.is_literal(part)) {
-            self.count_step()?;
-            return self.object_fits(&parts, used_names);
+        let parts = self.solver.base.formulas.conjuncts(id);
+        if parts.iter().all(|&part| self.solver.base.formulas.literal(part).is_some()) {
+            self.solver.base.count_step()?;
+            return self.fits(&parts);
         }
-        if self.answers.splits > 0 {
-            return self.has_object_memoized(id, used_names);
+        if self.solver.answers.splits > 0 {
+            return self.decide_memoized(id);
         }
-        self.search_object(id, used_names)
+        self.search(id)
     }
 
     /// Returns `true` if properties can satisfy a formula that is not a conjunction of literals.
-    pub(in crate::solver) fn search_object(
-        &mut self,
-        id: FormulaId,
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
+    pub(super) fn search(&mut self, id: FormulaId) -> Result<bool, Error> {
+        let used_names = self.used_names;
         let fits = |solver: &mut SolverContext, literals: &[FormulaId]| {
-            solver.object_may_fit(literals, used_names)
+            ObjectQuery { solver, used_names }.may_fit(literals)
         };
-        let (patience, mut gave_up) = (self.answers.implicant_steps(), false);
-        let found = self.find_implicant(id, patience, &mut { fits }, &mut |solver, literals| {
-            let found = solver.object_fits_quickly(literals, used_names)?;
-            gave_up |= found.is_none();
-            Ok(found.unwrap_or(true))
-        })?;
+        let (patience, mut gave_up) = (self.solver.answers.implicant_steps(), false);
+        let found =
+            self.solver.find_implicant(id, patience, &mut { fits }, &mut |solver, literals| {
+                let found = ObjectQuery { solver, used_names }.fits_quickly(literals)?;
+                gave_up |= found.is_none();
+                Ok(found.unwrap_or(true))
+            })?;
         if let Some(found) = found.filter(|_| !gave_up) {
             return Ok(found);
         }
-        match self.split_by_property(id, used_names)? {
+        match self.split_by_property(id)? {
             Some(found) => Ok(found),
-            None => self.search_implicants(id, &mut { fits }, &mut |solver, literals| {
-                solver.object_fits(literals, used_names)
+            None => self.solver.search_implicants(id, &mut { fits }, &mut |solver, literals| {
+                ObjectQuery { solver, used_names }.fits(literals)
             }),
         }
     }
 
     /// Returns `false` if a required property has no value. Then no larger conjunction fits either.
-    pub(in crate::solver) fn object_may_fit(
-        &mut self,
-        literals: &[FormulaId],
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
-        let plan = self.object_plan(literals, used_names);
+    pub(super) fn may_fit(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
+        let plan = ObjectPlan::new(&self.solver.base.formulas, literals, self.used_names);
         for &name in &plan.required {
-            if used_names.contains(&name) {
+            if self.used_names.contains(&name) {
                 return Ok(false);
             }
-            let value = self.property_value(&plan, name)?;
-            if !self.has_value(value)? {
+            let value = plan.property_value(self.solver, name)?;
+            if !self.solver.has_value(value)? {
                 return Ok(false);
             }
         }
@@ -137,69 +117,53 @@ impl SolverContext {
     }
 
     /// Returns `true` if properties can satisfy a conjunction of literals.
-    pub(crate) fn object_fits(
-        &mut self,
-        literals: &[FormulaId],
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
-        if let Some(found) = self.object_fits_quickly(literals, used_names)? {
+    pub(in crate::solver) fn fits(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
+        if let Some(found) = self.fits_quickly(literals)? {
             return Ok(found);
         }
-        let all = self.formulas.and(literals.to_vec());
-        if let Some(found) = self.split_by_property(all, used_names)? {
+        let all = self.solver.base.formulas.and(literals.to_vec());
+        if let Some(found) = self.split_by_property(all)? {
             return Ok(found);
         }
-        let before = self.answers.duty_steps.take();
-        let found = self.search_properties(literals, used_names);
-        self.answers.duty_steps = before;
+        let before = self.solver.answers.duty_steps.take();
+        let found = self.search_properties(literals);
+        self.solver.answers.duty_steps = before;
         found
     }
 
     /// Returns `true` if properties can satisfy a conjunction of literals; `None` if there are too
     /// many assignments of witnesses.
-    fn object_fits_quickly(
-        &mut self,
-        literals: &[FormulaId],
-        used_names: &[NameId],
-    ) -> Result<Option<bool>, Error> {
-        let before = self.answers.duty_steps.replace(DUTY_STEPS);
-        let found = self.search_properties(literals, used_names);
-        let remaining = std::mem::replace(&mut self.answers.duty_steps, before);
+    fn fits_quickly(&mut self, literals: &[FormulaId]) -> Result<Option<bool>, Error> {
+        let before = self.solver.answers.duty_steps.replace(DUTY_STEPS);
+        let found = self.search_properties(literals);
+        let remaining = std::mem::replace(&mut self.solver.answers.duty_steps, before);
         let found = found?;
         Ok((found || remaining != Some(0)).then_some(found))
     }
 
     /// Searches for properties that satisfy a conjunction of literals.
-    fn search_properties(
-        &mut self,
-        literals: &[FormulaId],
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
-        let mut plan = self.object_plan(literals, used_names);
+    fn search_properties(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
+        let mut plan = ObjectPlan::new(&self.solver.base.formulas, literals, self.used_names);
         // Without other demands, the required properties decide.
         if !plan.duties.is_empty() || plan.min > plan.required.len() as u64 {
-            self.collect_mentioned(&mut plan);
+            plan.collect_mentioned(&mut self.solver.base.formulas);
         }
-        self.choose_absent(&plan, 0, &mut Vec::new(), used_names)
+        PropertySearch::new(self.solver, &plan, self.used_names).run()
     }
+}
 
+impl ObjectPlan {
     /// Collects the literals of a conjunction.
-    pub(in crate::solver) fn object_plan(
-        &self,
+    pub(super) fn new(
+        formulas: &FormulaArena,
         literals: &[FormulaId],
         used_names: &[NameId],
     ) -> ObjectPlan {
         let mut plan = ObjectPlan::default();
         for &literal in literals {
-            let (atom, positive) = match self.formulas.get(literal) {
-                Formula::Atom(atom) => (atom.clone(), true),
-                Formula::Not(inner) => match self.formulas.get(*inner) {
-                    Formula::Atom(atom) => (atom.clone(), false),
-                    _ => continue,
-                },
-                _ => continue,
-            };
-            plan.add(atom, positive, used_names);
+            if let Some((atom, positive)) = formulas.literal(literal) {
+                plan.add(atom.clone(), positive, used_names);
+            }
         }
         plan.required.sort_unstable();
         plan.required.dedup();
@@ -207,282 +171,49 @@ impl SolverContext {
     }
 
     /// Collects the names and tests that the plan mentions.
-    fn collect_mentioned(&mut self, plan: &mut ObjectPlan) {
-        let mut tests: Vec<FormulaId> = plan.names_in.clone();
-        plan.mentioned.extend(&plan.required);
+    fn collect_mentioned(&mut self, formulas: &mut FormulaArena) {
+        let mut tests: Vec<FormulaId> = self.names_in.clone();
+        self.mentioned.extend(&self.required);
         let mut broken = Vec::new();
-        for duty in &plan.duties {
+        for duty in &self.duties {
             match duty {
                 WitnessDuty::BreaksRules(rules) => broken.push(rules),
                 WitnessDuty::NameOutside(names) => tests.push(*names),
             }
         }
-        for (which, _) in plan.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
-            plan.mentioned.extend(which.names.iter().flatten());
-            plan.mentioned.extend(&which.excluded_names);
+        for (which, _) in self.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
+            self.mentioned.extend(which.names.iter().flatten());
+            self.mentioned.extend(&which.excluded_names);
             for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns) {
-                tests.push(self.formulas.atom(FormulaAtom::InLanguage(regex)));
+                tests.push(formulas.atom(FormulaAtom::InLanguage(regex)));
             }
         }
-        plan.mentioned.sort_unstable();
-        plan.mentioned.dedup();
+        self.mentioned.sort_unstable();
+        self.mentioned.dedup();
         tests.sort_unstable();
         tests.dedup();
-        plan.tests = tests;
-    }
-
-    /// Chooses an absent name of each list, then continues with the required names.
-    fn choose_absent(
-        &mut self,
-        plan: &ObjectPlan,
-        at: usize,
-        absent: &mut Vec<NameId>,
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
-        let Some(list) = plan.absent_choices.get(at) else {
-            return self.choose_required(plan, absent, used_names);
-        };
-        for &name in list.iter() {
-            if plan.required.binary_search(&name).is_ok() {
-                continue;
-            }
-            absent.push(name);
-            let found = self.choose_absent(plan, at + 1, absent, used_names)?;
-            absent.pop();
-            if found {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Adds the required properties, then continues with the witnesses.
-    fn choose_required(
-        &mut self,
-        plan: &ObjectPlan,
-        absent: &[NameId],
-        used_names: &[NameId],
-    ) -> Result<bool, Error> {
-        if plan.max.is_some_and(|most| plan.required.len() as u64 > most || plan.min > most) {
-            return Ok(false);
-        }
-        let mut properties = ChosenProperties::new();
-        let mut unusable: Vec<NameId> = [used_names, absent].concat();
-        unusable.sort_unstable();
-        self.count_steps(plan.required.len() / REQUIRED_PER_STEP)?;
-        for &name in &plan.required {
-            if unusable.binary_search(&name).is_ok() {
-                return Ok(false);
-            }
-            let value = self.property_value(plan, name)?;
-            if !self.has_value(value)? {
-                return Ok(false);
-            }
-            properties.insert(name, value);
-        }
-        self.assign_witnesses(plan, 0, &mut properties, &unusable)
+        self.tests = tests;
     }
 
     /// Returns the formula of a property's value; [`FALSE`] if the property is forbidden.
-    fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<FormulaId, Error> {
-        for &names in &plan.names_in {
-            let string = self.schema.names.get(name).to_owned();
-            if !self.contains_string(names, &string)? {
+    fn property_value(
+        &self,
+        SolverContext { base, languages, .. }: &mut SolverContext,
+        name: NameId,
+    ) -> Result<FormulaId, Error> {
+        for &names in &self.names_in {
+            let string = base.schema.names.get(name).to_owned();
+            if !languages.contains_string(base, names, &string)? {
                 return Ok(FALSE);
             }
         }
         let mut all = Vec::new();
-        for rules in &plan.rules {
-            all.push(self.rules_for_name(rules, name)?);
+        for rules in &self.rules {
+            all.push(languages.rules_for_name(base, rules, name)?);
         }
-        Ok(self.formulas.and(all))
+        Ok(base.formulas.and(all))
     }
 
-    /// Returns what some rules demand of a property's value.
-    pub(crate) fn rules_for_name(
-        &mut self,
-        rules: &Arc<[(NameSelector, NodeId)]>,
-        name: NameId,
-    ) -> Result<FormulaId, Error> {
-        let mut all = Vec::new();
-        if let Some(index) = self.rule_index.index_for(rules) {
-            for place in index.for_name(name) {
-                let (which, node) = &rules[place as usize];
-                if self.selects_name(which, name)? {
-                    all.push(self.child(*node));
-                }
-            }
-            return Ok(self.formulas.and(all));
-        }
-        for (which, node) in rules.iter() {
-            if self.selects_name(which, name)? {
-                all.push(self.child(*node));
-            }
-        }
-        Ok(self.formulas.and(all))
-    }
-
-    /// Assigns each witness demand to a property, then fills up to the minimum.
-    fn assign_witnesses(
-        &mut self,
-        plan: &ObjectPlan,
-        at: usize,
-        properties: &mut ChosenProperties,
-        unusable: &[NameId],
-    ) -> Result<bool, Error> {
-        self.count_step()?;
-        if let Some(remaining) = &mut self.answers.duty_steps {
-            *remaining = remaining.saturating_sub(1);
-            if *remaining == 0 {
-                return Ok(false);
-            }
-        }
-        let Some(duty) = plan.duties.get(at) else {
-            return self.fill_to_minimum(plan, properties, unusable);
-        };
-        let room = plan.max.is_none_or(|most| (properties.len() as u64) < most);
-        let mut candidates: Vec<NameId> = properties.keys().copied().collect();
-        if room {
-            candidates.extend(plan.mentioned.iter().filter(|name| {
-                !properties.contains_key(name) && unusable.binary_search(name).is_err()
-            }));
-        }
-        let mut classes: Option<std::vec::IntoIter<LanguageId>> = (!room).then(Default::default);
-        candidates.reverse();
-        loop {
-            // A fresh name is only made up if no other works.
-            let name = match candidates.pop() {
-                Some(name) => name,
-                None => {
-                    let classes = match &mut classes {
-                        Some(classes) => classes,
-                        None => classes.insert(self.name_classes(&plan.tests)?.into_iter()),
-                    };
-                    let Some(class) = classes.next() else { break };
-                    let Some(name) = self.fresh_name(plan, class, properties, unusable)? else {
-                        continue;
-                    };
-                    name
-                }
-            };
-            let broken = match duty {
-                WitnessDuty::BreaksRules(rules) => {
-                    let kept = self.rules_for_name(rules, name)?;
-                    self.formulas.not(kept)
-                }
-                WitnessDuty::NameOutside(names) => {
-                    let string = self.schema.names.get(name).to_owned();
-                    if self.contains_string(*names, &string)? { FALSE } else { TRUE }
-                }
-            };
-            let before = properties.get(&name).copied();
-            let value = match before {
-                Some(value) => value,
-                None => self.property_value(plan, name)?,
-            };
-            let value = self.formulas.both(value, broken);
-            if !self.has_value(value)? {
-                continue;
-            }
-            properties.insert(name, value);
-            let found = self.assign_witnesses(plan, at + 1, properties, unusable)?;
-            match before {
-                Some(value) => properties.insert(name, value),
-                None => properties.remove(&name),
-            };
-            if found {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns `true` if there are enough properties. Their values are independent.
-    fn fill_to_minimum(
-        &mut self,
-        plan: &ObjectPlan,
-        properties: &ChosenProperties,
-        unusable: &[NameId],
-    ) -> Result<bool, Error> {
-        let mut properties = properties.clone();
-        for &name in &plan.mentioned {
-            if properties.len() as u64 >= plan.min {
-                return Ok(true);
-            }
-            if properties.contains_key(&name) || unusable.binary_search(&name).is_ok() {
-                continue;
-            }
-            let value = self.property_value(plan, name)?;
-            if self.has_value(value)? {
-                properties.insert(name, value);
-            }
-        }
-        if (properties.len() as u64) < plan.min
-            && self.name_classes_if_few(&plan.tests)?.is_none()
-            && self.has_many_names(plan)?
-        {
-            return Ok(true);
-        }
-        for class in self.name_classes(&plan.tests)? {
-            let mut made_up = 0;
-            while (properties.len() as u64) < plan.min {
-                self.count_steps(1 + properties.len() / NAMES_PER_STEP)?;
-                let Some(name) = self.fresh_name(plan, class, &properties, unusable)? else {
-                    break;
-                };
-                let value = self.property_value(plan, name)?;
-                if !self.has_value(value)? {
-                    break;
-                }
-                if plan.tests.is_empty() {
-                    // Unrestricted names do not run out.
-                    return Ok(true);
-                }
-                properties.insert(name, value);
-                made_up += 1;
-                let remaining = plan.min.saturating_sub(properties.len() as u64);
-                if made_up == FEW_NAMES
-                    && remaining < ENOUGH_VALUES / 2
-                    && self.has_many_strings(class)?
-                {
-                    // All names of a class behave alike.
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(properties.len() as u64 >= plan.min)
-    }
-
-    /// Returns a name of a class that is neither mentioned nor used.
-    fn fresh_name(
-        &mut self,
-        plan: &ObjectPlan,
-        class: LanguageId,
-        properties: &ChosenProperties,
-        unusable: &[NameId],
-    ) -> Result<Option<NameId>, Error> {
-        let taken = plan.mentioned.iter().chain(properties.keys()).chain(unusable);
-        let mut taken: Vec<NameId> = taken.copied().filter(|name| !name.is_symbolic()).collect();
-        taken.sort_unstable();
-        taken.dedup();
-        let is_kept = taken.len() <= MAX_TAKEN;
-        if is_kept && let Some(&known) = self.answers.fresh_names.get(&(class, taken.clone())) {
-            return Ok(known);
-        }
-        let strings: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
-        let string = self.fresh_string(class, &strings)?;
-        let name = string.map(|string| self.schema.names.intern(&string));
-        if self.answers.fresh_names.len() >= MAX_FRESH {
-            self.answers.fresh_names.clear();
-        }
-        if is_kept {
-            self.answers.fresh_names.insert((class, taken), name);
-        }
-        Ok(name)
-    }
-}
-
-impl ObjectPlan {
     fn add(&mut self, atom: FormulaAtom, positive: bool, used_names: &[NameId]) {
         match (atom, positive) {
             (FormulaAtom::Properties(rules), true) => self.rules.push(rules),

@@ -5,19 +5,20 @@ use formalm_automata::Automaton;
 use formalm_core::{Error, LazyDfa, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Formula, FormulaAtom, FormulaId};
 use crate::interner::CompactMap;
 use crate::solver::SolverTimer;
-use crate::solver::context::{LanguageId, SolverContext, any_string_automaton};
+use crate::solver::formula_base::FormulaBase;
+use crate::solver::strings::languages::{LanguageId, Languages, any_string_automaton};
 
 /// Maximum number of pairs of states that are visited. Chosen, not measured.
 const MAX_PAIRS: usize = 400;
 
-impl SolverContext {
+impl Languages {
     /// Returns `true` if every string certainly leads from the state to a live one, so nothing is
     /// rejected before the string ends. Returns `false` inside a multi-byte character.
     pub(crate) fn is_always_viable(
         &mut self,
+        base: &FormulaBase,
         language: LanguageId,
         state: StateId,
     ) -> Result<bool, Error> {
@@ -25,10 +26,12 @@ impl SolverContext {
         if let Some(&known) = self.always_viable.get(&(language, state)) {
             return Ok(known);
         }
-        if self.is_search_pattern(self.language_formula(language), &mut CompactMap::default()) {
+        if base.is_search_pattern(self.language_formula(language), &mut CompactMap::default()) {
             return Ok(self.automaton(language).step(state, b'a')?.is_some());
         }
-        if self.is_unbounded(language) || self.has_exactly_one(self.language_formula(language)) {
+        if self.is_unbounded(language)
+            || base.formulas.has_exactly_one(self.language_formula(language))
+        {
             return Ok(false);
         }
         // With a maximum length, some string is too long.
@@ -49,36 +52,6 @@ impl SolverContext {
             self.always_viable.insert((language, state), true);
         }
         Ok(is_open)
-    }
-}
-
-impl SolverContext {
-    /// Returns `true` for an "exactly one", which mostly rejects strings that satisfy two operands;
-    /// exploring its states would find that out late.
-    fn has_exactly_one(&self, id: FormulaId) -> bool {
-        match self.formulas.get(id) {
-            Formula::ExactlyOne(_) => true,
-            Formula::And(list) => list.iter().any(|&one| self.has_exactly_one(one)),
-            _ => false,
-        }
-    }
-
-    /// Returns `true` if the language certainly is that of a search pattern, which is always
-    /// viable. Decided without looking at states.
-    fn is_search_pattern(&self, id: FormulaId, known: &mut CompactMap<FormulaId, bool>) -> bool {
-        if let Some(&known) = known.get(&id) {
-            return known;
-        }
-        let is_search = match self.formulas.get(id) {
-            Formula::Atom(FormulaAtom::InLanguage(regex)) => {
-                self.schema.extensible_regexes.contains(regex)
-            }
-            Formula::And(list) => list.iter().all(|&one| self.is_search_pattern(one, known)),
-            Formula::Or(list) => list.iter().any(|&one| self.is_search_pattern(one, known)),
-            _ => false,
-        };
-        known.insert(id, is_search);
-        is_search
     }
 }
 

@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::TRUE;
 use crate::solver::SolverTimer;
-use crate::solver::context::{LanguageId, SolverContext};
+use crate::solver::formula_base::FormulaBase;
+use crate::solver::strings::languages::{LanguageId, Languages};
 
 /// Number of values that counts as enough. No token sequence in use reads so many items, and no
 /// schema that demands half of them is assumed to have them. Chosen, not measured.
@@ -20,7 +21,7 @@ const FEW_STEPS: usize = 24;
 /// Maximum number of states whose prefixes are counted. Chosen, not measured.
 const MAX_COUNTED: usize = 1_000;
 
-impl SolverContext {
+impl Languages {
     /// Returns a string of a language that is not excluded, or `None`.
     pub(crate) fn fresh_string(
         &self,
@@ -36,22 +37,26 @@ impl SolverContext {
     }
 
     /// Returns `true` if a language certainly has at least [`ENOUGH_VALUES`] strings.
-    pub(crate) fn has_many_strings(&mut self, language: LanguageId) -> Result<bool, Error> {
+    pub(crate) fn has_many_strings(
+        &mut self,
+        base: &FormulaBase,
+        language: LanguageId,
+    ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         if self.language_formula(language) == TRUE {
             return Ok(true);
         }
-        if let Some(&known) = self.answers.has_many.get(&language) {
+        if let Some(&known) = self.has_many.get(&language) {
             return Ok(known);
         }
-        if self.is_complement_of_enum(self.language_formula(language)) {
+        if base.is_complement_of_enum(self.language_formula(language)) {
             return Ok(true);
         }
         let machine = &**self.automaton(language);
         let plenty = has_cycle(machine, FEW_STEPS)?
             || has_many_prefixes(machine)?
             || has_cycle(machine, MAX_STEPS)?;
-        self.answers.has_many.insert(language, plenty);
+        self.has_many.insert(language, plenty);
         Ok(plenty)
     }
 }

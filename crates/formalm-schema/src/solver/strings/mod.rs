@@ -4,85 +4,150 @@
 //! automaton for the combination. Otherwise the automaton of the formula decides.
 
 mod always_viable;
+mod enumerations;
 pub(in crate::solver) mod fresh_string;
+pub(in crate::solver) mod languages;
 mod string_classes;
 
 use std::sync::Arc;
 
 use formalm_core::{Error, LazyDfa};
-use rustc_hash::FxHashSet;
 
-use crate::formula::{Formula, FormulaAtom, FormulaId};
-use crate::interner::CompactMap;
-use crate::solver::context::SolverContext;
+use crate::formula::{FALSE, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{NodeId, RegexId};
+use crate::solver::formula_base::FormulaBase;
+use crate::solver::strings::languages::Languages;
 
-/// Enumerations whose union contains all strings of a formula.
-pub(in crate::solver) type EnumLists = Vec<Arc<[String]>>;
+pub(in crate::solver) use enumerations::EnumLists;
 
-impl SolverContext {
-    /// Returns `true` if some string satisfies a formula over strings.
-    pub(in crate::solver) fn has_string(&mut self, id: FormulaId) -> Result<bool, Error> {
-        match self.enum_lists(id) {
-            Some(lists) => self.has_enum_string(id, &lists),
-            None if self.is_complement_of_enum(id) => Ok(true),
-            None => Ok(self.language(id)?.is_some()),
-        }
-    }
-
-    /// Returns `true` if a formula only excludes enumerated strings; infinitely many others remain.
-    pub(in crate::solver) fn is_complement_of_enum(&self, id: FormulaId) -> bool {
-        match self.formulas.get(id) {
-            Formula::Not(inner) => self.enum_lists(*inner).is_some(),
-            Formula::And(parts) => parts.iter().all(|&part| self.is_complement_of_enum(part)),
-            _ => false,
-        }
-    }
-
-    /// Returns the shortest enumerations that contain all strings of a formula; `None` if it is not
-    /// bounded by any.
-    pub(in crate::solver) fn enum_lists(&self, id: FormulaId) -> Option<EnumLists> {
-        self.enum_lists_memoized(id, &mut CompactMap::default())
-    }
-
-    fn enum_lists_memoized(
-        &self,
+impl Languages {
+    /// Returns `true` if a string satisfies a formula over strings.
+    pub(crate) fn contains_string(
+        &mut self,
+        base: &FormulaBase,
         id: FormulaId,
-        known: &mut CompactMap<FormulaId, Option<EnumLists>>,
-    ) -> Option<EnumLists> {
-        let is_small = self.formulas.is_small(id);
-        if !is_small && let Some(known) = known.get(&id) {
-            return known.clone();
+        text: &str,
+    ) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
         }
-        let lists = match self.formulas.get(id) {
-            Formula::False => Some(Vec::new()),
-            Formula::Atom(FormulaAtom::InLanguage(regex)) => {
-                self.schema.enum_strings.get(regex).map(|strings| vec![Arc::clone(strings)])
-            }
-            Formula::And(parts) => {
-                let lists = parts.iter().filter_map(|&part| self.enum_lists_memoized(part, known));
-                lists.min_by_key(|lists| lists.iter().map(|strings| strings.len()).sum::<usize>())
-            }
-            Formula::Or(parts) | Formula::ExactlyOne(parts) => {
-                let mut seen = FxHashSet::default();
-                let lists: Option<Vec<EnumLists>> =
-                    parts.iter().map(|&part| self.enum_lists_memoized(part, known)).collect();
-                // Alternatives with shared operands repeat the same enumerations.
-                let is_new = |one: &Arc<[String]>| seen.insert(Arc::as_ptr(one));
-                lists.map(|lists| lists.into_iter().flatten().filter(is_new).collect())
-            }
-            _ => None,
+        let Some(language) = self.language(base, id)? else { return Ok(false) };
+        let machine = self.automaton(language);
+        let read = machine.walk(machine.start(), text.as_bytes())?;
+        Ok(read.is_ok_and(|state| machine.is_accepting(state)))
+    }
+
+    /// Returns `true` if a name satisfies a formula over strings.
+    pub(crate) fn contains_name(
+        &mut self,
+        base: &FormulaBase,
+        id: FormulaId,
+        name: NameId,
+    ) -> Result<bool, Error> {
+        if let Some(tests) = base.schema.names.tests_of_class(name) {
+            return Ok(tests.contains(&id));
+        }
+        let text = base.schema.names.get(name).to_owned();
+        self.contains_string(base, id, &text)
+    }
+
+    /// Returns `true` if a pattern matches a name.
+    pub(crate) fn pattern_matches_name(
+        &mut self,
+        base: &mut FormulaBase,
+        regex: RegexId,
+        name: NameId,
+    ) -> Result<bool, Error> {
+        if let Some(tests) = base.schema.names.tests_of_class(name) {
+            let atom = base.formulas.find_atom(&FormulaAtom::InLanguage(regex));
+            return Ok(atom.is_some_and(|atom| tests.contains(&atom)));
+        }
+        if let Some(&known) = self.name_matches.get(&(regex, name)) {
+            return Ok(known);
+        }
+        let formula = base.formulas.atom(FormulaAtom::InLanguage(regex));
+        let text = base.schema.names.get(name).to_owned();
+        let found = self.contains_string(base, formula, &text)?;
+        self.name_matches.insert((regex, name), found);
+        Ok(found)
+    }
+
+    /// Returns `true` if a selector includes a name.
+    pub(crate) fn selects_name(
+        &mut self,
+        base: &mut FormulaBase,
+        which: &NameSelector,
+        name: NameId,
+    ) -> Result<bool, Error> {
+        let listed = match &which.names {
+            Some(names) => names.binary_search(&name).is_ok(),
+            None => which.excluded_names.binary_search(&name).is_err(),
         };
-        if !is_small {
-            known.insert(id, lists.clone());
+        if !listed {
+            return Ok(false);
         }
-        lists
+        for &regex in &which.matched_patterns {
+            if !self.pattern_matches_name(base, regex, name)? {
+                return Ok(false);
+            }
+        }
+        for &regex in &which.unmatched_patterns {
+            if self.pattern_matches_name(base, regex, name)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns what some rules demand of a property's value.
+    pub(crate) fn rules_for_name(
+        &mut self,
+        base: &mut FormulaBase,
+        rules: &Arc<[(NameSelector, NodeId)]>,
+        name: NameId,
+    ) -> Result<FormulaId, Error> {
+        let mut all = Vec::new();
+        if let Some(index) = self.rule_index.index_for(rules) {
+            for place in index.for_name(name) {
+                let (which, node) = &rules[place as usize];
+                if self.selects_name(base, which, name)? {
+                    all.push(base.child(*node));
+                }
+            }
+            return Ok(base.formulas.and(all));
+        }
+        for (which, node) in rules.iter() {
+            if self.selects_name(base, which, name)? {
+                all.push(base.child(*node));
+            }
+        }
+        Ok(base.formulas.and(all))
+    }
+
+    /// Returns `true` if some string satisfies a formula over strings.
+    pub(in crate::solver) fn has_string(
+        &mut self,
+        base: &mut FormulaBase,
+        id: FormulaId,
+    ) -> Result<bool, Error> {
+        match base.enum_lists(id) {
+            Some(lists) => self.has_enum_string(base, id, &lists),
+            None if base.is_complement_of_enum(id) => Ok(true),
+            None => Ok(self.language(base, id)?.is_some()),
+        }
     }
 
     /// Returns `true` if a string of the enumerations satisfies a formula.
-    fn has_enum_string(&mut self, id: FormulaId, lists: &EnumLists) -> Result<bool, Error> {
-        self.build_automata(id)?;
+    fn has_enum_string(
+        &mut self,
+        base: &mut FormulaBase,
+        id: FormulaId,
+        lists: &EnumLists,
+    ) -> Result<bool, Error> {
+        self.build_automata(base, id)?;
         for string in lists.iter().flat_map(|strings| strings.iter()) {
-            if self.string_satisfies(id, string)? {
+            if self.string_satisfies(base, id, string)? {
                 return Ok(true);
             }
         }
@@ -90,13 +155,17 @@ impl SolverContext {
     }
 
     /// Builds the automata of all languages that are not enumerations.
-    pub(in crate::solver) fn build_automata(&mut self, id: FormulaId) -> Result<(), Error> {
-        for atom in self.atoms(id) {
+    pub(in crate::solver) fn build_automata(
+        &mut self,
+        base: &mut FormulaBase,
+        id: FormulaId,
+    ) -> Result<(), Error> {
+        for atom in base.formulas.atoms(id) {
             if let FormulaAtom::InLanguage(regex) = atom
-                && !self.schema.enum_strings.contains_key(&regex)
+                && !base.schema.enum_strings.contains_key(&regex)
             {
-                let atom = self.formulas.atom(FormulaAtom::InLanguage(regex));
-                self.language(atom)?;
+                let atom = base.formulas.atom(FormulaAtom::InLanguage(regex));
+                self.language(base, atom)?;
             }
         }
         Ok(())
@@ -106,16 +175,17 @@ impl SolverContext {
     /// built.
     pub(in crate::solver) fn string_satisfies(
         &self,
+        base: &FormulaBase,
         id: FormulaId,
         string: &str,
     ) -> Result<bool, Error> {
         let mut failure = None;
-        let holds = self.formulas.evaluate(id, &mut |atom| {
+        let holds = base.formulas.evaluate(id, &mut |atom| {
             let FormulaAtom::InLanguage(regex) = atom else { return false };
-            if let Some(listed) = self.schema.enum_strings.get(regex) {
+            if let Some(listed) = base.schema.enum_strings.get(regex) {
                 return listed.binary_search_by(|one| one.as_str().cmp(string)).is_ok();
             }
-            self.regex_contains(*regex, string).unwrap_or_else(|error| {
+            self.regex_contains(base, *regex, string).unwrap_or_else(|error| {
                 failure = Some(error);
                 false
             })
@@ -126,10 +196,11 @@ impl SolverContext {
     /// Returns `true` if a string is in a language whose automaton was built.
     fn regex_contains(
         &self,
-        regex: crate::schema_nodes::RegexId,
+        base: &FormulaBase,
+        regex: RegexId,
         string: &str,
     ) -> Result<bool, Error> {
-        let Some(language) = self.existing_language(regex) else { return Ok(false) };
+        let Some(language) = self.existing_language(base, regex) else { return Ok(false) };
         let machine = self.automaton(language);
         let read = machine.walk(machine.start(), string.as_bytes())?;
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))

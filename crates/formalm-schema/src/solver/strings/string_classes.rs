@@ -10,9 +10,10 @@ use formalm_automata::Automaton;
 use formalm_core::{Error, LazyDfa, Resource, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{FormulaId, TRUE};
+use crate::formula::{FormulaArena, FormulaId, TRUE};
 use crate::solver::SolverTimer;
-use crate::solver::context::{LanguageId, SolverContext, any_string_automaton};
+use crate::solver::formula_base::FormulaBase;
+use crate::solver::strings::languages::{LanguageId, Languages, any_string_automaton};
 
 /// Maximum number of classes: in total, and a base plus an amount for each test. Overlapping tests
 /// double the classes each time, and each class has an automaton. Chosen, not measured.
@@ -35,48 +36,57 @@ type TestSet = BTreeSet<usize>;
 /// The live automata with their states, by test.
 type LiveStates = Vec<(usize, StateId)>;
 
-impl SolverContext {
+impl Languages {
     /// Returns the nonempty classes of names that some formulas distinguish. Fails if there are too
     /// many.
-    pub(crate) fn name_classes(&mut self, tests: &[FormulaId]) -> Result<Vec<LanguageId>, Error> {
+    pub(crate) fn name_classes(
+        &mut self,
+        base: &mut FormulaBase,
+        tests: &[FormulaId],
+    ) -> Result<Vec<LanguageId>, Error> {
         let _solving = SolverTimer::begin();
-        if let Some(known) = self.answers.classes.get(tests) {
+        if let Some(known) = self.classes.get(tests) {
             return Ok(known.clone());
         }
         let most = most_classes(tests);
-        let classes = match self.product_classes(tests, most)? {
-            ProductResult::Classes(classes) => Some(self.class_formulas(tests, &classes)),
+        let classes = match self.product_classes(base, tests, most)? {
+            ProductResult::Classes(classes) => {
+                Some(class_formulas(&mut base.formulas, tests, &classes))
+            }
             ProductResult::TooMany => None,
-            ProductResult::Unknown => self.refine_classes(tests, most)?,
+            ProductResult::Unknown => self.refine_classes(base, tests, most)?,
         };
         let Some(classes) = classes else {
             let (needed, allowed) = (most as u64 + 1, most as u64);
             return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
         };
-        self.record_classes(tests, classes)
+        self.record_classes(base, tests, classes)
     }
 
     /// Returns the classes, or `None` if there are many. There are few if most tests are disjoint.
     pub(crate) fn name_classes_if_few(
         &mut self,
+        base: &mut FormulaBase,
         tests: &[FormulaId],
     ) -> Result<Option<Vec<LanguageId>>, Error> {
-        if tests.len() < MIN_PRODUCT_TESTS || self.answers.classes.get(tests).is_some() {
-            return self.name_classes(tests).map(Some);
+        if tests.len() < MIN_PRODUCT_TESTS || self.classes.get(tests).is_some() {
+            return self.name_classes(base, tests).map(Some);
         }
-        if self.answers.many_classes.get(tests).is_some() {
+        if self.many_classes.get(tests).is_some() {
             return Ok(None);
         }
         let most = tests.len() + EXTRA_CLASSES;
-        let classes = match self.product_classes(tests, most)? {
-            ProductResult::Classes(classes) => Some(self.class_formulas(tests, &classes)),
+        let classes = match self.product_classes(base, tests, most)? {
+            ProductResult::Classes(classes) => {
+                Some(class_formulas(&mut base.formulas, tests, &classes))
+            }
             ProductResult::TooMany => None,
-            ProductResult::Unknown => self.refine_classes(tests, most)?,
+            ProductResult::Unknown => self.refine_classes(base, tests, most)?,
         };
         match classes {
-            Some(classes) => self.record_classes(tests, classes).map(Some),
+            Some(classes) => self.record_classes(base, tests, classes).map(Some),
             None => {
-                self.answers.many_classes.insert(tests.to_vec(), ());
+                self.many_classes.insert(tests.to_vec(), ());
                 Ok(None)
             }
         }
@@ -85,31 +95,33 @@ impl SolverContext {
     /// Interns the languages of the classes and caches the result.
     fn record_classes(
         &mut self,
+        base: &FormulaBase,
         tests: &[FormulaId],
         classes: Vec<FormulaId>,
     ) -> Result<Vec<LanguageId>, Error> {
         let mut list = Vec::with_capacity(classes.len());
         for class in classes {
-            list.extend(self.language(class)?);
+            list.extend(self.language(base, class)?);
         }
-        self.answers.classes.insert(tests.to_vec(), list.clone());
+        self.classes.insert(tests.to_vec(), list.clone());
         Ok(list)
     }
 
     /// Returns the classes by refinement; `None` if there are more than `most`.
     fn refine_classes(
         &mut self,
+        base: &mut FormulaBase,
         tests: &[FormulaId],
         most: usize,
     ) -> Result<Option<Vec<FormulaId>>, Error> {
         let mut classes = vec![TRUE];
         for &test in tests {
-            let outside = self.formulas.not(test);
+            let outside = base.formulas.not(test);
             let mut finer = Vec::with_capacity(classes.len());
             for class in classes {
                 for side in [test, outside] {
-                    let part = self.formulas.both(class, side);
-                    if self.language(part)?.is_some() {
+                    let part = base.formulas.both(class, side);
+                    if self.language(base, part)?.is_some() {
                         finer.push(part);
                     }
                 }
@@ -125,6 +137,7 @@ impl SolverContext {
     /// Returns the classes by a walk of the product automaton.
     fn product_classes(
         &mut self,
+        base: &FormulaBase,
         tests: &[FormulaId],
         most: usize,
     ) -> Result<ProductResult, Error> {
@@ -134,7 +147,7 @@ impl SolverContext {
         let mut machines = Vec::with_capacity(tests.len() + 1);
         let mut start = LiveStates::new();
         for (at, &test) in tests.iter().enumerate() {
-            let machine = match self.language(test)? {
+            let machine = match self.language(base, test)? {
                 Some(language) if self.is_unbounded(language) => return Ok(ProductResult::Unknown),
                 Some(language) => Arc::clone(self.automaton(language)),
                 None => continue,
@@ -170,24 +183,27 @@ impl SolverContext {
         });
         Ok(ProductResult::Classes(classes))
     }
+}
 
-    /// Returns formulas for the classes, using that there are no others.
-    fn class_formulas(&mut self, tests: &[FormulaId], classes: &[TestSet]) -> Vec<FormulaId> {
-        let mut formulas = Vec::with_capacity(classes.len());
-        for class in classes {
-            // A class is the conjunction of its tests without those that larger classes satisfy in
-            // addition.
-            let larger = classes.iter().filter(|one| one.is_superset(class));
-            let others: TestSet =
-                larger.flatten().filter(|at| !class.contains(at)).copied().collect();
-            let mut all: Vec<FormulaId> = class.iter().map(|&at| tests[at]).collect();
-            for at in others {
-                all.push(self.formulas.not(tests[at]));
-            }
-            formulas.push(self.formulas.and(all));
+/// Returns formulas for the classes, using that there are no others.
+fn class_formulas(
+    formulas: &mut FormulaArena,
+    tests: &[FormulaId],
+    classes: &[TestSet],
+) -> Vec<FormulaId> {
+    let mut list = Vec::with_capacity(classes.len());
+    for class in classes {
+        // A class is the conjunction of its tests without those that larger classes satisfy in
+        // addition.
+        let larger = classes.iter().filter(|one| one.is_superset(class));
+        let others: TestSet = larger.flatten().filter(|at| !class.contains(at)).copied().collect();
+        let mut all: Vec<FormulaId> = class.iter().map(|&at| tests[at]).collect();
+        for at in others {
+            all.push(formulas.not(tests[at]));
         }
-        formulas
+        list.push(formulas.and(all));
     }
+    list
 }
 
 /// The result of a product walk.
@@ -283,7 +299,7 @@ mod tests {
     use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
     use crate::schema_reader;
     use crate::schema_reader::pattern_search::search_language;
-    use crate::solver::context::any_string;
+    use crate::solver::context::{SolverContext, any_string};
 
     /// Refinement and product find the same classes in the same order.
     #[test]
@@ -304,21 +320,30 @@ mod tests {
         for list in lists {
             let tests = list.iter().map(|&source| {
                 let make = || search_language(source).unwrap().language.unwrap_or_else(any_string);
-                let regex = solver.schema.intern_regex(source.to_owned(), make);
-                solver.formulas.atom(FormulaAtom::InLanguage(regex))
+                let regex = solver.base.schema.intern_regex(source.to_owned(), make);
+                solver.base.formulas.atom(FormulaAtom::InLanguage(regex))
             });
             let tests: Vec<FormulaId> = tests.collect();
-            let split = solver.refine_classes(&tests, 400).unwrap().expect(list[0]);
-            let ProductResult::Classes(read) = solver.product_classes(&tests, 400).unwrap() else {
+            let split = solver
+                .languages
+                .refine_classes(&mut solver.base, &tests, 400)
+                .unwrap()
+                .expect(list[0]);
+            let ProductResult::Classes(read) =
+                solver.languages.product_classes(&solver.base, &tests, 400).unwrap()
+            else {
                 panic!("{list:?}")
             };
-            let read = solver.class_formulas(&tests, &read);
+            let read = class_formulas(&mut solver.base.formulas, &tests, &read);
             assert_eq!(split.len(), read.len(), "{list:?}");
             for (one, other) in split.into_iter().zip(read) {
                 for (one, other) in [(one, other), (other, one)] {
-                    let other = solver.formulas.not(other);
-                    let rest = solver.formulas.both(one, other);
-                    assert!(solver.language(rest).unwrap().is_none(), "{list:?}");
+                    let other = solver.base.formulas.not(other);
+                    let rest = solver.base.formulas.both(one, other);
+                    assert!(
+                        solver.languages.language(&solver.base, rest).unwrap().is_none(),
+                        "{list:?}"
+                    );
                 }
             }
         }

@@ -1,0 +1,69 @@
+//! Recorded inputs. Only inputs whose value is needed are recorded: names, and unique items.
+
+use crate::interner::Interner;
+
+/// The id of a recorded input: `0` is none, `1` the empty one.
+pub(crate) type RecordId = u32;
+/// Nothing is recorded.
+pub(crate) const NO_RECORD: RecordId = 0;
+/// The empty recorded input.
+pub(crate) const EMPTY_RECORD: RecordId = 1;
+
+/// Recorded inputs as linked lists with shared beginnings.
+#[derive(Debug)]
+pub(crate) struct Records {
+    /// `(record without the last byte, last byte, length)`
+    nodes: Interner<(RecordId, u8, u32)>,
+}
+
+impl Default for Records {
+    fn default() -> Records {
+        let mut nodes = Interner::default();
+        nodes.intern((NO_RECORD, 0, 0));
+        nodes.intern((NO_RECORD, 1, 0));
+        Records { nodes }
+    }
+}
+
+impl Records {
+    /// Appends a byte to a recorded input.
+    pub(crate) fn extend(&mut self, record: RecordId, byte: u8) -> RecordId {
+        let length = self.length(record);
+        self.nodes.intern((record, byte, length + 1))
+    }
+
+    /// Returns the length of a recorded input, 0 if nothing is recorded.
+    #[inline]
+    pub(crate) fn length(&self, record: RecordId) -> u32 {
+        self.nodes.get(record).2
+    }
+
+    /// Returns the recorded input from offset `from` on.
+    pub(crate) fn bytes_from(&self, record: RecordId, from: u32) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut at = record;
+        loop {
+            let &(before, byte, length) = self.nodes.get(at);
+            if length <= from {
+                break;
+            }
+            text.push(byte);
+            at = before;
+        }
+        text.reverse();
+        text
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Drops the records from number `length` on; nothing may refer to them.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.nodes.truncate(length);
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.nodes.memory_bytes()
+    }
+}
