@@ -6,7 +6,7 @@
 //!                                    LengthCounts, RankTable, MemberEnumerator
 //! ```
 //!
-//! A label is a number: a byte, or a token id. Edges carry ranges of labels. A minimized DFA is
+//! A label is a number, such as a byte. Edges carry ranges of labels. A minimized DFA is
 //! trimmed and numbered breadth first by ascending label, so equal languages have equal DFAs.
 
 mod binary_format;
