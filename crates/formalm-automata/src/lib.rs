@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use formalm_automata::{Automaton, AutomatonLimits, Expression};
-//! use formalm_core::Machine;
+//! use formalm_core::LazyDfa;
 //! use formalm_regex::{PatternDialect, PatternFlags, parse};
 //!
 //! let pattern = parse("[0-9]{4}-Q[1-4]", PatternDialect::Python, PatternFlags::default())?;

@@ -11,7 +11,7 @@ use super::{DfaEdge, InterruptCheck, MaterializedDfa, is_utf8};
 pub enum LengthUnit {
     /// Characters, for labels that are bytes of UTF-8.
     Characters,
-    /// Labels: bytes, or numbers of longer strings.
+    /// Labels: bytes, or what the caller numbers.
     Labels,
 }
 

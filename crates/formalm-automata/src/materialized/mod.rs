@@ -6,8 +6,8 @@
 //!                                    LengthCounts, RankTable, MemberEnumerator
 //! ```
 //!
-//! A label is a number, such as a byte. Edges carry ranges of labels. A minimized DFA is
-//! trimmed and numbered breadth first by ascending label, so equal languages have equal DFAs.
+//! A label is a number: a byte, or what the caller numbers. Edges carry ranges of labels. A minimized
+//! DFA is trimmed and numbered breadth first by ascending label, so equal languages have equal DFAs.
 
 mod binary_format;
 mod bounded_length;
@@ -89,8 +89,9 @@ impl MaterializedDfa {
     /// Returns the minimal DFA of a machine over bytes.
     ///
     /// ```
-    /// use formalm_automata::materialized::{InterruptCheck, MaterializedDfa};
+    /// use formalm_automata::materialized::MaterializedDfa;
     /// use formalm_automata::{Automaton, AutomatonLimits, Expression};
+    /// use formalm_core::InterruptCheck;
     ///
     /// let words = Expression::literals(vec![b"bake".to_vec(), b"cake".to_vec()]);
     /// let automaton = Automaton::new(&words, AutomatonLimits::default())?;
