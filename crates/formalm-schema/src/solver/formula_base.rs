@@ -1,5 +1,5 @@
-//! What every part of the solver works on: the schema, the formulas over its nodes, and the budget
-//! of the work on them.
+//! The common ground of all parts of the solver: the schema, the formulas over its nodes, and the
+//! budget of the work on them.
 
 use formalm_core::{Error, Resource, deadline::DeadlineTicks};
 

@@ -261,7 +261,8 @@ impl Residuals {
         Ok(value)
     }
 
-    /// Returns `true` if names do not depend on each other, see [`NextNames::independent`].
+    /// Returns `true` if names do not depend on each other, see
+    /// [`NextNames::independent`](crate::machine::names::NextNames::independent).
     pub(crate) fn has_independent_names(
         &self,
         core: &SolverContext,

@@ -118,7 +118,7 @@ impl ArrayPath {
 pub(super) struct ArraySearch<'a> {
     solver: &'a mut SolverContext,
     plan: &'a ArrayPlan,
-    /// What the item being read satisfies.
+    /// The formula that the item being read satisfies.
     known: FormulaId,
 }
 

@@ -46,7 +46,7 @@ struct UnboundedLanguages {
     spare_copies: Vec<(LanguageId, Arc<Automaton>)>,
 }
 
-/// All languages with their automata, and what is known about them.
+/// All languages with their automata, and the facts decided about them.
 #[derive(Debug, Default)]
 pub(crate) struct Languages {
     automata: Vec<Arc<Automaton>>,
