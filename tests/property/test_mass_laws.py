@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formalm import Choice, Limits, Query, Regex, StringLiteral, TableModel, Vocabulary, mass
-from formalm.drivers.query_contexts import encodings
+from formalm.execution.query_contexts import encodings
 from formalm.languages import Language
 from formalm.probability import conditional_mass, mass_bounds, mass_table
 from formalm.query import Decoding

@@ -103,7 +103,7 @@ def test_search_that_finds_nothing() -> None:
 
 
 def test_search_interrupted_leaves_the_hits_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    from formalm.drivers.search import Search
+    from formalm.searching.search import Search
 
     advance = Search.advance
 
@@ -437,7 +437,7 @@ def test_an_option_with_fixed_values_has_those_of_the_library() -> None:
 
     from formalm import sampling
     from formalm.cli import sample, search
-    from formalm.drivers import sample_result
+    from formalm.sampling import sample_result
 
     assert set(get_args(sample.Target)) == set(get_args(sample_result.Target))
     assert sampling.sample is not None

@@ -75,7 +75,9 @@ quick_and_all = pytest.mark.parametrize(
 ZYGOTE = """
 import io, json, os, signal, sys
 from formalm.cli import main
-import formalm.cli.app, formalm.drivers, formalm.suites, formalm.models.canary  # read once
+# Read once.
+import formalm.cli.app, formalm.generation, formalm.probability, formalm.suites
+import formalm.models.canary
 
 def forked(case, folder):
     kept = {}

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
-from formalm.drivers.frontier import Frontier
-from formalm.drivers.node_queue import NodeQueue
-from formalm.drivers.query_contexts import encodings, query_contexts
-from formalm.drivers.query_execution import QueryExecution
-from formalm.drivers.search import Search
-from formalm.drivers.sequence_trie import SequenceTrie
-from formalm.drivers.token_search import TokenSearch
+from formalm.execution.frontier import Frontier
+from formalm.execution.node_queue import NodeQueue
+from formalm.execution.query_contexts import encodings, query_contexts
+from formalm.execution.query_execution import QueryExecution
+from formalm.execution.sequence_trie import SequenceTrie
 from formalm.models import Session
 from formalm.query import Decoding
 from formalm.query.decoding import best
+from formalm.searching.search import Search
+from formalm.searching.token_search import TokenSearch
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -93,7 +93,7 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
 
 
 def test_evicted_answers_are_requested_again(monkeypatch) -> None:
-    monkeypatch.setattr("formalm.drivers.frontier.FEW", 0)
+    monkeypatch.setattr("formalm.execution.frontier.FEW", 0)
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
         scarce, more = listing(1, batch_size)

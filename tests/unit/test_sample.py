@@ -19,10 +19,10 @@ from formalm import (
     score,
     search,
 )
-from formalm.drivers.mean_estimate import bounded_mean
 from formalm.probability import distortion
 from formalm.query import Decoding
 from formalm.sampling import Samples
+from formalm.sampling.mean_estimate import bounded_mean
 from tests.support.tiny_models import AB_VOCABULARY
 
 SEVENTEEN = Query(Regex("a+b?b?a?"), max_tokens=5, event="complete")

@@ -27,12 +27,12 @@ from formalm import (
     search,
 )
 from formalm.constraint import Constraint
-from formalm.drivers.query_contexts import query_contexts
-from formalm.drivers.query_execution import QueryExecution
-from formalm.drivers.string_search import StringSearch
+from formalm.execution.query_contexts import query_contexts
+from formalm.execution.query_execution import QueryExecution
 from formalm.models import Session
 from formalm.models.canary import canary
 from formalm.query import Decoding
+from formalm.searching.string_search import StringSearch
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(

@@ -181,7 +181,7 @@ def test_a_failure_shows_the_test_and_the_message_and_nothing_from_inside(tmp_pa
         assert len(part.splitlines()) < 20, part
     # Whoever asks for all of it has it.
     whole = session(tmp_path, ["from formalm import Query", *tests[-3:]], "--full-trace").stdout
-    assert "formalm/drivers" in whole
+    assert "formalm/probability" in whole
 
 
 def test_an_inconclusive_test_is_not_an_expected_failure(tmp_path: Path) -> None:

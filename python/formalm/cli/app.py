@@ -1,4 +1,4 @@
-"""The Typer application. Commands import their drivers when they run, so that help is fast."""
+"""The Typer application. Commands import the library when they run, so that help is fast."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ def distortion(
 ) -> None:
     """Measure how far masking moves a model from its own distribution over a language."""
     with reported(json):
-        from formalm import drivers
+        from formalm import probability
 
         asked = require_event(query.asked(work, event=event), "complete", "token_prefix")
         source = model.load()
         with ProgressLine() as progress:
-            found = drivers.distortion(
+            found = probability.distortion(
                 source,
                 asked,
                 prompt=prompt,

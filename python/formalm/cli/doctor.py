@@ -69,7 +69,7 @@ def _encoding() -> str:
 
 
 def _canary() -> str:
-    from formalm.drivers import generate
+    from formalm.generation import generate
     from formalm.languages import Regex
     from formalm.models.canary import canary
 

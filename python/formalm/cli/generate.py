@@ -15,7 +15,7 @@ from formalm.cli.terminal_output import is_terminal, read_argument, remark, say,
 from formalm.constraint import Tokenization
 
 if TYPE_CHECKING:
-    from formalm.drivers import Generation
+    from formalm.generation import Generation
 
 __all__ = ["generate"]
 
@@ -109,7 +109,7 @@ def generate(
 ) -> None:
     """Generate text inside a language; without one, any text."""
     with reported(json):
-        from formalm import drivers
+        from formalm import generation
 
         prompt = read_argument(prompt)
         settings: dict[str, Any] = {
@@ -127,10 +127,10 @@ def generate(
         }
         wanted, source = language.language(), model.load()
         if n == 1 and beams is None and not json:
-            texts = [_shown(drivers.stream(source, prompt, wanted, **settings))]
+            texts = [_shown(generation.stream(source, prompt, wanted, **settings))]
         else:
             try:
-                texts = drivers.generate(source, prompt, wanted, n=n, beams=beams, **settings)
+                texts = generation.generate(source, prompt, wanted, n=n, beams=beams, **settings)
             except KeyboardInterrupt as stopped:
                 texts = [text for text in getattr(stopped, "generations", []) if text is not None]
                 if not texts:

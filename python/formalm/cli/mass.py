@@ -13,7 +13,7 @@ from formalm.cli.shared_options import Json, Prompt
 from formalm.cli.terminal_output import ProgressLine, counted, say
 
 if TYPE_CHECKING:
-    from formalm.drivers import Mass
+    from formalm.probability import Mass
 
 __all__ = ["mass"]
 
@@ -31,12 +31,12 @@ def mass(
 ) -> None:
     """Bound the probability of an event: an interval that is proven, not estimated."""
     with reported(json):
-        from formalm import drivers
+        from formalm import probability
 
         asked = require_event(query.asked(work, event=event))
         source = model.load()
         with ProgressLine() as progress:
-            found = drivers.mass(
+            found = probability.mass(
                 source,
                 asked,
                 prompt=prompt,

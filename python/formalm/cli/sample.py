@@ -17,7 +17,7 @@ from formalm.cli.shared_options import Json, Prompt, Seed
 from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
 
 if TYPE_CHECKING:
-    from formalm.drivers import Samples
+    from formalm.sampling import Samples
 
 __all__ = ["sample"]
 
@@ -47,7 +47,7 @@ def sample(
     Each draw has its log-probability and its log weight (natural logarithms), and its text.
     """
     with reported(json):
-        from formalm import drivers
+        from formalm import sampling
 
         out.check()
         asked = query.asked(work, event=event)
@@ -55,7 +55,7 @@ def sample(
             require_event(asked)
         source = model.load()
         with ProgressLine() as progress:
-            drawn = drivers.sample(
+            drawn = sampling.sample(
                 source,
                 asked,
                 n=count,

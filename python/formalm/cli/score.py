@@ -18,7 +18,7 @@ from formalm.constraint import Tokenization
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from formalm.drivers import Score
+    from formalm.probability import Score
     from formalm.query import Query
 
 __all__ = ["score"]
@@ -73,11 +73,12 @@ def score(
     Scores are log-probabilities (natural logarithm); that of all tokenizations is an interval.
     """
     with reported(json):
-        from formalm import drivers
+        from formalm import probability
+        from formalm.query import Limits
 
         if (query is None) == (not texts):
             raise ArgumentError("either TEXTS or --query is required, and not both")
-        asked: dict[str, Any] = {"limits": drivers.Limits(forwards=FORWARDS)}
+        asked: dict[str, Any] = {"limits": Limits(forwards=FORWARDS)}
         if query is not None:
             texts, asked = _asked(read_query(query))
         if forwards is not None:
@@ -87,7 +88,7 @@ def score(
         out.check()
         source = model.load()
         with ProgressLine() as progress:
-            scores = drivers.score(
+            scores = probability.score(
                 source,
                 texts or [],
                 prompt=prompt,

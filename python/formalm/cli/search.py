@@ -16,7 +16,7 @@ from formalm.cli.shared_options import Json, Prompt
 from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
 
 if TYPE_CHECKING:
-    from formalm.drivers import Hit, Search
+    from formalm.searching import Hit, Search
 
 __all__ = ["search"]
 
@@ -76,7 +76,7 @@ def search(
     Each hit has its rank, its log-probability (natural logarithm) and its text.
     """
     with reported(json):
-        from formalm import drivers
+        from formalm import searching
 
         asked = query.asked(work)
         limits = asked.limits
@@ -90,7 +90,7 @@ def search(
         options: dict[str, Any] = {"unique": unique, "event": event}
         if top_k is not None:
             options["decoding"] = replace(asked.decoding, top_k=top_k)
-        found = drivers.search(
+        found = searching.search(
             model.load(),
             asked,
             prompt=prompt,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import compiled
-from formalm.drivers.random_numbers import Decoding, check_seed
 from formalm.errors import ArgumentError
+from formalm.execution.arguments import compiled
 from formalm.languages import JsonSchema, PythonType, TypeScript
 from formalm.languages.python_types import is_type
 from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
+from formalm.query.decoding import Decoding, check_seed
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import end_token_ids as ids_of
 

@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from formalm.bitmask import check_tensors, is_normalized, masked_scores
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import positive
-from formalm.drivers.finish_steering import FinishSteering
-from formalm.drivers.random_numbers import random_numbers
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
+from formalm.execution.arguments import positive
+from formalm.generation.finish_steering import FinishSteering
 from formalm.integrations.arguments import (
     check_model,
     constraint_of,
@@ -26,6 +25,7 @@ from formalm.integrations.constraint_positions import ConstraintPositions, Key
 from formalm.integrations.prompts import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
+from formalm.query.decoding import random_numbers
 from formalm.vocabulary.parts import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]

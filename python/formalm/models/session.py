@@ -63,7 +63,7 @@ class Position:
 
 
 class Session:
-    """A model as the drivers use it.
+    """A model as generation and queries use it.
 
     Incremental models continue from their states; others evaluate each prefix from the start. Every
     answer is checked: a driver that trusted a model's NaN would return wrong probabilities, not an

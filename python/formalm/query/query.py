@@ -39,8 +39,8 @@ class Query:
         The event. ``"complete"``: the output is a member and ends. ``"token_prefix"``: its first
         tokens spell a member. ``"prefix"``: its text starts with a member, wherever tokens end; a
         token ``cats`` starts with ``cat`` and does not spell it. ``"contains"``: its text contains
-        a member. ``"never"``: it contains none. With None, drivers that rank or score one string at
-        a time (:func:`~formalm.search`, :func:`~formalm.score`) use ``"token_prefix"``; drivers
+        a member. ``"never"``: it contains none. With None, functions that rank or score one string
+        at a time (:func:`~formalm.search`, :func:`~formalm.score`) use ``"token_prefix"``; those
         that sum over strings (masses, samples, distortions) require an event.
     tokenization
         The token sequences that spell a member. ``"all"``: any. ``"canonical"``: the one that the
@@ -72,7 +72,7 @@ class Query:
         Log-probabilities are conditional on the tokens that remain, and include these bytes.
     unique
         What a search lists once: ``"strings"``, summed over all tokenizations, or ``"tokens"``.
-        None leaves it to the driver: searches list strings, samples without replacement list
+        None leaves it to the function: searches list strings, samples without replacement list
         tokens. The weight of a string drawn without replacement covers all its tokenizations.
     edits
         Edits of members that count as members too; a number allows that many anywhere after
@@ -81,13 +81,13 @@ class Query:
         Strings to exclude, after edits.
     keep
         A Python function of a member, including ``given``: only members for which it returns true
-        count. It is called after a member is found, and drivers report how many members it dropped.
+        count. It is called after a member is found, and results report how many members it dropped.
         A language passed as ``without`` says the same and saves their evaluation. A query with
         ``keep`` cannot be written to a file.
     max_tokens
         Maximum number of tokens after ``given``.
     limits
-        Limits at which drivers stop.
+        Limits at which the work stops.
 
     Raises
     ------

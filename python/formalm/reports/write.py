@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-from formalm.drivers.atomic_write import write_atomically
+from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.reports.junit import to_junit
 from formalm.reports.markdown import to_markdown

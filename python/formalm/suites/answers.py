@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from formalm.drivers import Mass, Search, distortion, mass, mass_table, search
-from formalm.drivers.cost import Cost
-from formalm.drivers.mass_intervals import MassTable
-from formalm.drivers.progress import Progress
-from formalm.drivers.record_jsonl import split_lines
-from formalm.drivers.records import Records
+from formalm.cost import Cost, Progress
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
+from formalm.probability import Mass, distortion, mass, mass_table
+from formalm.probability.mass_intervals import MassTable
+from formalm.records.jsonl import split_lines
+from formalm.records.record_sequence import Records
+from formalm.searching import Search, search
 from formalm.suites.exposure import scored
 from formalm.suites.free_text import free, judged_text
 from formalm.suites.items import Item

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.atomic_write import write_atomically
+from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 
 __all__ = ["Bloom", "CorpusIndex"]

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from formalm.drivers import Samples, Search, sample, score, search
-from formalm.drivers.progress import Progress
+from formalm.cost import Progress
 from formalm.models import LanguageModel
+from formalm.probability import score
 from formalm.query.limits import Limits
 from formalm.query.query import Query, TokenEvent
+from formalm.sampling import Samples, sample
+from formalm.searching import Search, search
 from formalm.stats import Quantity, clopper_pearson
 from formalm.suites.items import Item
 

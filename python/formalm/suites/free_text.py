@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from formalm.drivers import Generation, generate
 from formalm.errors import VocabularyError
+from formalm.generation import Generation, generate
 from formalm.languages import Language, Regex
 from formalm.models import LanguageModel
 from formalm.suites.items import Item

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from formalm import __version__
-from formalm.drivers.atomic_write import write_atomically
+from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, FormalmError, SuiteError
 from formalm.languages.data_reader import DataReader
 from formalm.models.fingerprints import digest_of

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
-from formalm.drivers.atomic_write import write_atomically
+from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from formalm.drivers import generate, mass_bounds, search
-from formalm.drivers.progress import Progress
-from formalm.drivers.prompts import Prompt
-from formalm.drivers.query_setup import resolved_query
+from formalm.cost import Progress
 from formalm.errors import ArgumentError
+from formalm.execution.prompts import Prompt
+from formalm.execution.query_setup import resolved_query
+from formalm.generation import generate
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel
+from formalm.probability import mass_bounds
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
+from formalm.searching import search
 from formalm.testing.threshold import Claim, Ends
 
 __all__ = ["assert_conforms", "assert_mass", "assert_never", "assert_rank"]

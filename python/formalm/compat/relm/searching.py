@@ -13,11 +13,11 @@ import numpy as np
 
 from formalm.compat.relm.lowering import lowered
 from formalm.compat.relm.queries import QuerySearchStrategy, SimpleSearchQuery
-from formalm.drivers.sample import sample
-from formalm.drivers.search import search as search_members
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel, from_transformers
 from formalm.query import Query
+from formalm.sampling.sample import sample
+from formalm.searching.search import search as search_members
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["search"]

@@ -32,7 +32,7 @@ END_TOKEN_ID = 0
 
 
 class CanaryModel:
-    """A GPT-2 model in NumPy, loaded from a directory, as a language model for drivers.
+    """A GPT-2 model in NumPy, loaded from a directory, as a language model.
 
     Parameters
     ----------

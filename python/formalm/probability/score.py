@@ -1,0 +1,263 @@
+"""``score``: log-probabilities of given strings, canonical and summed over tokenizations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from formalm.constraint import Constraint
+from formalm.cost import Progress, Series
+from formalm.errors import ArgumentError
+from formalm.execution.arguments import checked_tolerance, positive
+from formalm.execution.canonical_contexts import canonical_tokens
+from formalm.execution.prompts import Prompt, prefix_token_ids
+from formalm.execution.query_contexts import query_contexts
+from formalm.execution.query_execution import LimitReached, QueryExecution
+from formalm.execution.query_setup import refuse_search_limits, require_end_token, resolved_query
+from formalm.execution.sequence_scores import SequenceScores
+from formalm.languages import StringLiteral
+from formalm.models import LanguageModel, Session
+from formalm.probability.bounds import ProbabilityBounds
+from formalm.probability.mass_intervals import BoundStatus, Interval
+from formalm.probability.score_result import Score, Scored
+from formalm.query.decoding import Decoding
+from formalm.query.limits import Limits
+from formalm.query.query import Query, TokenEvent
+from formalm.searching.search import search
+
+__all__ = ["Score", "score"]
+
+
+def score(
+    model: LanguageModel,
+    texts: Sequence[str],
+    *,
+    prompt: Prompt = None,
+    event: TokenEvent = "token_prefix",
+    tokenization: Literal["all", "canonical"] = "all",
+    decoding: Decoding | None = None,
+    renormalize: bool = False,
+    bos: Literal["auto"] | int | None = "auto",
+    limits: Limits | None = None,
+    tolerance: float = 0.0,
+    batch_size: int = 16,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Score]:
+    """Returns the log-probabilities of strings: of the tokenizer's encoding, and of all
+    tokenizations.
+
+    Parameters
+    ----------
+    model, prompt, bos, batch_size
+        As in :func:`~formalm.search`.
+    texts
+        The strings; each is encoded separately.
+    event
+        ``"token_prefix"``, the default: the output starts with these tokens, whatever follows, as
+        in a search. ``"complete"``: the output ends after them.
+    tokenization
+        ``"all"``, or ``"canonical"``: scores and sums only the tokens that the tokenizer produces
+        for prompt and string together.
+    decoding, renormalize
+        As in :class:`~formalm.Query`.
+    limits
+        Limits for each string on summing its tokenizations. A string of n bytes can have 2ⁿ.
+    tolerance
+        The probability of its tokenizations that may stay undecided; 0 sums all.
+    progress
+        Called with a :class:`~formalm.cost.Progress` before each batch.
+
+    Returns
+    -------
+    list of Score
+        One for each string, in the same order.
+
+    Raises
+    ------
+    ArgumentError
+        For an option out of range, or a value that is not a string.
+
+    Notes
+    -----
+    The tokenizer's encodings of all strings come first, then the other tokenizations of each.
+    Ctrl-C returns what is proven: finished strings as they are, others with the status
+    ``"interrupted"``.
+
+    Examples
+    --------
+    >>> from formalm import TableModel, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", None], end_token_ids=[3],
+    ...     encode=lambda text: [2] if text == "ab" else [0])
+    >>> model = TableModel(vocabulary, {}, default=[0.5, 0.2, 0.2, 0.1])
+    >>> (found,) = score(model, ["ab"])
+    >>> round(found.logprob, 4), round(found.marginal.low, 4), found.tokenizations
+    (-1.6094, -1.204, 2)
+    """
+    positive("batch_size", batch_size, optional=False)
+    tolerance = checked_tolerance(tolerance)
+    chosen = Limits() if limits is None else limits
+    handed: object = chosen
+    if not isinstance(handed, Limits):
+        what = "limits must be Limits(forwards=…, seconds=…, memory_bytes=…)"
+        raise ArgumentError(f"{what} for a score, got {limits!r:.60}")
+    refuse_search_limits(chosen, "a score")
+    listed = _checked_texts(texts)
+    if event not in ("complete", "token_prefix"):
+        raise ArgumentError(
+            f"event must be 'complete' or 'token_prefix' for a score, got {event!r}"
+        )
+    session = Session(model)
+    if event == "complete":
+        require_end_token(session)
+    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
+    fields |= {"event": event, "tokenization": tokenization}
+    queries = [
+        resolved_query(StringLiteral(text), **fields, bos=bos, unique="tokens", limits=chosen)
+        for text in listed
+    ]
+    if not queries:
+        return []
+    front = prefix_token_ids(session, prompt, bos)
+    ways = [_encoded(session, front, text, tokenization) for text in listed]
+    series = Series(progress)
+    resolved = _execution(session, queries[0], prompt, batch_size)
+    resolved.progress = series.tell
+    rows, whole = _own_logprobs(resolved, front, ways)
+    series.over(resolved.cost())
+    scores = []
+    for number, query in enumerate(queries):
+        one = Scored(listed[number], query, front, number + 1, ways[number], rows[number], resolved)
+        try:
+            if not whole:
+                raise KeyboardInterrupt
+            scores.append(_scored(model, one, prompt, tolerance, batch_size, series))
+        except KeyboardInterrupt:
+            whole = False
+            scores.append(one.score("interrupted"))
+    return scores
+
+
+def _own_logprobs(
+    execution: QueryExecution, front: tuple[int, ...], ways: list[tuple[int, ...]]
+) -> tuple[list[list[float]], bool]:
+    """Returns the log-probabilities of each string's own encoding, and True if not interrupted."""
+    chains = SequenceScores(
+        execution.session,
+        front,
+        ways,
+        execution.answer,
+        ended=execution.complete,
+        certain=not execution.decoding.is_plain,
+        batch_size=execution.batch_size,
+    )
+    try:
+        for _ in chains.run():
+            execution.report(0, 0, None)
+    except KeyboardInterrupt:
+        return chains.rows, False
+    return chains.rows, True
+
+
+def _encoded(
+    session: Session, front: tuple[int, ...], text: str, tokenization: str
+) -> tuple[int, ...]:
+    """Returns the tokenizer's own tokens: of the string alone, or of the string after the
+    prompt.
+    """
+    if tokenization == "canonical":
+        return tuple(canonical_tokens(session.vocabulary, front, text.encode()))
+    return tuple(session.vocabulary.encode(text)) if text else ()
+
+
+def _scored(
+    model: LanguageModel,
+    one: Scored,
+    prompt: Prompt,
+    tolerance: float,
+    batch_size: int,
+    series: Series,
+) -> Score:
+    """Returns the score of a string, and records in it what is proven on the way."""
+    count = 0
+
+    def counted(_: bytes) -> object:
+        nonlocal count
+        count += 1
+        return None
+
+    # The language is the string itself, so an accepted text was spelled by whole tokens.
+    session = Session(model)
+    one.execution = _execution(session, one.query, prompt, batch_size)
+    one.execution.progress = series.tell
+    bounds = ProbabilityBounds(one.execution, str(one.query.event), counted)
+    truncated = None
+    try:
+        for _ in bounds.run():
+            # Between two batches, no mass is in transit between two sums.
+            one.marginal, one.tokenizations = _marginal(bounds), count
+            if bounds.undecided <= tolerance:
+                break
+    except LimitReached as reached:
+        truncated = str(reached)
+    one.marginal, one.tokenizations = _marginal(bounds), count
+    if truncated is None and bounds.undecided > tolerance:
+        truncated = "unseen" if bounds.hidden else "length"
+    series.over(one.execution.cost())
+    found = _witness(model, one.query, prompt, batch_size, series)
+    status: BoundStatus = "reached" if bounds.undecided else "exact"
+    return one.score(status if truncated is None else "truncated", truncated, *found)
+
+
+def _marginal(bounds: ProbabilityBounds) -> Interval:
+    decided = bounds.low(None)
+    slack = bounds.relative_error + 1e-15
+    low, high = decided * (1 - slack), min(1.0, decided * (1 + slack) + bounds.undecided)
+    return Interval(_log(low), _log(high))
+
+
+def _witness(
+    model: LanguageModel, query: Query, prompt: Prompt, batch_size: int, series: Series
+) -> tuple[bool | None, tuple[int, ...] | None]:
+    """Returns whether the rule leaves any token sequence, and the most probable one."""
+    limits = replace(query.limits, hits=1)
+    options: dict[str, Any] = {"batch_size": batch_size, "progress": series.tell}
+    found = search(model, query, prompt=prompt, limits=limits, **options)
+    hit = next(found, None)
+    series.over(found.cost)
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    if hit is not None:
+        return True, hit.token_ids
+    return (False if found.status == "exhausted" else None), None
+
+
+def _execution(session: Session, query: Query, prompt: Prompt, batch_size: int) -> QueryExecution:
+    tokenization: Any = query.tokenization
+    constraint = Constraint(query.asked, session.vocabulary, tokenization=tokenization)
+    return QueryExecution(
+        session,
+        constraint,
+        query_contexts(session, constraint, query, prompt, shares=True),
+        query.decoding,
+        query.renormalize,
+        query.event == "complete",
+        batch_size,
+        query.max_tokens,
+        query.limits,
+        normalize=True,
+    )
+
+
+def _checked_texts(texts: object) -> list[str]:
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise ArgumentError(f"texts must be a list of strings, got {type(texts).__name__}")
+    for text in texts:
+        if not isinstance(text, str):
+            raise ArgumentError(f"texts must be strings, got {type(text).__name__}")
+    return list(texts)
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf
