@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
 from formalm.execution.frontier import Frontier
-from formalm.execution.node_queue import NodeQueue
 from formalm.execution.query_contexts import encodings, query_contexts
 from formalm.execution.query_execution import QueryExecution
-from formalm.execution.sequence_trie import SequenceTrie
+from formalm.execution.sequence_trie import NodeQueue, SequenceTrie
 from formalm.models import Session
 from formalm.query import Decoding
 from formalm.query.decoding import best
-from formalm.searching.search import Search
+from formalm.searching.best_first_search import Search
 from formalm.searching.token_search import TokenSearch
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]

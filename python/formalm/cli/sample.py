@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,13 +15,12 @@ from formalm.cli.query_options import EventOption, LimitOptions, QueryOptions, r
 from formalm.cli.record_options import RecordOptions
 from formalm.cli.shared_options import Json, Prompt, Seed
 from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
+from formalm.query.query import Target
 
 if TYPE_CHECKING:
     from formalm.sampling import Samples
 
 __all__ = ["sample"]
-
-Target = Literal["posterior", "local", "without_replacement", "uniform"]
 
 
 def sample(

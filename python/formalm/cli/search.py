@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from formalm.cli.query_options import LimitOptions, QueryOptions, TokenEventOpti
 from formalm.cli.record_options import RecordOptions, writable
 from formalm.cli.shared_options import Json, Prompt
 from formalm.cli.terminal_output import ProgressLine, counted, remark, write_data
+from formalm.query.query import Unique
 
 if TYPE_CHECKING:
     from formalm.searching import Hit, Search
@@ -22,7 +23,6 @@ __all__ = ["search"]
 
 HITS = 10
 """Default number of hits. Chosen, not measured."""
-Unique = Literal["strings", "tokens"]
 
 
 def search(

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.execution.byte_budget_lru import ByteBudgetLru, children_bytes
-from formalm.execution.model_answer_cache import STATE_BYTES, ModelAnswerCache
-from formalm.execution.node_queue import NodeQueue
+from formalm.execution.model_answer_cache import (
+    STATE_BYTES,
+    ByteBudgetLru,
+    ModelAnswerCache,
+    children_bytes,
+)
 from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import LimitReached, QueryExecution
-from formalm.execution.sequence_trie import END, UNKNOWN, SequenceTrie
+from formalm.execution.sequence_trie import END, UNKNOWN, NodeQueue, SequenceTrie
 from formalm.models import Position
 from formalm.query.state_ids import States
 

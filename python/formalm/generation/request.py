@@ -9,8 +9,7 @@ from typing import Any
 from formalm.constraint import Constraint
 from formalm.continuations import begun, check_heal
 from formalm.errors import ArgumentError, TokenError
-from formalm.execution.arguments import check_tokenization, compiled, positive
-from formalm.execution.prompts import prefix_token_ids
+from formalm.execution.arguments import check_tokenization, compiled, positive, prefix_token_ids
 from formalm.generation.finish_steering import FinishSteering
 from formalm.generation.result import Reason
 from formalm.generation.sequence import PromptPlan, SequenceTarget

@@ -19,18 +19,32 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from formalm.execution.frontier import Frontier
 from formalm.execution.query_execution import LimitReached, QueryExecution
 
-__all__ = ["Classify", "ProbabilityBounds"]
+__all__ = ["BoundStatus", "Classify", "Interval", "ProbabilityBounds"]
 
 EPSILON = 2.0**-52
 LOOKED_AT = 5_000
 """Maximum number of token steps in the check that an event is possible at all."""
 Classify = Callable[[bytes], object]
+BoundStatus = Literal["running", "exact", "reached", "truncated", "interrupted"]
+
+
+class Interval(NamedTuple):
+    """An interval that contains the exact value."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The distance between the ends."""
+        return self.high - self.low
 
 
 class ProbabilityBounds:

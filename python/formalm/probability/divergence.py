@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from formalm.cost import Cost
 from formalm.errors import ArgumentError
-from formalm.probability.mass_tables import Interval
+from formalm.probability.bounds import Interval
 from formalm.query.query import TokenEvent
 from formalm.sampling.mean_estimate import bounded_mean
 

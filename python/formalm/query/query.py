@@ -16,12 +16,25 @@ from formalm.query.parts import Edits, checked_weights
 from formalm.query.prefixes import anything, check_prefixes
 from formalm.query.validation import check_query
 
-__all__ = ["Edits", "Event", "Query", "TokenEvent", "Tokenization", "as_query"]
+__all__ = [
+    "Edits",
+    "Event",
+    "Query",
+    "Target",
+    "TokenEvent",
+    "Tokenization",
+    "Unique",
+    "as_query",
+]
 
 Event = Literal["complete", "token_prefix", "prefix", "contains", "never"]
 TokenEvent = Literal["complete", "token_prefix"]
 """The events of one token sequence, used by searches and scores."""
 Tokenization = Literal["all", "canonical", "canonical-given"]
+Unique = Literal["strings", "tokens"]
+"""What a search lists once."""
+Target = Literal["posterior", "local", "without_replacement", "uniform"]
+"""The distribution that a sample draws from, see :func:`~formalm.sample`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,7 +130,7 @@ class Query:
     prefix_weights: Any = "strings"
     bos: Literal["auto"] | int | None = "auto"
     boundary: Literal["split", "heal"] = "split"
-    unique: Literal["strings", "tokens"] | None = None
+    unique: Unique | None = None
     edits: Edits | None = None
     without: Language | None = None
     keep: Callable[[str], object] | None = None

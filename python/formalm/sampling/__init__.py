@@ -1,7 +1,6 @@
 """Sampling of members: draws from the model's distribution, with weights and estimates."""
 
 from formalm.sampling.mean_estimate import Estimate
-from formalm.sampling.sample import sample
-from formalm.sampling.sample_result import Sample, Samples
+from formalm.sampling.samples import Sample, Samples, sample
 
 __all__ = ["Estimate", "Sample", "Samples", "sample"]

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from formalm.execution.byte_budget_lru import ByteBudgetLru, children_bytes
 from formalm.execution.frontier import Frontier
+from formalm.execution.model_answer_cache import ByteBudgetLru, children_bytes
 from formalm.execution.query_execution import QueryExecution
 
 __all__ = ["NextStep", "RandomWalks"]

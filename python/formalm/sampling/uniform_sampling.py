@@ -12,7 +12,7 @@ import numpy as np
 
 from formalm.automata import Automaton
 from formalm.errors import ArgumentError
-from formalm.execution.canonical_contexts import canonical_tokens
+from formalm.execution.query_contexts import canonical_tokens
 from formalm.execution.query_execution import LimitReached
 from formalm.languages import Language, StringLiteral
 from formalm.query.decoding import random_numbers

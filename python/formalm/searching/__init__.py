@@ -4,6 +4,6 @@ The module is not called ``search``, because that is the function's name at the 
 replace ``formalm.search`` with the module as soon as anything imported it.
 """
 
-from formalm.searching.search import Hit, Search, search
+from formalm.searching.best_first_search import Hit, Search, search
 
 __all__ = ["Hit", "Search", "search"]

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.execution.frontier import Frontier
-from formalm.execution.node_queue import NodeQueue
 from formalm.execution.query_execution import LimitReached, QueryExecution, RawHit
-from formalm.execution.sequence_trie import END
+from formalm.execution.sequence_trie import END, NodeQueue
 from formalm.models import Position
 
 __all__ = ["TokenSearch"]

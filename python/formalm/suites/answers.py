@@ -12,7 +12,7 @@ from formalm.cost import Cost, Progress
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
 from formalm.probability import Mass, distortion, mass, mass_table
-from formalm.probability.mass_intervals import MassTable
+from formalm.probability.mass_tables import MassTable
 from formalm.records.jsonl import split_lines
 from formalm.records.record_sequence import Records
 from formalm.searching import Search, search

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from formalm.probability.mass_intervals import Interval
+from formalm.probability.bounds import Interval
 from formalm.stats import (
     Quantity,
     jensen_shannon,

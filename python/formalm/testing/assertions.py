@@ -9,7 +9,7 @@ from typing import Any
 
 from formalm.cost import Progress
 from formalm.errors import ArgumentError
-from formalm.execution.prompts import Prompt
+from formalm.execution.arguments import Prompt
 from formalm.execution.query_setup import resolved_query
 from formalm.generation import generate
 from formalm.languages import Language, as_language

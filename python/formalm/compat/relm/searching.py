@@ -16,8 +16,8 @@ from formalm.compat.relm.queries import QuerySearchStrategy, SimpleSearchQuery
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel, from_transformers
 from formalm.query import Query
-from formalm.sampling.sample import sample
-from formalm.searching.search import search as search_members
+from formalm.sampling.samples import sample
+from formalm.searching.best_first_search import search as search_members
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["search"]

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, checked_progress
 from formalm.errors import ArgumentError
-from formalm.execution.arguments import UNSET, checked_tolerance, positive
-from formalm.execution.prompts import Prompt
+from formalm.execution.arguments import UNSET, Prompt, checked_tolerance, positive
 from formalm.execution.query_contexts import query_contexts
 from formalm.execution.query_execution import LimitReached, QueryExecution
 from formalm.execution.query_setup import (
@@ -23,8 +22,7 @@ from formalm.execution.query_setup import (
 )
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
-from formalm.probability.bounds import Classify, ProbabilityBounds
-from formalm.probability.mass_intervals import BoundStatus
+from formalm.probability.bounds import BoundStatus, Classify, ProbabilityBounds
 from formalm.query.events import event_language
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query

@@ -14,13 +14,13 @@ from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, Series
 from formalm.errors import ArgumentError, LimitError, TokenError, VocabularyError
-from formalm.execution.arguments import UNSET, compiled, positive
-from formalm.execution.prompts import Prompt, prefix_token_ids
+from formalm.execution.arguments import UNSET, Prompt, compiled, positive, prefix_token_ids
 from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import LimitReached, QueryExecution
 from formalm.execution.query_setup import require_end_token, required_event, resolved_query
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
+from formalm.probability.bounds import Interval
 from formalm.probability.divergence import (
     Distortion,
     Divergence,
@@ -30,7 +30,6 @@ from formalm.probability.divergence import (
     unfinished,
 )
 from formalm.probability.exhaustive_mass import MemberMasses, enumerate_masses
-from formalm.probability.mass_tables import Interval
 from formalm.query.decoding import chosen_seed
 from formalm.query.limits import Limits
 from formalm.query.plan import Counts

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
+from threading import Lock
 from typing import Literal
 
 from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, checked_progress
-from formalm.errors import ArgumentError
-from formalm.execution.arguments import UNSET
-from formalm.execution.prompts import Prompt
+from formalm.errors import ArgumentError, ConcurrencyError
+from formalm.execution.arguments import UNSET, Prompt, checked_tolerance, positive, token_ids_of
 from formalm.execution.query_contexts import given_prefix, query_contexts
 from formalm.execution.query_execution import LimitReached, QueryExecution, RawHit
 from formalm.execution.query_setup import (
@@ -25,16 +26,103 @@ from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
-from formalm.query.query import Query, TokenEvent, Tokenization
-from formalm.records.record import Origin
+from formalm.query.query import Event, Query, TokenEvent, Tokenization, Unique
+from formalm.records.record import Origin, Record
 from formalm.searching.checkpoint import load, save
-from formalm.searching.hit import Hit
-from formalm.searching.reentrancy_guard import ReentrancyGuard
-from formalm.searching.search_options import check_search_numbers, check_search_query, given_ids
 from formalm.searching.string_search import StringSearch
 from formalm.searching.token_search import TokenSearch
 
-__all__ = ["Hit", "Limits", "Search", "search"]
+__all__ = [
+    "Hit",
+    "Limits",
+    "ReentrancyGuard",
+    "Search",
+    "check_search_numbers",
+    "check_search_query",
+    "given_ids",
+    "search",
+]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A member of the language that a search found.
+
+    Attributes
+    ----------
+    text
+        The member, including ``given``; bytes that are not UTF-8 show as U+FFFD.
+    logprob
+        In nats, conditional on prompt and ``given``: of this token sequence, or with
+        ``unique="strings"`` of all token sequences that spell the string.
+    rank
+        1 for the first.
+    given
+        The part of ``text`` that was given.
+    data
+        The member as bytes.
+    token_ids
+        The tokens after ``given``, without an end token: of this sequence, or of the most probable
+        one found.
+    tokenizations
+        Number of token sequences that were summed.
+    origin
+        The context from which :meth:`record` makes a record.
+    """
+
+    text: str
+    logprob: float
+    rank: int
+    given: str = field(repr=False)
+    data: bytes = field(repr=False)
+    token_ids: tuple[int, ...] = field(repr=False)
+    tokenizations: int = field(repr=False)
+    origin: Origin = field(repr=False, compare=False)
+
+    def record(self) -> Record:
+        """Returns a record with everything known about the hit."""
+        return self.origin.record(
+            self.rank,
+            self.data,
+            self.token_ids,
+            self.logprob,
+            tokenizations=self.tokenizations,
+        )
+
+    @property
+    def event(self) -> Event | None:
+        """The event that :attr:`logprob` refers to, see :func:`~formalm.search`."""
+        return self.origin.query.event
+
+    @property
+    def completion(self) -> str:
+        """The text after ``given``."""
+        return shown_text(self.data[len(self.origin.given) :])
+
+
+class ReentrancyGuard:
+    """A context manager that admits one caller at a time and refuses any other.
+
+    Raises
+    ------
+    ConcurrencyError
+        If another thread is inside, or if a user's function called from inside enters again.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            hint = "create one per thread"
+            raise ConcurrencyError(
+                f"{self._what} must not be used by several callers at once", hint=hint
+            )
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
 
 Status = Literal["running", "exhausted", "truncated", "interrupted", "failed"]
 
@@ -213,7 +301,7 @@ def search(
     given: str | Language | Sequence[int] | None = UNSET,
     event: TokenEvent = UNSET,
     tokenization: Tokenization = UNSET,
-    unique: Literal["strings", "tokens"] = UNSET,
+    unique: Unique = UNSET,
     decoding: Decoding = UNSET,
     max_tokens: int | None = UNSET,
     bos: Literal["auto"] | int | None = UNSET,
@@ -337,3 +425,29 @@ def search(
         keep=resolved.keep,
     )
     return Search(execution, resolved, merge=merge, resume=resume)
+
+
+def given_ids(given: object, session: Session) -> list[int] | None:
+    """Returns the tokens of ``given`` if the caller passed token ids."""
+    if given is UNSET or given is None or isinstance(given, (str, Language)):
+        return None
+    return token_ids_of("given", given, session.vocabulary)
+
+
+def check_search_query(resolved: Query) -> None:
+    """Refuses query fields that do not apply to a search."""
+    if resolved.prefix_weights != "strings":
+        raise ArgumentError(
+            "prefix_weights must not be given for a search, which ranks by cost; use prefix_cost"
+        )
+
+
+def check_search_numbers(batch_size: object, tolerance: object, limits: object) -> None:
+    """Refuses numbers out of range."""
+    positive("batch_size", batch_size, optional=False)
+    if checked_tolerance(tolerance) == 1:
+        raise ArgumentError("tolerance must be below 1 for a search, got 1")
+    if limits is not None and not isinstance(limits, Limits):
+        raise ArgumentError(
+            f"limits must be Limits(hits=…, forwards=…, seconds=…), got {limits!r:.60}"
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, overload
 
 from formalm.automata.encoding import shown_bytes
 from formalm.constraint import Constraint
-from formalm.execution.prompts import Prompt, refuse_language
+from formalm.execution.arguments import Prompt, refuse_language
 from formalm.generation.request import GenerationRequest, plan_sequences
 from formalm.generation.result import Generation, T, read_partial
 from formalm.generation.scheduler import SampledSequence, advance

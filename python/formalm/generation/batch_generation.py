@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
-from formalm.execution.arguments import positive
-from formalm.execution.prompts import Prompt, Prompts, batch_of, refuse_language
+from formalm.execution.arguments import Prompt, Prompts, batch_of, positive, refuse_language
 from formalm.generation.beam_search import Beam
 from formalm.generation.request import GenerationRequest, plan_sequences
 from formalm.generation.result import Generation
 from formalm.generation.scheduler import SampledSequence, SequenceGroup, advance
-from formalm.generation.stream import StreamOptions
+from formalm.generation.streaming import StreamOptions
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding, chosen_seed
