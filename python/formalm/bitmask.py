@@ -101,7 +101,7 @@ def is_normalized(scores: Any, tolerance: float = 1e-4) -> bool:
 
 
 def as_bitmask(value: Any) -> npt.NDArray[np.int32]:
-    """The array behind a bitmask: itself, or the memory of an int32 CPU tensor."""
+    """Returns the array of a bitmask: itself, or the memory of an int32 CPU tensor."""
     if is_torch_tensor(value):
         if value.device.type != "cpu":
             raise ArgumentError(

@@ -227,10 +227,10 @@ class Constraint:
             )
         undecided = self.core.undecided_count
         if undecided:
-            what = "beginning" if undecided == 1 else "beginnings"
+            what = "prefix" if undecided == 1 else "prefixes"
             inexact.append(
-                f"{undecided} {what} in canonical tokens: a search for members that go on from"
-                " there was cut short, and they are allowed; a dead end is possible behind them"
+                f"{undecided} {what} in canonical tokens: the search for members that extend them"
+                " was cut short, so they are allowed; a dead end is possible after them"
             )
         given_up = self.core.given_up_count
         if given_up:

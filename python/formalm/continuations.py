@@ -34,29 +34,29 @@ class Continuation:
     constraint: Constraint
 
     def matcher(self) -> Matcher:
-        """A matcher of what follows."""
+        """Returns a matcher of the rest."""
         return self.constraint.matcher(after=self.token_ids)
 
     def over(self, constraint: Constraint) -> Constraint:
-        """Another constraint, behind what is in front of this one's members."""
+        """Returns another constraint after the bytes that precede this one's members."""
         mine = self.constraint
         return Rest(constraint, mine._front, mine._space) if isinstance(mine, Rest) else constraint
 
 
 class Rest(Constraint):
-    """A constraint behind a text: what is left of one that began in a prompt.
+    """A constraint after some bytes: the rest of one that began in a prompt.
 
-    Its ``language`` is still the members' own. Unlike any other constraint it may have no first
-    mask, only ones after a prompt.
+    Its ``language`` is still that of the whole members. Unlike any other constraint, it may have no
+    first mask, only masks after a prompt.
 
     Parameters
     ----------
     whole
         The constraint of the members.
     front
-        What stands in front of each.
+        The bytes before each.
     space
-        If it is the space that a tokenizer puts there: not in front of an empty text, then.
+        The rule of the tokenizer, if these bytes are its leading space: an empty text has none.
     """
 
     __slots__ = ("_front", "_space", "_whole")

@@ -109,7 +109,7 @@ def test_posterior_draws_fit_and_local_ones_do_not(
             math.log(probabilities[(one.given, one.token_ids)]), abs=1e-9
         )
         assert one.log_weight == 0
-        assert query.asked.matches(one.text)
+        assert query.effective_language.matches(one.text)
 
 
 @pytest.mark.parametrize(("model", "query"), CASES)

@@ -119,7 +119,7 @@ def test_evicted_answers_are_computed_again() -> None:
     def strings(budget: int | None) -> list:
         session = Session(MODEL)
         query = Query(Regex("[ab ]{1,3}"))
-        constraint = Constraint(query.asked, VOCABULARY)
+        constraint = Constraint(query.effective_language, VOCABULARY)
         roots = query_contexts(session, constraint, query, None, shares=False)
         limits = Limits(None, state_bytes=budget)
         execution = QueryExecution(

@@ -86,7 +86,7 @@ class QuestionOptions:
         ),
     ] = None
 
-    def asked(self) -> str:
+    def selected(self) -> str:
         """Return the question; raise ArgumentError for options that do not belong to it."""
         questions = {
             "count": self.count,
@@ -97,10 +97,10 @@ class QuestionOptions:
             "equivalent-to": self.equivalent_to is not None,
             "subset-of": self.subset_of is not None,
         }
-        asked = [name for name, wanted in questions.items() if wanted]
-        if len(asked) > 1:
-            raise ArgumentError(f"--{asked[0]} and --{asked[1]} are mutually exclusive")
-        question = asked[0] if asked else "summary"
+        selected = [name for name, wanted in questions.items() if wanted]
+        if len(selected) > 1:
+            raise ArgumentError(f"--{selected[0]} and --{selected[1]} are mutually exclusive")
+        question = selected[0] if selected else "summary"
         for name, given, where in (
             ("length", self.length, ("count", "list", "sample")),
             ("max-length", self.max_length, ("count", "list", "sample")),
@@ -139,25 +139,25 @@ def automaton(
     with reported(json):
         from formalm.languages import Regex
 
-        asked = question.asked()
+        selected = question.selected()
         wanted = language.required()
-        if asked in ("equivalent-to", "subset-of"):
+        if selected in ("equivalent-to", "subset-of"):
             if tokens or vocabulary.given:
                 raise ArgumentError(
-                    f"--{asked} compares languages of text, without --tokens, --model or"
+                    f"--{selected} compares languages of text, without --tokens, --model or"
                     " --tokenizer"
                 )
             other = Regex(question.pattern, dialect=language.dialect)
-            _compare(wanted, other, asked, state_limit or 1_000_000, json)
+            _compare(wanted, other, selected, state_limit or 1_000_000, json)
             return
         automaton = _written_out(wanted, vocabulary, tokens, state_limit or 100_000)
         view = _View(automaton, tokens)
-        if asked in ("dot", "svg"):
-            _draw(view.automaton, asked, question.output, json)
-        elif asked == "summary":
+        if selected in ("dot", "svg"):
+            _draw(view.automaton, selected, question.output, json)
+        elif selected == "summary":
             _summarize(view, json)
         else:
-            _answer(view, asked, question, json)
+            _answer(view, selected, question, json)
 
 
 def _written_out(
@@ -174,7 +174,7 @@ def _written_out(
 
 @dataclass(frozen=True)
 class _View:
-    """An automaton over bytes or over tokens, behind one interface."""
+    """An automaton over bytes or over tokens, with one interface."""
 
     automaton: Any
     tokens: bool
@@ -203,8 +203,10 @@ def shown_tokens(token_ids: Any, vocabulary: Any) -> str:
     return f"{ids or '(none)'}  {spelled}".rstrip()
 
 
-def _compare(language: Language, other: Language, asked: str, state_limit: int, json: bool) -> None:
-    relation: Relation = "equivalence" if asked == "equivalent-to" else "inclusion"
+def _compare(
+    language: Language, other: Language, selected: str, state_limit: int, json: bool
+) -> None:
+    relation: Relation = "equivalence" if selected == "equivalent-to" else "inclusion"
     witness = language.witness(other, relation, state_limit=state_limit)
     holds = witness is None
     within = None if witness is None else language.matches(witness)
@@ -247,19 +249,19 @@ def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
         print_json({"output": str(output), "characters": len(picture)})
 
 
-def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> None:
+def _answer(view: _View, selected: str, question: QuestionOptions, json: bool) -> None:
     bounds = view.bounds(question)
     unbounded = all(bound is None for bound in bounds.values())
-    if asked != "list" and unbounded and not view.automaton.is_finite:
+    if selected != "list" and unbounded and not view.automaton.is_finite:
         hint = "give --length or --max-length"
         raise ArgumentError("the language has infinitely many members", hint=hint)
-    if asked == "count":
+    if selected == "count":
         count = view.automaton.count(**bounds)
         print_json({"count": count}) if json else say(count)
         return
     members = (
         view.first(question.members or 0, bounds)
-        if asked == "list"
+        if selected == "list"
         else view.automaton.sample(question.sample, seed=question.seed, **bounds)
     )
     for member in members:
@@ -267,7 +269,7 @@ def _answer(view: _View, asked: str, question: QuestionOptions, json: bool) -> N
             print_json({_name(view, member): view.named(member)})
         else:
             say(view.line(member))
-    if asked == "list" and question.members and not members:
+    if selected == "list" and question.members and not members:
         raise typer.Exit(NOTHING)
 
 

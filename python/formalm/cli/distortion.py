@@ -44,12 +44,12 @@ def distortion(
     with reported(json):
         from formalm import probability
 
-        asked = require_event(query.asked(work, event=event), "complete", "token_prefix")
+        resolved = require_event(query.resolved(work, event=event), "complete", "token_prefix")
         source = model.load()
         with ProgressLine() as progress:
             found = probability.distortion(
                 source,
-                asked,
+                resolved,
                 prompt=prompt,
                 exact=exact,
                 draws=draws,

@@ -33,12 +33,12 @@ def mass(
     with reported(json):
         from formalm import probability
 
-        asked = require_event(query.asked(work, event=event))
+        resolved = require_event(query.resolved(work, event=event))
         source = model.load()
         with ProgressLine() as progress:
             found = probability.mass(
                 source,
-                asked,
+                resolved,
                 prompt=prompt,
                 tolerance=tolerance,
                 batch_size=work.batch_size,

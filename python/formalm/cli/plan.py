@@ -25,9 +25,9 @@ def plan(
     with reported(json):
         from formalm.query import plan as explained
 
-        asked = query.asked()
+        resolved = query.resolved()
         tokens = vocabulary.load() if vocabulary.given else None
-        result = explained(asked, tokens, state_limit=state_limit, edge_limit=edge_limit)
+        result = explained(resolved, tokens, state_limit=state_limit, edge_limit=edge_limit)
         if not json:
             say(str(result))
             return
@@ -38,7 +38,7 @@ def plan(
         given_texts = None if result.prefixes is None else list(result.prefixes)
         print_json(
             {
-                "query": asked.to_data(),
+                "query": resolved.to_data(),
                 "given": given_texts,
                 **counts,
                 "encodings_per_member": result.encodings_per_member,

@@ -49,14 +49,14 @@ def sample(
         from formalm import sampling
 
         out.check()
-        asked = query.asked(work, event=event)
+        resolved = query.resolved(work, event=event)
         if target != "uniform":
-            require_event(asked)
+            require_event(resolved)
         source = model.load()
         with ProgressLine() as progress:
             drawn = sampling.sample(
                 source,
-                asked,
+                resolved,
                 n=count,
                 target=target,
                 prompt=prompt,

@@ -78,13 +78,13 @@ def score(
 
         if (query is None) == (not texts):
             raise ArgumentError("either TEXTS or --query is required, and not both")
-        asked: dict[str, Any] = {"limits": Limits(forwards=FORWARDS)}
+        options: dict[str, Any] = {"limits": Limits(forwards=FORWARDS)}
         if query is not None:
-            texts, asked = _asked(read_query(query))
+            texts, options = _texts_and_options(read_query(query))
         if forwards is not None:
-            asked["limits"] = replace(asked["limits"], forwards=forwards)
+            options["limits"] = replace(options["limits"], forwards=forwards)
         own = {"event": event, "tokenization": tokenization}
-        asked |= {name: value for name, value in own.items() if value is not None}
+        options |= {name: value for name, value in own.items() if value is not None}
         out.check()
         source = model.load()
         with ProgressLine() as progress:
@@ -95,7 +95,7 @@ def score(
                 tolerance=tolerance,
                 batch_size=batch_size,
                 progress=progress.show_cost,
-                **asked,
+                **options,
             )
         known = [one for one in scores if not math.isnan(one.logprob)]
         out.write(known)
@@ -109,7 +109,7 @@ def score(
             raise typer.Exit(INTERRUPTED)
 
 
-def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
+def _texts_and_options(query: Query) -> tuple[list[str], dict[str, Any]]:
     """Return the members of a query, and its options that apply to scores."""
     from formalm.query import Query
     from formalm.query.prefixes import members
@@ -118,9 +118,9 @@ def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
         if getattr(query, name) != Query.__dataclass_fields__[name].default:
             raise ArgumentError(f"the query must not have {name!r}, which does not apply to scores")
     names = ("decoding", "renormalize", "tokenization", "bos", "limits")
-    asked = {name: getattr(query, name) for name in names}
-    texts = members(query.asked, what="members to score")
-    return [text.decode() for text in texts], {**asked, "event": query.event or "token_prefix"}
+    options = {name: getattr(query, name) for name in names}
+    texts = members(query.effective_language, what="members to score")
+    return [text.decode() for text in texts], {**options, "event": query.event or "token_prefix"}
 
 
 def _show(one: Score, json: bool) -> None:

@@ -78,8 +78,8 @@ def search(
     with reported(json):
         from formalm import searching
 
-        asked = query.asked(work)
-        limits = asked.limits
+        resolved = query.resolved(work)
+        limits = resolved.limits
         if hits is not None or query.query is None:
             limits = replace(limits, hits=HITS if hits is None else hits)
         if beams is not None:
@@ -89,10 +89,10 @@ def search(
             writable(save)
         options: dict[str, Any] = {"unique": unique, "event": event}
         if top_k is not None:
-            options["decoding"] = replace(asked.decoding, top_k=top_k)
+            options["decoding"] = replace(resolved.decoding, top_k=top_k)
         found = searching.search(
             model.load(),
-            asked,
+            resolved,
             prompt=prompt,
             limits=limits,
             batch_size=work.batch_size,

@@ -100,7 +100,7 @@ def constraint_of(
 
     A constraint that the caller passed is reused if it is equivalent, because it has cached masks.
     """
-    wanted = resolved.asked if language is None else language
+    wanted = resolved.effective_language if language is None else language
     # The tokens of `given` are chosen where a query starts; any tokens may follow it.
     tokens = "canonical" if resolved.tokenization == "canonical" else "all"
     if isinstance(query, Constraint) and query.language == wanted:

@@ -215,7 +215,7 @@ class ConstraintLogitsProcessor:
         lost = [
             row
             for row, matcher in enumerate(matchers)
-            if matcher is None and positions.is_unheard_of(keys[row])
+            if matcher is None and positions.was_never_requested(keys[row])
         ]
         # A batch that was cut short and is continued may contain texts that ended.
         if not lost or (len(lost) < len(keys) and all(positions.is_over(keys[r]) for r in lost)):
@@ -281,14 +281,14 @@ class ConstraintLogitsProcessor:
     def __getstate__(self) -> dict[str, object]:
         """Returns everything except the positions: a copy reads its texts again."""
         state = self.__dict__ | {"_positions": None}
-        state["_asked"] = self._positions.asked
+        state["_lengths"] = self._positions.lengths
         state["_limit"] = self._positions.memory_limit_bytes
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        asked, limit = state.pop("_asked"), state.pop("_limit")
+        lengths, limit = state.pop("_lengths"), state.pop("_limit")
         self.__dict__.update(state)
-        self._positions = ConstraintPositions(self.constraint, limit, asked)
+        self._positions = ConstraintPositions(self.constraint, limit, lengths)
 
     def __repr__(self) -> str:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"

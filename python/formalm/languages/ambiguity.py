@@ -55,7 +55,7 @@ class Conflict:
             what = f"{ends} may end here in two ways"
         seen = ", ".join("the end" if one is None else one for one in self.next[:4])
         more = f" and {len(self.next) - 4} more" if len(self.next) > 4 else ""
-        place = "" if self.before is None else f"behind {self.before!r}, "
+        place = "" if self.before is None else f"after {self.before!r}, "
         text = f"{place}before {seen}{more}: {what}"
         if self.example is None:
             return text

@@ -124,9 +124,9 @@ class GlushkovBuilder:
             self._connect(final.last, final.first)
         return self._concatenation(parts)
 
-    def _connect(self, before: Sequence[int], behind: Sequence[int]) -> None:
+    def _connect(self, before: Sequence[int], after: Sequence[int]) -> None:
         for at in before:
-            self.follows[at].update(behind)
+            self.follows[at].update(after)
 
 
 def either(left: PositionSets, right: PositionSets) -> PositionSets:

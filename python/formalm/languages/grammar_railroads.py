@@ -69,11 +69,11 @@ class RailroadBuilder:
         parts: list[Part] = []
         for at, node in enumerate(nodes):
             # Repetition with a separator: x (sep x)*, or (x sep)* x.
-            behind = _between(nodes[at - 1], node, 1) if at else None
+            previous = _between(nodes[at - 1], node, 1) if at else None
             before = _between(node, nodes[at - 1], 0) if at else None
-            between = before if behind is None else behind
+            between = before if previous is None else previous
             if between is not None:
-                one = nodes[at - 1] if behind is not None else node
+                one = nodes[at - 1] if previous is not None else node
                 parts[-1] = Loop(self.part(one), self.part(between))
             else:
                 parts.append(self.part(node))

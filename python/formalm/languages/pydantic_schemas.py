@@ -59,14 +59,14 @@ FORMATS = {
 
 #: Formats that Pydantic validates by code.
 CODE = {
-    "ipv6network": "bits behind the prefix of a network are zero, which is not in the schema",
-    "ipvanynetwork": "bits behind the prefix of a network are zero, which is not in the schema",
-    "zoneinfo": "which zones of time there are is not in the schema",
-    "color": "which texts are colors is not in the schema",
-    "regex": "which patterns Python reads is not in the schema",
-    "email": "which addresses of mail are taken is code, which the schema does not have",
-    "name-email": "which addresses of mail are taken is code, which the schema does not have",
-    "json-string": "which texts are JSON is not in the schema",
+    "ipv6network": "the host bits of a network must be zero, which the schema does not express",
+    "ipvanynetwork": "the host bits of a network must be zero, which the schema does not express",
+    "zoneinfo": "the set of time zones is not in the schema",
+    "color": "the set of color strings is not in the schema",
+    "regex": "the syntax of Python patterns is not in the schema",
+    "email": "the code that validates e-mail addresses is not in the schema",
+    "name-email": "the code that validates e-mail addresses is not in the schema",
+    "json-string": "the requirement that the string is JSON text is not in the schema",
 }
 
 #: Validators of Pydantic that the schema expresses; all other functions are noted by name.

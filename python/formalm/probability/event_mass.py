@@ -275,14 +275,14 @@ def measured(
     if chosen == "complete":
         require_end_token(session)
     kind = "contains" if chosen == "never" else chosen
-    language = event_language(resolved.asked, kind, resolved.tokenization)
+    language = event_language(resolved.effective_language, kind, resolved.tokenization)
     constraint = constraint_of(query, resolved, session.vocabulary, language)
     contexts = query_contexts(session, constraint, resolved, prompt, shares=True)
     execution = QueryExecution(
         session,
         constraint,
         contexts,
-        *resolved.behind,
+        *resolved.suffix_decoding,
         kind == "complete",
         batch_size,
         resolved.max_tokens,

@@ -296,7 +296,7 @@ def _limit_error(limits: Limits, reached: LimitReached, session: Session) -> Lim
 def _execution(
     session: Session, resolved: Query, front: tuple[int, ...], way: str, complete: bool, size: int
 ) -> QueryExecution:
-    constraint = compiled(resolved.asked, session.vocabulary, way)
+    constraint = compiled(resolved.effective_language, session.vocabulary, way)
     context = QueryContext(front, b"", 0.0, constraint.matcher(after=front).core)
     rules = (resolved.decoding, resolved.renormalize, complete, size, None, resolved.limits)
     return QueryExecution(session, constraint, [context], *rules, normalize=True)

@@ -209,7 +209,7 @@ def mass_table(
     0.666667
     """
     resolved = resolved_query(query)
-    language = resolved.asked
+    language = resolved.effective_language
     known = list(dict.fromkeys(group.name for group in language.groups if group.name is not None))
     if isinstance(groups, str):
         raise ArgumentError(f"groups must be a list of names, got {groups!r:.60}")
@@ -316,7 +316,7 @@ def _tabulated(
             "event must not be 'never' for a table of masses, because it leaves no members to"
             " classify"
         )
-    member = deciding_member(resolved.asked, chosen)
+    member = deciding_member(resolved.effective_language, chosen)
     question = measured(
         model,
         query,

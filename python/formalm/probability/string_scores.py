@@ -366,7 +366,7 @@ def _witness(
 
 def _execution(session: Session, query: Query, prompt: Prompt, batch_size: int) -> QueryExecution:
     tokenization: Any = query.tokenization
-    constraint = Constraint(query.asked, session.vocabulary, tokenization=tokenization)
+    constraint = Constraint(query.effective_language, session.vocabulary, tokenization=tokenization)
     return QueryExecution(
         session,
         constraint,

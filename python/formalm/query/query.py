@@ -149,32 +149,32 @@ class Query:
             object.__setattr__(self, "edits", Edits(count))
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         check_query(self)
-        self._kept.machine()  # refuses combinations that cannot be built
+        self._allowed.machine()  # refuses combinations that cannot be built
         if self.given is not None and special_tokens_of(self.given):
             raise LanguageError(
                 "given must not contain special tokens",
                 hint="pass them in the prompt, as token ids",
             )
         if self.given is not None and self.event not in ("contains", "never"):
-            check_prefixes(self.given, self._kept)
+            check_prefixes(self.given, self._allowed)
 
     @property
-    def behind(self) -> tuple[Decoding, bool]:
+    def suffix_decoding(self) -> tuple[Decoding, bool]:
         """The decoding rule for the tokens after ``given``, and whether it renormalizes."""
         if self.decoded == "prefix":
             return Decoding(), False
         return self.decoding, self.renormalize
 
     @cached_property
-    def asked(self) -> Language:
+    def effective_language(self) -> Language:
         """The language with edits applied and ``without`` excluded."""
         if self.boundary == "heal" and self.given is not None:
-            # The removed end of `given` is generated again, and must come out the same.
-            return self._kept & (self.given + anything())
-        return self._kept
+            # The output must begin with the removed end of `given`.
+            return self._allowed & (self.given + anything())
+        return self._allowed
 
     @cached_property
-    def _kept(self) -> Language:
+    def _allowed(self) -> Language:
         return self.edited if self.without is None else self.edited - self.without
 
     @cached_property

@@ -180,7 +180,7 @@ class Origin:
             None if script is None else script.edits,
             None if script is None else script.member,
             self._groups(member, script),
-            *self.query.behind,
+            *self.query.suffix_decoding,
             *astuple(self.cost),
         )
 
@@ -188,9 +188,9 @@ class Origin:
         """Returns the member in the text; None if there is none."""
         event = self.query.event
         if self.kind != "sample" or event not in ("prefix", "contains"):
-            return data if self.query.asked.matches(data) else None
+            return data if self.query.effective_language.matches(data) else None
         try:
-            return deciding_member(self.query.asked, event)(data)
+            return deciding_member(self.query.effective_language, event)(data)
         except StopIteration:  # a local walk that ended outside the language
             return None
 
@@ -211,7 +211,7 @@ class Origin:
             return None
 
     def _groups(self, member: bytes | None, script: EditScript | None) -> Mapping[str, str | None]:
-        resolved = self.query.asked
+        resolved = self.query.effective_language
         if script is not None:  # the groups of the member that was edited
             resolved, member = self.query.language, script.member.encode()
         if member is None or not any(group.name is not None for group in resolved.groups):

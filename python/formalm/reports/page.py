@@ -153,7 +153,7 @@ def _part(part: Part, contents: Contents, *, plots: bool) -> str:
         for name, found in part.measurements.items()
     )
     return (
-        f"<section><h2>{escape(question.name)}</h2><p>{escape(part.asked)}</p>"
+        f"<section><h2>{escape(question.name)}</h2><p>{escape(part.description)}</p>"
         f"<details><summary>the query</summary>{languages}</details>\n"
         f"<p class=facts>{escape(facts)}</p>\n{figures}{numbers}{_shown(part)}</section>\n"
     )

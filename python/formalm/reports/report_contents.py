@@ -30,7 +30,7 @@ class Part:
     ----------
     question
         The query.
-    asked
+    description
         Its description in words.
     answered
         Its items with their answers.
@@ -41,7 +41,7 @@ class Part:
     """
 
     question: Question
-    asked: str
+    description: str
     answered: tuple[tuple[Item, Answer], ...]
     total: int
     measurements: dict[str, tuple[Measurement, ...]]

@@ -349,7 +349,7 @@ def _draws(
     walks: RandomWalks, resolved: Query, target: str, n: int, seed: int
 ) -> Iterator[Draw | None]:
     if target == "uniform":
-        return uniform_draws(walks, resolved.asked, n, seed)
+        return uniform_draws(walks, resolved.effective_language, n, seed)
     if target == "local":
         return iter(local_draws(walks, n, seed))
     return posterior_draws(walks, seed) if target == "posterior" else gumbel_order(walks, seed)
@@ -482,11 +482,13 @@ def _execution(
     if event in ("complete", "never"):
         require_end_token(session)
     language = event_language(
-        resolved.asked, "contains" if event == "never" else event, resolved.tokenization
+        resolved.effective_language,
+        "contains" if event == "never" else event,
+        resolved.tokenization,
     )
     if event == "never":
         every = any_string() if resolved.tokenization == "canonical" else anything()
-        if resolved.asked.matches(b""):
+        if resolved.effective_language.matches(b""):
             raise LanguageError(
                 "the language must not contain the empty string, which every output contains"
             )
@@ -496,7 +498,7 @@ def _execution(
         session,
         constraint,
         query_contexts(session, constraint, resolved, prompt, shares=True),
-        *resolved.behind,
+        *resolved.suffix_decoding,
         event in ("complete", "never"),
         batch_size,
         resolved.max_tokens,

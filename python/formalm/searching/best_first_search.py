@@ -415,7 +415,7 @@ def search(
         session,
         constraint,
         contexts,
-        *resolved.behind,
+        *resolved.suffix_decoding,
         complete,
         batch_size,
         resolved.max_tokens,

@@ -97,8 +97,8 @@ class SortedTokens:
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 TokenRange = tuple[int, int, int, float]
-"""A reading, the first rank and the one behind the last of the tokens after it that go beyond a
-string, and the log of what these tokens have together."""
+"""An evaluated reading, the range of ranks of the next tokens that extend beyond a string, and the
+log of their total probability."""
 TOKEN_ROWS_BYTES = 64 << 20
 
 

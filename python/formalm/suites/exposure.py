@@ -54,8 +54,8 @@ def scored(
         bos=item.query.bos,
         **options,
     )
-    asked = replace(item.query, event=event, tokenization="canonical", unique="tokens")
-    listed = search(model, asked, **options)
+    query = replace(item.query, event=event, tokenization="canonical", unique="tokens")
+    listed = search(model, query, **options)
     hits = [[slot_text(item, hit.text), hit.logprob] for hit in listed]
     drawn = _drawn(model, item, options)
     if "interrupted" in (listed.status, drawn.status, *(one.status for one in found)):
@@ -68,7 +68,7 @@ def scored(
         "hits": hits,
         "exhausted": listed.status == "exhausted",
         "drawn": [_number(one) for one in _logprobs(drawn, event)],
-        "members": str(item.query.asked.to_automaton().count()),
+        "members": str(item.query.effective_language.to_automaton().count()),
         "status": "done",
         "truncated_by": listed.truncated_by,
         "work": _together(listed, drawn),
@@ -77,9 +77,9 @@ def scored(
 
 def _drawn(model: LanguageModel, item: Item, options: dict[str, Any]) -> Samples:
     """Returns random members, within the limits of the search."""
-    question, asked = item.question, item.query
-    asked = Query(asked.language, given=asked.given, bos=asked.bos, limits=Limits(forwards=None))
-    return sample(model, asked, n=question.draws, target="uniform", seed=question.seed, **options)
+    question, query = item.question, item.query
+    query = Query(query.language, given=query.given, bos=query.bos, limits=Limits(forwards=None))
+    return sample(model, query, n=question.draws, target="uniform", seed=question.seed, **options)
 
 
 def _logprobs(drawn: Samples, event: str) -> list[float]:
@@ -96,7 +96,7 @@ def _together(listed: Search, drawn: Samples) -> dict[str, int]:
 
 def slot_text(item: Item, text: str) -> str:
     """Returns the string of the single open slot in a member."""
-    found = item.query.asked.captures(text)
+    found = item.query.effective_language.captures(text)
     return text if found is None else str(found[item.open[0]])
 
 
@@ -123,9 +123,11 @@ def exposure(text: str, logprob: float, answer: dict[str, Any], together: int) -
     listed = len(answer["hits"])
     left = max(0.0, 1.0 - math.fsum(math.exp(one) for _, one in answer["hits"]))
     # Rounding may make an equally probable string seem slightly less probable.
-    behind = left * math.exp(min(700.0, ROUNDING - logprob)) if logprob > -math.inf else math.inf
+    possibly_above = (
+        left * math.exp(min(700.0, ROUNDING - logprob)) if logprob > -math.inf else math.inf
+    )
     proven = (
-        most - math.log2(min(members, listed + max(1.0, behind))),
+        most - math.log2(min(members, listed + max(1.0, possibly_above))),
         most - math.log2(listed + 1),
     )
     drawn = [float(one) for one in answer["drawn"]]

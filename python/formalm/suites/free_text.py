@@ -47,7 +47,7 @@ def free(model: LanguageModel, item: Item, judge: Judge, *, batch_size: int) -> 
     )
     if any(one.reason == "interrupted" for one in written):
         raise KeyboardInterrupt
-    language = item.query.asked
+    language = item.query.effective_language
     everywhere = None
     if item.query.event == "contains":
         everywhere = Regex(r"(?s).*") + language + Regex(r"(?s).*")
@@ -95,7 +95,7 @@ def judged_text(item: Item, text: str) -> str:
     judged = item.question.judge
     if judged is None:
         return text
-    found = item.query.asked.captures(text)
+    found = item.query.effective_language.captures(text)
     return text if found is None else str(found[judged])
 
 

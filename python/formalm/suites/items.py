@@ -61,7 +61,7 @@ class Item:
     schemas: tuple[str, ...] = field(default=(), repr=False)
     patterns: tuple[str, ...] = field(default=(), repr=False)
 
-    def asked_data(self) -> dict[str, Any]:
+    def query_data(self) -> dict[str, Any]:
         """Returns the query as data; a language with schemas by its parts."""
         if not self.schemas:
             return query_data(self.query)
@@ -97,18 +97,18 @@ def items_of(
     limit: int,
 ) -> list[Item]:
     """Returns all items; see :meth:`formalm.suites.Suite.items`."""
-    asked = list(questions)
+    listed = list(questions)
     count = sum(
         len(question.templates)
         * math.prod(len(_texts(slots[name])) for name in question.each)
         * (1 if question.rows is None else len(rows[question.rows].rows))
-        for question in asked
+        for question in listed
     )
     if count > limit:
         raise LimitError("items", count, limit)
     return [
         item_of(question, templates[name], slots, values, label, row)
-        for question in asked
+        for question in listed
         for name in question.templates
         for label, row in _labeled(question, rows)
         for values in _combinations(question, slots)
@@ -146,8 +146,8 @@ def item_of(
     query = read_query(data)
     if schemas:
         query = replace(query, language=language)
-    asked = (question, template.name, pairs, names, query, start, label, row, template)
-    return Item(*asked, schemas, patterns)
+    fields = (question, template.name, pairs, names, query, start, label, row, template)
+    return Item(*fields, schemas, patterns)
 
 
 def _up_to(name: str, template: Template, fixed: Mapping[str, str]) -> str:

@@ -156,10 +156,10 @@ def _read_pair(
     """Reads a comparison of two accuracies on the same rows."""
     known = [metric.name for metric in metrics.values() if metric.kind == "accuracy"]
     one, other = part.one_of("metric", known), part.one_of("other", known)
-    asked = [queries[metrics[each].query] for each in (one, other)]
-    if one == other or asked[0].rows != asked[1].rows:
+    questions = [queries[metrics[each].query] for each in (one, other)]
+    if one == other or questions[0].rows != questions[1].rows:
         part.refuse(f"{part.where}.other must be another accuracy on the same rows", "other")
-    if any(len(question.templates) > 1 or question.each for question in asked):
+    if any(len(question.templates) > 1 or question.each for question in questions):
         part.refuse(f"{part.where}: a paired test requires rows that are each asked once", "metric")
     level = _level(part)
     part.close()

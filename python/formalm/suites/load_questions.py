@@ -97,7 +97,7 @@ def read_question(part: TomlSection, name: str, parts: Parts) -> Question:
         fields=fields,
         **more,
     )
-    _check_asked(part, question, parts)
+    _check_question(part, question, parts)
     return question
 
 
@@ -203,7 +203,7 @@ def _wanted(part: TomlSection, columns: tuple[str, ...]) -> dict[str, Any]:
     return {"targets": targets}
 
 
-def _check_asked(part: TomlSection, question: Question, parts: Parts) -> None:
+def _check_question(part: TomlSection, question: Question, parts: Parts) -> None:
     event = question.fields.get("event")
     if question.ask in OF_TOKENS and event not in (None, "complete", "token_prefix"):
         known = "'complete' or 'token_prefix'"
@@ -257,11 +257,11 @@ def _check_score(part: TomlSection, question: Question, item: Item) -> None:
         part.refuse(f"{part.where}: a template of scores must have exactly one open slot", "each")
     key = "targets" if question.answer is None else "answer"
     for text in item.targets:
-        if not item.query.asked.matches(item.filled(text)):
+        if not item.query.effective_language.matches(item.filled(text)):
             part.refuse(
                 f"{part.where}.{key} must contain texts of the slot only, got {text!r:.60}", key
             )
-    language = item.query.asked
+    language = item.query.effective_language
     if not part.built(None, language.to_automaton).is_finite:
         part.refuse(f"{part.where}: ranks require a slot with finitely many texts", "templates")
     if (

@@ -73,7 +73,7 @@ class Manifest:
         return data
 
     @property
-    def asked(self) -> Suite:
+    def suite_as_run(self) -> Suite:
         """The suite with its draws capped."""
         if self.max_draws is None:
             return self.suite
@@ -221,7 +221,7 @@ def key_of(item: Item, manifest: Manifest) -> str:
             **more,
             "version": VERSION,
             "ask": question.ask,
-            "query": item.asked_data(),
+            "query": item.query_data(),
             "prompt": question.prompt,
             "tolerance": question.tolerance,
             "open": item.open,

@@ -54,7 +54,7 @@ class Run:
     def __init__(self, directory: str | PathLike[str]) -> None:
         self.directory = Path(directory)
         self.manifest = Manifest.read(self.directory)
-        self.items = self.manifest.asked.items()
+        self.items = self.manifest.suite_as_run.items()
         self.keys = [key_of(item, self.manifest) for item in self.items]
         self.journal = Journal(self.directory / JOURNAL, create=False)
 
@@ -143,7 +143,7 @@ class Run:
     @property
     def is_whole(self) -> bool:
         """True if every item has an answer with as many draws as the suite wants."""
-        return self.is_complete and self.manifest.asked == self.manifest.suite
+        return self.is_complete and self.manifest.suite_as_run == self.manifest.suite
 
     def work(
         self,
@@ -233,8 +233,8 @@ class Run:
 
     def evaluate(self) -> Evaluation:
         """Returns metrics, comparisons and verdicts of the answers so far."""
-        asked, whole = self.manifest.asked, self.manifest.suite
-        return evaluate(asked, self.answered, whole=whole, items=self.items)
+        as_run, whole = self.manifest.suite_as_run, self.manifest.suite
+        return evaluate(as_run, self.answered, whole=whole, items=self.items)
 
     def write_results(self) -> Path:
         """Writes the answers as JSON lines, in the order of the suite and without timings.

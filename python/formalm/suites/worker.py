@@ -92,7 +92,7 @@ class Worker:
         self.waiting = waiting
         self.started = time.monotonic()
         self.done = len(run.answered)
-        self.asked, self.asking_seconds = 0, 0.0
+        self.answered_now, self.answering_seconds = 0, 0.0
         self.left: int | None = None
 
     def answer(self, number: int, pending: int) -> None:
@@ -102,7 +102,7 @@ class Worker:
         source, answer = self._answer(number)
         self.done += 1
         if self.progress is not None:
-            mean = self.asking_seconds / self.asked if self.asked else None
+            mean = self.answering_seconds / self.answered_now if self.answered_now else None
             self.progress(
                 Step(
                     self.run.items[number],
@@ -130,7 +130,8 @@ class Worker:
         judge = None if item.question.oracle is None else self.judges[item.question.oracle]
         answer = answer_of(self.model, item, batch_size=run.manifest.batch_size, judge=judge)
         seconds = time.monotonic() - began
-        self.asked, self.asking_seconds = self.asked + 1, self.asking_seconds + seconds
+        self.answered_now += 1
+        self.answering_seconds += seconds
         run.journal.add(key, answer, seconds)
         if self.cache is not None:
             self.cache.add(key, answer, seconds)

@@ -101,7 +101,7 @@ def assert_rank(
     """
     __tracebackhide__ = True
     resolved = resolved_query(query)
-    if not resolved.asked.matches(text):
+    if not resolved.effective_language.matches(text):
         raise ArgumentError(f"text must be a member to have a rank, got {text!r:.60}")
     stop = limits or resolved.limits
     most_hits = math.inf if stop.hits is None else stop.hits

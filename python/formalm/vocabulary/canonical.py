@@ -47,9 +47,9 @@ class LeadingSpace(NamedTuple):
     """The rule by which a tokenizer inserts a space before a text."""
 
     first_only: bool
-    """Only in front of the first text, not behind special tokens within it."""
+    """Only before the first text, not after special tokens inside it."""
     unless_there: bool
-    """Not where the text begins with one, which is then lost: it has no canonical tokens."""
+    """Not if the text begins with a space; that space is lost and has no canonical tokens."""
 
 
 class CanonicalTokens(Sources):
@@ -142,8 +142,8 @@ class CanonicalTokens(Sources):
         space = LeadingSpace(True, False)
         if tokenizer.kind == "tokenizer.json":
             space = _space_of(tokenizer.data)
-        behind_text = bool(front) and self.core.token_bytes(front[-1]) is not None
-        return space if not behind_text and (len(front) <= 1 or not space.first_only) else None
+        after_text = bool(front) and self.core.token_bytes(front[-1]) is not None
+        return space if not after_text and (len(front) <= 1 or not space.first_only) else None
 
     def is_canonical(self, token_ids: Iterable[int]) -> bool:
         """Returns whether the tokenizer itself produces these tokens for their text.

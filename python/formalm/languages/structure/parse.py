@@ -187,13 +187,13 @@ class Steps:
             if trigger is None or mark_bytes(section.trigger) != trigger:
                 continue
             body, closing = start + len(trigger), len(mark_bytes(section.end))
-            for end in self._reader.ends(section.behind, body):
+            for end in self._reader.ends(section.after_trigger, body):
                 yield (end, (count, False)), [*parts, ("section", body, end - closing, section)]
 
 
 def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> list[Call]:
     """Returns the calls in a section, which follows the trigger."""
-    before, between, behind = (mark_bytes(part) for part in format.parts)
+    before, between, after = (mark_bytes(part) for part in format.parts)
     reader = Reader(data)
 
     def steps(state: State) -> Iterator[Step[Call]]:
@@ -208,10 +208,10 @@ def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> lis
             return
         start = stop + len(between)
         for end in reader.ends(tools[name], start):
-            if data.startswith(behind, end):
+            if data.startswith(after, end):
                 call = Call(name, tools[name].value(data[start:end]))
                 more = b"" if format.separator is None else mark_bytes(format.separator) + before
-                yield (end + len(behind), more), call
+                yield (end + len(after), more), call
 
     first = b"" if format.begin == "" else before
     return only_way((0, first), steps, lambda state: state[0] == len(data))

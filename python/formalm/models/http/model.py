@@ -1,4 +1,4 @@
-"""``HttpModel``: a language model behind an OpenAI-compatible completions server."""
+"""``HttpModel``: a language model on an OpenAI-compatible completions server."""
 
 from __future__ import annotations
 
