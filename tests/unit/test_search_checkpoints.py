@@ -42,7 +42,7 @@ MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
 QUERIES = [
     Query(Regex("(a|b){1,5}"), event="complete"),
     Query(Regex("[ab]*"), unique="tokens"),
-    Query(Regex("[ab]*"), unique="tokens", limits=Limits(beam=2), max_tokens=4),
+    Query(Regex("[ab]*"), unique="tokens", limits=Limits(beams=2), max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), prefix_cost="joint", max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), unique="tokens", event="complete"),
     Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalize=True, max_tokens=5),
@@ -174,7 +174,7 @@ def test_other_questions_are_refused(tmp_path: Path) -> None:
         search(TableModel.random(other, seed=5, order=2), query, prompt="b", resume=path)
     beam = saved(tmp_path / "beam", QUERIES[2])
     with pytest.raises(ArgumentError, match="beam"):
-        search(MODEL, QUERIES[2], prompt="b", resume=beam, limits=Limits(beam=3))
+        search(MODEL, QUERIES[2], prompt="b", resume=beam, limits=Limits(beams=3))
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

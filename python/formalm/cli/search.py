@@ -83,7 +83,7 @@ def search(
         if hits is not None or query.query is None:
             limits = replace(limits, hits=HITS if hits is None else hits)
         if beams is not None:
-            limits = replace(limits, beam=beams)
+            limits = replace(limits, beams=beams)
         out.check()
         if save is not None:
             writable(save)

@@ -122,7 +122,7 @@ def refuse_keep(resolved: Query) -> None:
 
 def refuse_search_limits(limits: Limits, what: str) -> None:
     """Refuses limits that apply to searches only."""
-    for name in ("hits", "beam"):
+    for name in ("hits", "beams"):
         if getattr(limits, name) is not None:
             raise ArgumentError(
                 f"limits.{name} must be None for {what}; it applies to searches only"

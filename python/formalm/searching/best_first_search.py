@@ -141,7 +141,7 @@ class Search(Iterator[Hit]):
         continues.
     truncated_by
         ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"`` or ``"memory_bytes"``;
-        ``"context"`` if members longer than the model's context were omitted; ``"beam"`` if
+        ``"context"`` if members longer than the model's context were omitted; ``"beams"`` if
         sequences were dropped; ``"unseen"`` if a sequence that the model did not show may come
         next; None otherwise.
     hits
@@ -241,7 +241,7 @@ class Search(Iterator[Hit]):
             return None
         except StopIteration:
             by_context = "context" if self._execution.cut_by_context else None
-            self._end("beam" if self._execution.cut_by_beam else by_context)
+            self._end("beams" if self._execution.cut_by_beam else by_context)
             return None
         except Exception:
             self._recover()
@@ -403,9 +403,9 @@ def search(
     resolved = token_event(resolved, "a search")
     # A string has one canonical sequence, so there is nothing to merge.
     merge = resolved.unique != "tokens" and resolved.tokenization != "canonical"
-    if merge and resolved.limits.beam is not None:
+    if merge and resolved.limits.beams is not None:
         hint = "pass unique='tokens' or tokenization='canonical'"
-        raise ArgumentError("limits.beam applies only to searches over token sequences", hint=hint)
+        raise ArgumentError("limits.beams applies only to searches over token sequences", hint=hint)
     complete = resolved.event == "complete"
     if complete:
         require_end_token(session)

@@ -35,7 +35,7 @@ from formalm.searching.tokenization_nodes import StringEntry
 __all__ = ["FORMAT", "VERSION", "load", "queue_to_arrays", "restore_queue", "save"]
 
 FORMAT = "formalm-search"
-VERSION = 2
+VERSION = 3
 PROBES = 8
 PROBED = 32
 CLOSE = 1e-3
@@ -172,7 +172,7 @@ def _question(execution: QueryExecution, query: Query) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "query": resolved,
-        "beam": execution.limits.beam,
+        "beams": execution.limits.beams,
         "tolerance": execution.tolerance,
         "roots": contexts,
         "vocabulary": execution.session.vocabulary.fingerprint,
@@ -197,7 +197,7 @@ def _check(header: Any, execution: QueryExecution, query: Query) -> None:
             raise ModelError(
                 f"the model must have the same {name} as the model of the saved search"
             )
-    for name in ("query", "beam", "tolerance"):
+    for name in ("query", "beams", "tolerance"):
         if header.get(name) != wanted[name]:
             raise ArgumentError(f"{name} must be the same as in the saved search")
     saved = header.get("roots")

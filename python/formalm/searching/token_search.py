@@ -100,7 +100,7 @@ class TokenSearch:
     def collect(self, room: int, batch: list[int]) -> None:
         """Takes the best nodes to evaluate, and queues those that are also hits as hits."""
         frontier, execution, trie = self.frontier, self.execution, self.frontier.trie
-        beam, longest = execution.limits.beam, None
+        beams, longest = execution.limits.beams, None
         hits: list[int] = []
         while frontier.queue and len(batch) < room:
             if longest is not None and trie.depth[frontier.queue.top()] > longest:
@@ -110,8 +110,8 @@ class TokenSearch:
                 hits.append(node)
                 continue
             depth, parent = trie.depth[node], trie.parent[node]
-            if beam is not None:
-                if self.kept[depth] >= beam:
+            if beams is not None:
+                if self.kept[depth] >= beams:
                     execution.cut_by_beam = True
                     continue  # and so are its siblings, which are worse
                 self.kept[depth] += 1
@@ -129,7 +129,7 @@ class TokenSearch:
             over = not execution.complete and frontier.states.is_finished(state)
             if not over and execution.may_extend(depth, frontier.context(node)):
                 batch.append(node)
-                longest = None if beam is None else depth
+                longest = None if beams is None else depth
         self.requeue(hits)
 
     def requeue(self, nodes: list[int]) -> None:
@@ -140,7 +140,7 @@ class TokenSearch:
     def put_back(self, batch: list[int]) -> None:
         """Undoes :meth:`collect` for nodes that were not evaluated."""
         for node in batch:
-            if self.execution.limits.beam is not None:
+            if self.execution.limits.beams is not None:
                 self.kept[self.frontier.trie.depth[node]] -= 1
             if node in self.hits:
                 self.hits.discard(node)  # it is already queued

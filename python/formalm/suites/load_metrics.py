@@ -72,7 +72,7 @@ def _of(part: TomlSection, kind: str, query: Question, parts: Parts) -> dict[str
 
 def _answer(part: TomlSection, query: Question, parts: Parts, of: str) -> str:
     """Reads the column with the right string of each row."""
-    _refuse_beam(part, query)
+    _refuse_beams(part, query)
     answer: str = part.one_of("answer", columns_of(query, parts.rows))
     slot = parts.slots[of]
     if slot.pattern is not None and query.rows is not None:
@@ -86,16 +86,16 @@ def _answer(part: TomlSection, query: Question, parts: Parts, of: str) -> str:
     return answer
 
 
-def _refuse_beam(part: TomlSection, query: Question) -> None:
-    if "beam" in query.fields.get("limits", {}):
+def _refuse_beams(part: TomlSection, query: Question) -> None:
+    if "beams" in query.fields.get("limits", {}):
         part.refuse(
-            f"{part.where}: the query must not have a beam, whose hits have no ranks", "query"
+            f"{part.where}: the query must not limit beams, because its hits have no ranks", "query"
         )
 
 
 def _targets(part: TomlSection, query: Question, slot: Slot) -> tuple[str, ...]:
     """Reads strings that a search can find."""
-    _refuse_beam(part, query)
+    _refuse_beams(part, query)
     targets = part.texts("targets")
     if not targets:
         part.refuse(f"{part.where}.targets must not be empty", "targets")

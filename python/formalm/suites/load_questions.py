@@ -231,9 +231,9 @@ def _check_question(part: TomlSection, question: Question, parts: Parts) -> None
 
 def _check_limits(part: TomlSection, question: Question, item: Item) -> None:
     limits = item.query.limits
-    listing = (limits.hits, limits.beam) != (None, None)
+    listing = (limits.hits, limits.beams) != (None, None)
     if question.ask not in ("search", "score") and listing:
-        part.refuse(f"{part.where}.limits.hits and .beam apply to searches only", "limits")
+        part.refuse(f"{part.where}.limits.hits and .beams apply to searches only", "limits")
     if question.ask in ("search", "score") and limits.hits is None:
         part.refuse(f"{part.where}.limits.hits must be given for a {question.ask}", "limits")
 
@@ -248,9 +248,9 @@ def _check_score(part: TomlSection, question: Question, item: Item) -> None:
     _only(part, question, OF_SCORES)
     if question.prompt is not None:
         part.refuse(f"{part.where}.prompt must be part of the template", "prompt")
-    if item.query.limits.beam is not None:
+    if item.query.limits.beams is not None:
         part.refuse(
-            f"{part.where}.limits.beam must not be given, because a beam has no exact ranks",
+            f"{part.where}.limits.beams must not be given, because a beam has no exact ranks",
             "limits",
         )
     if len(item.open) != 1:
