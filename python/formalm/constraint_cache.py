@@ -293,8 +293,7 @@ class ConstraintCache:
         self._longest = checked_integer("max_description_bytes", max_description_bytes, least=1)
         self._timeout = checked_seconds("timeout_seconds", timeout_seconds)
         self._idle = checked_seconds("max_idle_seconds", max_idle_seconds)
-        kept = error_seconds
-        self._error_seconds = (checked_seconds("error_seconds", kept) if kept != 0 else 0) or 0.0
+        self._error_seconds = checked_seconds("error_seconds", error_seconds, otherwise="0") or 0.0
         self._on_event = on_event
         self._tables = _Tables()
         # Taken again by the same thread if a signal's handler asks the cache for something.

@@ -129,8 +129,8 @@ class LimitError(FormalmError, RuntimeError):
 class DeadlineError(FormalmError, TimeoutError):
     """A call took longer than its ``timeout_seconds``.
 
-    The object that was asked is as it was before, keeps what it has found out, and can be asked
-    again.
+    The object that was called is unchanged and can be called again; it keeps the work done so
+    far.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class DeadlineError(FormalmError, TimeoutError):
 
     def __init__(self, what: str, needed: float, allowed: float, hint: str | None = None) -> None:
         if hint is None:
-            hint = "a larger timeout_seconds allows more; asking again goes on with what is known"
+            hint = "raise timeout_seconds, or call again: the work done so far is kept"
         message = f"{what} needs more than {needed:.3g} seconds, but the limit is {allowed:.3g}"
         super().__init__(message, hint=hint)
         self.what = what
@@ -161,6 +161,17 @@ class DeadlineError(FormalmError, TimeoutError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.what, self.needed, self.allowed, self.hint)
+
+
+def lone_surrogate(name: str, text: str) -> tuple[str, str, tuple[int, int]]:
+    """Returns the message, hint and span of the error for a string without a UTF-8 form."""
+    at = next(at for at, one in enumerate(text) if "\ud800" <= one <= "\udfff")
+    what = f"{name} must be encodable as UTF-8, got the lone surrogate {text[at]!r} at index {at}"
+    hint = (
+        "a lone surrogate comes from decoding with errors='surrogateescape' or from half of a"
+        " UTF-16 pair; decode the bytes as UTF-8, or replace it"
+    )
+    return what, hint, (at, at + 1)
 
 
 class VocabularyError(FormalmError, ValueError):

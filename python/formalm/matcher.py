@@ -320,7 +320,7 @@ class Matcher:
         if refusal == "not a member":
             return f"the end is not allowed: the text is not in the language yet, {wanted}"
         if refusal == "not canonical":
-            return f"{token!r} is not allowed: the tokenizer writes such texts in other tokens"
+            return f"{token!r} is not allowed: the tokenizer encodes this text with other tokens"
         if refusal is None and not token:
             return "the end is allowed: the text is in the language"
         special = token.startswith(SPECIAL) and self.constraint.has_special

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from operator import index
 from typing import Literal
 from unicodedata import category
@@ -118,15 +119,27 @@ def checked_integer(name: str, value: object, least: int = 0) -> int:
     return number
 
 
-def checked_seconds(name: str, value: object) -> float | None:
-    """Returns ``value`` as a positive number of seconds, or None."""
-    if value is None:
+MOST_SECONDS = 1 << 33
+"""Bound of every option in seconds, 272 years: nanoseconds up to it fit into 64 bits."""
+
+
+def checked_seconds(
+    name: str, value: object, *, otherwise: Literal["None", "0"] = "None"
+) -> float | None:
+    """Returns ``value`` as a positive number of seconds; or ``otherwise``, which means no time."""
+    if value is None and otherwise == "None":
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value < 1 << 33:  # type: ignore[operator]
-        hint = "None is no deadline"
+    if otherwise == "0" and is_number and value == 0:
+        return 0.0
+    if not is_number or not 0 < value < MOST_SECONDS:  # type: ignore[operator]
+        hint = "pass None for no limit" if otherwise == "None" else None
+        if is_number and 0 < value < math.inf:  # type: ignore[operator]
+            what = f"{name} must be below {MOST_SECONDS:,} seconds (272 years), got {value!r:.60}"
+            raise ArgumentError(what, hint=hint)
         raise ArgumentError(
-            f"{name} must be a positive number of seconds or None, got {value!r}", hint=hint
+            f"{name} must be a positive number of seconds or {otherwise}, got {value!r:.60}",
+            hint=hint,
         )
     # A deadline cannot be shorter than the resolution of the clock.
     return max(float(value), 1e-9)  # type: ignore[arg-type]

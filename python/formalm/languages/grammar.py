@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, NoReturn
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.automata.encoding import text_bytes
+from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.captures.grammar import GrammarCaptures
 from formalm.languages.captures.groups import Captures, CaptureSpans, Group
 from formalm.languages.grammar_notes import Note
@@ -104,12 +105,9 @@ class Grammar(GrammarQueries):
         for name, option in (("lexing", lexing), ("start", start)):
             if option is not None and not isinstance(option, str):
                 raise ArgumentError(f"{name} must be a str or None, got {type(option).__name__}")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            span = (error.start, error.end)
-            message = "text must be encodable as UTF-8, and this grammar has a lone surrogate"
-            raise LanguageError(message, source=text, span=span) from None
+        if text_bytes(text) is None:
+            message, hint, span = lone_surrogate("text", text)
+            raise LanguageError(message, source=text, span=span, hint=hint)
         if indentation is not None and not isinstance(indentation, Indentation):
             raise ArgumentError(
                 f"indentation must be an Indentation or None, got {type(indentation).__name__}"

@@ -135,7 +135,7 @@ class JsonSchema(SchemaQuestions, Language):
         except TypeError:
             # A list among them cannot be looked up.
             options, core = checked_options(*written)
-        text = schema if type(schema) is str else schema_text(schema)
+        text = schema_text(schema)
         others = () if resources is None else resource_texts(resources)
         super().__init__(text, options, others)
         try:

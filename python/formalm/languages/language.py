@@ -157,8 +157,8 @@ class Language(CapturesMixin, ABC):
         machine = self.machine()
         if machine is not None and not machine.is_exact and not machine.matches(b""):
             raise LanguageError(
-                "is_empty() is not known of a parser",
-                hint="matches(text) tests one string",
+                "is_empty() is not supported for a language with a parser",
+                hint="a parser only tests strings: use matches(text)",
             )
         return machine is None
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from formalm.errors import ArgumentError, LanguageError, LimitError
+from formalm.automata.encoding import text_bytes
+from formalm.errors import ArgumentError, LanguageError, LimitError, lone_surrogate
 
 __all__ = ["resource_texts", "schema_text"]
 
@@ -32,6 +33,9 @@ def explain_unread(error: LanguageError, schema: object) -> None:
 def schema_text(schema: object) -> str:
     """Returns a schema as JSON text, with numbers unchanged."""
     if isinstance(schema, str):
+        if text_bytes(schema) is None:
+            message, advice, span = lone_surrogate("schema", schema)
+            raise LanguageError(message, source=schema, span=span, hint=advice)
         return schema
     if isinstance(schema, Path):
         try:
@@ -104,7 +108,7 @@ def _inside(
         for name, member in value.items():
             if not isinstance(name, str):
                 raise ArgumentError(f"property names of a schema must be strings, got {name!r}")
-            yield f"{comma}{json.dumps(name)}:", member
+            yield f"{comma}{_scalar(name)}:", member
             comma = ","
     else:
         for item in value:
@@ -115,6 +119,9 @@ def _inside(
 def _scalar(value: object) -> str:
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
+    if isinstance(value, str) and text_bytes(value) is None:
+        message, hint, _ = lone_surrogate("strings of a schema", value)
+        raise LanguageError(message, hint=hint)
     if value is None or isinstance(value, bool | int | float | str):
         try:
             return json.dumps(value, allow_nan=False)

@@ -10,7 +10,7 @@ from operator import index
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from formalm.errors import ArgumentError, VocabularyError
+from formalm.errors import ArgumentError, VocabularyError, lone_surrogate
 
 __all__ = ["Encode", "FunctionTokenizer", "JsonTokenizer", "Tokenizer", "restored"]
 
@@ -182,7 +182,7 @@ def checked_text(text: object) -> str:
         raise ArgumentError(f"text must be a str, got {type(text).__name__}")
     try:
         text.encode()
-    except UnicodeEncodeError as error:
-        what = f"character {error.start} of the text is a lone surrogate"
-        raise ArgumentError(what, hint="such a text has no UTF-8 form") from None
+    except UnicodeEncodeError:
+        message, hint, _ = lone_surrogate("text", text)
+        raise ArgumentError(message, hint=hint) from None
     return text

@@ -29,8 +29,8 @@ def read_folder(source: object, end_token_ids: EndTokens | None) -> Parts:
     folder = Path(source)
     if not folder.is_dir():
         raise VocabularyError(
-            f"folder must be a local folder, got {folder}",
-            hint="nothing is downloaded: fetch the model first and pass its folder",
+            f"folder must be the path of an existing folder, got {folder}",
+            hint="formalm downloads nothing: download the model first, then pass its folder",
         )
     config = {
         **_named(_json(folder, "special_tokens_map.json")),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
 from formalm.automata.encoding import checked_integer, shown_text
-from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
+from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat
 from formalm.languages.structure.marks import find_mark, mark_bytes
@@ -116,7 +116,8 @@ def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list
         raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
     data = text_bytes(text)
     if data is None:
-        raise TokenError("text must be encodable as UTF-8, and this one has a lone surrogate")
+        message, hint, _ = lone_surrogate("text", str(text))
+        raise TokenError(message, hint=hint)
     steps = Steps(structure, Reader(data, limit_bytes))
     groups = only_way((0, (0, structure.opened)), steps, lambda state: state[0] > len(data))
     found = []

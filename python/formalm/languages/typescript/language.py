@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from formalm.errors import ArgumentError, LanguageError
+from formalm.automata.encoding import text_bytes
+from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.integers import with_whole_numbers
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.typescript import syntax_tree
@@ -128,12 +129,9 @@ def _again(text: str, root: str | None, closed: bool, options: dict[str, Any]) -
 
 def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
     """Returns the schema of a text, after checking all its declarations."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        span = (error.start, error.end)
-        message = "text must be valid Unicode, got a lone surrogate"
-        raise LanguageError(message, source=text, span=span) from None
+    if text_bytes(text) is None:
+        message, hint, span = lone_surrogate("text", text)
+        raise LanguageError(message, source=text, span=span, hint=hint)
     module = read_module(text)
     types = TypeResolver(module)
     wanted = _root(module, root)
