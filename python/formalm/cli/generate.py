@@ -181,7 +181,7 @@ def _warn(texts: list[Generation], json: bool) -> None:
 def _described(text: Generation) -> dict[str, object]:
     return {
         "text": text.text,
-        "value": text.value,
+        "value": text.value if text.is_accepting else None,
         "reason": text.reason,
         "complete": text.complete,
         "is_accepting": text.is_accepting,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from formalm.errors import LanguageError
+from formalm.errors import LanguageError, TokenError
 from formalm.languages import Language, Tree
 from formalm.languages.grammar_queries import GrammarQueries
 from formalm.languages.partial_json import PartialJson
@@ -98,18 +98,24 @@ class Generation(Generic[T]):
         """The value of the text in the language, by its :meth:`~formalm.Language.value`: named
         groups as a dictionary, JSON, or the value of a type; otherwise the text itself.
 
-        None if the text was cut short and is not a member. Type checkers do not see this None:
-        check :attr:`is_accepting` first, or generate with ``finish=True``.
+        It is a ``T`` whenever it is anything: ``generate(model, prompt, User).value.name`` needs no
+        check for None. A text that was cut short has no value, so check :attr:`is_accepting` first,
+        generate with ``finish=True``, or read :attr:`partial`.
 
         Raises
         ------
         TokenError
-            If the type's own validators refuse the text. The generation stays valid.
+            If the text is not a member, because a limit or a stop ended it, or if the type's own
+            validators refuse it. The generation stays valid.
         LimitError
             If extracting the groups takes too many steps. The generation stays valid.
         """
         if not self.is_accepting:
-            return cast("T", None)
+            raise TokenError(
+                f"a value requires a member of the language, got {self.text!r:.60}, which ended"
+                f" with reason {self.reason!r}",
+                hint="check is_accepting first, raise max_tokens, or generate with finish=True",
+            )
         value = self.text if self.language is None else self.language.value(self.data)
         return cast("T", value)
 
