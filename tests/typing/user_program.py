@@ -76,6 +76,12 @@ def values(model: LanguageModel) -> None:
     assert_type(generate(model, None, dict[str, int]).value, dict[str, int])
 
 
+def checked_values(model: LanguageModel) -> list[User]:
+    """A text that was cut short has no value, which is asked of it and not of the value's type."""
+    answers = generate(model, ["Who?", "Why?"], User, max_tokens=20)
+    return [answer.value for answer in answers if answer.is_accepting]
+
+
 def shapes(model: LanguageModel) -> None:
     """One generation, a list with `n` or for a batch, a list of lists with both."""
     assert_type(generate(model, "Who?").value, str)
