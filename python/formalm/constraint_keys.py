@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from formalm.languages import JsonSchema, Language, as_language
-from formalm.languages.schema_text import schema_text
+from formalm.languages.json_schema.schema_text import schema_text
 
 __all__ = ["Description", "Key", "canonical_schema", "description_of"]
 

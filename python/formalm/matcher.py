@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm import _core
 from formalm.automata.encoding import SPECIAL, checked_seconds, shown_bytes, shown_text
-from formalm.languages.grammar_queries import Expected, GrammarQueries
+from formalm.languages.grammar.queries import Expected, GrammarQueries
 
 if TYPE_CHECKING:
     from formalm.constraint import Constraint

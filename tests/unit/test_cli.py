@@ -435,7 +435,7 @@ def test_plan_and_query_files(tmp_path: Path) -> None:
 def test_an_option_with_fixed_values_has_those_of_the_library() -> None:
     from typing import get_args, get_type_hints
 
-    from formalm.cli import sample, search
+    from formalm.cli.commands import sample, search
     from formalm.query.query import Target, Unique
 
     assert get_type_hints(sample.sample)["target"] == Target

@@ -262,7 +262,7 @@ def test_unexpected_errors_take_one_line_and_have_their_own_exit_code(
         "import formalm.cli.shared_options as o, formalm.suites as s, formalm.languages as l\n"
         f"def fails(*_, **__):\n    {BREAKS[name]}\n"
         "o.chosen_model = s.builtin_names = l.Regex.__init__ = fails\n"
-        "import formalm.cli.grammar as g, formalm.cli.schema as c\n"
+        "import formalm.cli.commands.grammar as g, formalm.cli.commands.schema as c\n"
         "g.read_grammar = c.read_schema = fails\n"
     )
     commands = [

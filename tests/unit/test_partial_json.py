@@ -23,7 +23,7 @@ from formalm import (
     generate,
     stream,
 )
-from formalm.languages.partial_json import PartialJson
+from formalm.languages.json_schema.partial_json import PartialJson
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),

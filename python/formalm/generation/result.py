@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from formalm.errors import LanguageError, TokenError
 from formalm.languages import Language, Tree
-from formalm.languages.grammar_queries import GrammarQueries
-from formalm.languages.partial_json import PartialJson
+from formalm.languages.grammar.queries import GrammarQueries
+from formalm.languages.json_schema.partial_json import PartialJson
 
 __all__ = ["Generation", "Reason", "read_partial"]
 

@@ -11,7 +11,7 @@ from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
 from formalm.execution.arguments import compiled
 from formalm.languages import JsonSchema, PythonType, TypeScript
-from formalm.languages.python_types import is_type
+from formalm.languages.python_types.language import is_type
 from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
 from formalm.query.decoding import Decoding, check_seed
 from formalm.vocabulary import Vocabulary

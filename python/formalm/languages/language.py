@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from formalm.automata import Automaton
     from formalm.automata.encoding import Relation, Unit
-    from formalm.languages.partial_json import PartialJson
+    from formalm.languages.json_schema.partial_json import PartialJson
 
 __all__ = ["Language", "text_bytes"]
 

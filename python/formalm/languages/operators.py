@@ -148,7 +148,7 @@ class OperatorsMixin:
         ----------
         rules
             Maps each string to its replacement: a string, several strings, or a language. The empty
-            string as replacement deletes. :mod:`formalm.languages.rewrite_rules` has ready-made
+            string as replacement deletes. :mod:`formalm.languages.spelling_variants` has ready-made
             rules.
         optional
             False: every occurrence is replaced, from left to right, the longest first at each

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from formalm.errors import LanguageError
-from formalm.languages.json_schema import JsonSchema
+from formalm.languages.json_schema.language import JsonSchema
+from formalm.languages.json_schema.schema_notes import SchemaNote, SchemaPath
 from formalm.languages.language import Language
-from formalm.languages.schema_notes import SchemaNote, SchemaPath
 
 __all__ = ["Report", "counted", "grammar_notes", "schemas_within"]
 
@@ -71,7 +71,7 @@ def counted(paths: tuple[SchemaPath, ...]) -> list[str]:
 
 def grammar_notes(language: object) -> tuple[SchemaNote, ...]:
     """Returns the notes of a grammar, or of the grammars inside a language."""
-    from formalm.languages.grammar import Grammar
+    from formalm.languages.grammar.language import Grammar
 
     notes: tuple[SchemaNote, ...] = ()
     if isinstance(language, Grammar):

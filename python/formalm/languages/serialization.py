@@ -18,8 +18,8 @@ from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.data_reader import DataReader
 from formalm.languages.edits import Edited, Region
-from formalm.languages.grammar import Grammar
-from formalm.languages.indentation import Indentation
+from formalm.languages.grammar.indentation import Indentation
+from formalm.languages.grammar.language import Grammar
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten

@@ -11,8 +11,8 @@ from formalm.errors import LanguageError
 from formalm.languages import Language, Region, StringLiteral, as_language
 from formalm.languages.special_tokens import special_tokens_of
 from formalm.query.decoding import Decoding
+from formalm.query.edits_and_weights import Edits, checked_weights
 from formalm.query.limits import Limits
-from formalm.query.parts import Edits, checked_weights
 from formalm.query.prefixes import anything, check_prefixes
 from formalm.query.validation import check_query
 

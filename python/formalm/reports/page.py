@@ -10,7 +10,7 @@ from formalm.reports.plot_selection import figures_of
 from formalm.reports.report_contents import Contents, Part
 from formalm.reports.style import STYLE
 from formalm.suites import Measurement
-from formalm.suites.answers import Answer
+from formalm.suites.answers.query_answers import Answer
 
 __all__ = ["document", "table", "to_html"]
 

@@ -8,7 +8,7 @@ from formalm.reports.number_format import place
 from formalm.reports.plots import Dot, curves, intervals
 from formalm.reports.report_contents import Part
 from formalm.suites import Measurement
-from formalm.suites.answers import Answer
+from formalm.suites.answers.query_answers import Answer
 
 __all__ = ["figures_of"]
 

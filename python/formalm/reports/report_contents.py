@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from shlex import quote
 
 from formalm.suites import Answered, Difference, Evaluation, Item, Measurement, Question, Run, Suite
-from formalm.suites.answers import Answer
-from formalm.suites.manifest import Manifest
+from formalm.suites.answers.query_answers import Answer
+from formalm.suites.runs.manifest import Manifest
 
 __all__ = ["Contents", "Part", "contents_of"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from formalm.suites.fact_rows import Rows
 from formalm.suites.items import Item, items_of
-from formalm.suites.oracles import Oracle
-from formalm.suites.parts import Assertion, Comparison, Metric, Question
+from formalm.suites.oracles.oracle import Oracle
 from formalm.suites.slots import Slot, Template
+from formalm.suites.suite_parts import Assertion, Comparison, Metric, Question
 
 __all__ = ["Suite"]
 
@@ -106,13 +106,13 @@ class Suite:
             If there are no such slots or rows, a file cannot be read, or the suite is invalid with
             the new data: everything is checked again.
         """
-        from formalm.suites.replacements import replaced
+        from formalm.suites.files.replacements import replaced
 
         return replaced(self, slots or {}, rows or {})
 
     def to_toml(self) -> str:
         """Returns the suite as TOML; defaults are left out, and word lists stay in their files."""
-        from formalm.suites.dump import to_toml
+        from formalm.suites.files.dump import to_toml
 
         return to_toml(self)
 
@@ -132,7 +132,7 @@ class Suite:
         SuiteError
             With the place of the error.
         """
-        from formalm.suites.load import read_suite
+        from formalm.suites.files.load import read_suite
 
         return read_suite(text, None if folder is None else Path(folder))
 
@@ -145,6 +145,6 @@ class Suite:
         SuiteError
             If it cannot be read, or with the place of the error.
         """
-        from formalm.suites.load import read_text
+        from formalm.suites.files.load import read_text
 
         return cls.from_toml(read_text(Path(path)), folder=Path(path).parent)

@@ -8,7 +8,7 @@ from typing import Any
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.language import Language
-from formalm.languages.python_types import is_type
+from formalm.languages.python_types.language import is_type
 from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
 from formalm.languages.structure.marks import Mark, joined, mark_language
 from formalm.languages.structure.section import Section, one_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from formalm.automata.encoding import text_bytes
 from formalm.errors import ArgumentError, LanguageError, lone_surrogate
-from formalm.languages.integers import with_whole_numbers
-from formalm.languages.json_schema import JsonSchema
+from formalm.languages.json_schema.language import JsonSchema
+from formalm.languages.python_types.integer_spelling import with_whole_numbers
 from formalm.languages.typescript import syntax_tree
 from formalm.languages.typescript.lexer import refuse
 from formalm.languages.typescript.parse_declarations import read_module
@@ -18,7 +18,7 @@ from formalm.languages.typescript.types import TypeReference
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from formalm.languages.schema_options import JsonOptions
+    from formalm.languages.json_schema.schema_options import JsonOptions
 
 __all__ = ["TypeScript"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from formalm.errors import ArgumentError, ModelError
 from formalm.models.arguments import check_model_arguments
 from formalm.models.base import LogProbs
+from formalm.models.http.bounded_json import Bound, shown
 from formalm.models.http.completions_replies import TokenNames, next_tokens, sequence_logprobs
-from formalm.models.http.json_documents import Bound, shown
 from formalm.models.http.transport import Transport
 from formalm.vocabulary import Vocabulary
 
