@@ -8,7 +8,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.vocabulary import check_vocabulary
 
 __all__ = [
     "IncrementalModel",
@@ -16,6 +18,7 @@ __all__ = [
     "LogProbs",
     "ModelState",
     "RunModel",
+    "check_model_arguments",
     "log_softmax",
 ]
 
@@ -129,3 +132,25 @@ def log_softmax(logits: npt.ArrayLike) -> npt.NDArray[np.float64]:
     shifted = values - values.max(axis=-1, keepdims=True)
     result: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return result
+
+
+def check_model_arguments(vocabulary: object, bos_token_id: object, context_length: object) -> None:
+    """Refuses an invalid vocabulary, token id or length.
+
+    Raises
+    ------
+    ArgumentError
+        With the value.
+    """
+    check_vocabulary(vocabulary)
+    assert isinstance(vocabulary, Vocabulary)
+    if bos_token_id is not None and (
+        type(bos_token_id) is not int or not 0 <= bos_token_id < len(vocabulary)
+    ):
+        raise ArgumentError(
+            f"bos_token_id must be a token id below {len(vocabulary)} or None, got {bos_token_id!r}"
+        )
+    if context_length is not None and (type(context_length) is not int or context_length < 1):
+        raise ArgumentError(
+            f"context_length must be a positive integer or None, got {context_length!r}"
+        )

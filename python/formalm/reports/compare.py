@@ -14,8 +14,8 @@ from formalm.reports.report_contents import Contents, contents_of
 from formalm.reports.rounding_tolerance import Place, allowed, tied_bounds, tolerance_of
 from formalm.stats import Quantity, holm, mcnemar, sign_flips
 from formalm.suites import Measurement, Metric, Run
-from formalm.suites.metrics.grading import is_right
-from formalm.suites.runs.rounding_error import LOG_TOLERANCE
+from formalm.suites.metrics.count_and_search_metrics import is_right
+from formalm.suites.runs.manifest import LOG_TOLERANCE
 
 __all__ = ["Row", "RunComparison", "Tested", "compare_runs"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from formalm.reports.number_format import escape, interval, number, p_value, place, worth
-from formalm.reports.plot_selection import figures_of
+from formalm.reports.plots import figures_of
 from formalm.reports.report_contents import Contents, Part
 from formalm.reports.style import STYLE
 from formalm.suites import Measurement

@@ -5,7 +5,7 @@ from formalm.suites.builtin import builtin, builtin_names
 from formalm.suites.fact_rows import Rows
 from formalm.suites.items import Item
 from formalm.suites.metrics.bounded_metrics import Answered, Measurement
-from formalm.suites.metrics.differences import Difference
+from formalm.suites.metrics.comparisons import Difference
 from formalm.suites.metrics.verdicts import Evaluation, Outcome, evaluate
 from formalm.suites.oracles.corpora import Bloom, CorpusIndex
 from formalm.suites.oracles.oracle import Oracle, judge_of, luhn

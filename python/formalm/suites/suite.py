@@ -106,7 +106,7 @@ class Suite:
             If there are no such slots or rows, a file cannot be read, or the suite is invalid with
             the new data: everything is checked again.
         """
-        from formalm.suites.files.replacements import replaced
+        from formalm.suites.files.load import replaced
 
         return replaced(self, slots or {}, rows or {})
 

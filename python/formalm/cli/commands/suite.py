@@ -173,7 +173,7 @@ def run(
     """Run a suite on a model and print the verdict; an existing run of it is resumed."""
     with reported(json, error_code=ERROR):
         from formalm.suites import Run
-        from formalm.suites.runs.required_packages import check_packages
+        from formalm.suites.runs.run import check_packages
 
         asked, parted = _read(file, slot, rows, stop_words), _parsed(shard)
         check_packages(asked)

@@ -17,9 +17,8 @@ from formalm.languages.grammar.named_languages import (
     is_terminal,
     named_languages,
 )
-from formalm.languages.grammar.notes import Note
 from formalm.languages.grammar.parse_trees import STEP_LIMIT
-from formalm.languages.grammar.queries import GrammarQueries
+from formalm.languages.grammar.queries import GrammarQueries, Note
 from formalm.languages.language import Language
 
 __all__ = ["Grammar", "Note"]

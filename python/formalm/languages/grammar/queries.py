@@ -20,7 +20,23 @@ if TYPE_CHECKING:
 
     from formalm.automata.encoding import Unit
 
-__all__ = ["Expected", "GrammarQueries"]
+__all__ = ["Expected", "GrammarQueries", "Note"]
+
+
+class Note(NamedTuple):
+    """A construct of a grammar that allows less than it seems to.
+
+    Attributes
+    ----------
+    message
+        One sentence.
+    span
+        ``(start, end)`` in characters of the grammar's text, or None.
+    """
+
+    message: str
+    span: tuple[int, int] | None
+
 
 # A notebook's theme may differ from the system's: inherit colors, with an accent for both.
 NOTEBOOK = "color:inherit;--accent:#2f81f7;max-width:none"

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.arguments import check_model_arguments
-from formalm.models.base import LogProbs
+from formalm.models.base import LogProbs, check_model_arguments
 from formalm.models.http.bounded_json import Bound, shown
 from formalm.models.http.completions_replies import TokenNames, next_tokens, sequence_logprobs
 from formalm.models.http.transport import Transport

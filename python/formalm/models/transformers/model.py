@@ -141,7 +141,7 @@ class TransformersModel:
 
         All of them are read, which takes some seconds for each ten gigabytes.
         """
-        from formalm.models.transformers.fingerprints import weights_fingerprint
+        from formalm.models.transformers.model_metadata import weights_fingerprint
 
         return weights_fingerprint(self.model)
 

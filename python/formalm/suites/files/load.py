@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError, SuiteError
 from formalm.languages import JsonSchema, Regex
@@ -21,7 +23,10 @@ from formalm.suites.oracles.oracle import KINDS, Oracle
 from formalm.suites.slots import NAME, Slot, Template
 from formalm.suites.suite import Suite
 
-__all__ = ["FORMAT", "TEXTS", "VERSION", "read_suite", "read_text"]
+if TYPE_CHECKING:
+    from formalm.suites.suite import Suite
+
+__all__ = ["FORMAT", "TEXTS", "VERSION", "read_suite", "read_text", "replaced"]
 
 FORMAT = "formalm-suite"
 VERSION = 1
@@ -235,3 +240,30 @@ def _templates(table: TomlSection, known: Collection[str]) -> list[Template]:
     if not templates:
         table.refuse(f"{table.where} must have a template")
     return templates
+
+
+def replaced(
+    suite: Suite,
+    slots: Mapping[str, str | PathLike[str]],
+    rows: Mapping[str, str | PathLike[str]],
+) -> Suite:
+    """Returns a suite with its data replaced; see :meth:`formalm.suites.Suite.replaced`."""
+    new_slots, new_rows = dict(suite.slots), dict(suite.rows)
+    for name, file in slots.items():
+        if name not in suite.slots or suite.slots[name].texts is None:
+            listed = [slot.name for slot in suite.slots.values() if slot.texts is not None]
+            raise SuiteError(
+                f"the suite {suite.name!r} must have a slot with texts named {name!r}",
+                hint=f"its slots with texts are {', '.join(listed) or 'none'}",
+            )
+        new_slots[name] = replace(new_slots[name], file=str(Path(file).resolve()))
+    for name, file in rows.items():
+        if name not in suite.rows:
+            raise SuiteError(
+                f"the suite {suite.name!r} must have rows named {name!r}",
+                hint=f"its rows are {', '.join(suite.rows) or 'none'}",
+            )
+        new_rows[name] = replace(new_rows[name], file=str(Path(file).resolve()))
+    # Written with the files' names and read again, so that all checks of a file apply.
+    text = replace(suite, slots=new_slots, rows=new_rows).to_toml()
+    return type(suite).from_toml(text, folder=Path.cwd())

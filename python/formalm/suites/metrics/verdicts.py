@@ -11,8 +11,7 @@ from typing import Literal
 from formalm.stats import Quantity, benjamini_hochberg, holm, sign_flips
 from formalm.suites.items import Item
 from formalm.suites.metrics.bounded_metrics import Answered, Measurement, measured
-from formalm.suites.metrics.differences import Difference
-from formalm.suites.metrics.paired_test import paired
+from formalm.suites.metrics.comparisons import Difference, paired
 from formalm.suites.suite import Suite
 from formalm.suites.suite_parts import Assertion, Comparison
 

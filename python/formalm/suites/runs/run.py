@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -12,17 +12,16 @@ from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
 from formalm.models.fingerprints import model_description
+from formalm.stats.arguments import scipy_part
 from formalm.store import Journal
 from formalm.suites.answers.query_answers import Answer
 from formalm.suites.items import Item
 from formalm.suites.metrics.verdicts import Evaluation, evaluate
-from formalm.suites.runs.manifest import Manifest, described, key_of
-from formalm.suites.runs.required_packages import check_packages
-from formalm.suites.runs.rounding_error import log_tolerance_of
+from formalm.suites.runs.manifest import Manifest, described, key_of, log_tolerance_of
 from formalm.suites.runs.worker import Step, Worker, checked, chosen_items, work_on
 from formalm.suites.suite import Suite
 
-__all__ = ["Run", "run_suite"]
+__all__ = ["Run", "check_packages", "run_suite"]
 
 RESULTS = "results.jsonl"
 JOURNAL = "journal.sqlite"
@@ -311,3 +310,35 @@ def _untimed(answer: Answer) -> Answer:
         {key: value for key, value in hit.items() if key != "seconds"} for hit in answer["hits"]
     ]
     return {**answer, "hits": hits}
+
+
+SCIPY_METRICS = ("accuracy", "exposure", "jensen_shannon", "rate")
+SCIPY_TESTS = ("mcnemar",)
+
+
+def check_packages(suite: Suite) -> None:
+    """Refuses a suite whose metrics could not be computed from its answers.
+
+    Raises
+    ------
+    ArgumentError
+        If a package is missing; names the part of the suite that needs it.
+    """
+    needing = next(_needing_scipy(suite), None)
+    if needing is None:
+        return
+    try:
+        scipy_part("special")
+    except ArgumentError as error:
+        raise ArgumentError(
+            f"the suite {suite.name!r} requires the package scipy, for {needing}", hint=error.hint
+        ) from None
+
+
+def _needing_scipy(suite: Suite) -> Iterator[str]:
+    for metric in suite.metrics.values():
+        if metric.kind in SCIPY_METRICS:
+            yield f"the metric {metric.name!r} ({metric.kind})"
+    for comparison in suite.comparisons.values():
+        if comparison.test in SCIPY_TESTS:
+            yield f"the comparison {comparison.name!r} ({comparison.test})"

@@ -1,15 +1,39 @@
-"""Paired comparison of two accuracies on the same rows by McNemar's test."""
+"""Comparisons of values over rows: McNemar's test of two accuracies, and the result for a value."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from formalm.stats import Quantity, mcnemar, wilson
 from formalm.suites.metrics.bounded_metrics import Answered
-from formalm.suites.metrics.differences import Difference
-from formalm.suites.metrics.grading import is_right
+from formalm.suites.metrics.count_and_search_metrics import is_right
 from formalm.suites.suite import Suite
 from formalm.suites.suite_parts import Comparison, Metric
 
-__all__ = ["paired"]
+__all__ = ["Difference", "paired"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The result of a comparison for one value.
+
+    Attributes
+    ----------
+    comparison, value
+        The comparison, and the value of its slot.
+    mean
+        The mean over templates, with the bounds that the answers leave.
+    p_value
+        Adjusted, and the largest that the bounds allow; None for ``"exact"``.
+    flagged
+        Whether it differs by more than the margin; None if the bounds leave that open.
+    """
+
+    comparison: str
+    value: str
+    mean: Quantity
+    p_value: float | None
+    flagged: bool | None
 
 
 def paired(suite: Suite, comparison: Comparison, answered: Answered) -> list[Difference]:
