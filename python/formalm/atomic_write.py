@@ -58,22 +58,22 @@ def write_atomically(
     """
     target = os.path.realpath(path_of(path))
     mode = _mode(target)
-    beside = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.part")
+    partial = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.part")
     try:
-        with open(beside, "xb") as file:
+        with open(partial, "xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
-            os.chmod(beside, mode)
+            os.chmod(partial, mode)
         if first:
             with contextlib.suppress(FileExistsError):
-                os.link(beside, target)
+                os.link(partial, target)
         else:
-            os.replace(beside, target)
+            os.replace(partial, target)
     finally:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)
+            os.unlink(partial)
 
 
 def _mode(path: str) -> int | None:

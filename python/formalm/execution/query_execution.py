@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,15 +13,16 @@ import numpy.typing as npt
 from formalm._core import Matcher
 from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
-from formalm.cost import Cost, Progress
+from formalm.cost import Cost, Progress, checked_progress
 from formalm.errors import ArgumentError, ModelError
 from formalm.execution.query_contexts import QueryContext
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
+from formalm.query.query import Query
 
-__all__ = ["LimitReached", "QueryExecution", "RawHit"]
+__all__ = ["LimitReached", "QueryExecution", "RawHit", "log_of"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -63,7 +65,7 @@ class RawHit:
 
 @dataclass
 class QueryExecution:
-    """The settings and counters that every driver on a frontier uses."""
+    """The settings of a running query, and the counters of its work."""
 
     session: Session
     constraint: Constraint
@@ -85,8 +87,40 @@ class QueryExecution:
     progress: Callable[[Progress], None] | None = None
     covered: float | None = None
 
+    @classmethod
+    def of(
+        cls,
+        query: Query,
+        session: Session,
+        constraint: Constraint,
+        contexts: list[QueryContext],
+        *,
+        complete: bool,
+        batch_size: int,
+        tolerance: float = 0.0,
+        normalize: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> QueryExecution:
+        """Returns the execution of a query whose contexts are known."""
+        decoding, renormalize = query.suffix_decoding
+        return cls(
+            session,
+            constraint,
+            contexts,
+            decoding,
+            renormalize,
+            complete,
+            batch_size,
+            query.max_tokens,
+            query.limits,
+            tolerance,
+            normalize,
+            keep=query.keep,
+            progress=checked_progress(progress),
+        )
+
     def cost(self) -> Cost:
-        """The cost so far."""
+        """Returns the cost so far."""
         session, seconds = self.session, time.monotonic() - self.started
         read = (session.tokens_computed, session.cache_hits)
         return Cost(session.forwards, session.calls, *read, self.expansions, seconds)
@@ -253,6 +287,11 @@ class QueryExecution:
         ends = np.array(self.session.vocabulary.end_token_ids, dtype=np.int64)
         allowed = allowed[~np.isin(allowed, ends)]
         return self.split(position, allowed, matcher.is_accepting)
+
+
+def log_of(probability: float) -> float:
+    """Returns the logarithm of a probability; minus infinity for 0."""
+    return math.log(probability) if probability > 0 else -math.inf
 
 
 def _log_sum(logprobs: Floats) -> float:

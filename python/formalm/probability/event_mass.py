@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
-from formalm.cost import Cost, Progress, checked_progress
+from formalm.cost import Cost, Progress
 from formalm.errors import ArgumentError
 from formalm.execution.arguments import UNSET, Prompt, checked_tolerance, positive
 from formalm.execution.query_contexts import query_contexts
@@ -278,17 +278,13 @@ def measured(
     language = event_language(resolved.effective_language, kind, resolved.tokenization)
     constraint = constraint_of(query, resolved, session.vocabulary, language)
     contexts = query_contexts(session, constraint, resolved, prompt, shares=True)
-    execution = QueryExecution(
+    execution = QueryExecution.of(
+        resolved,
         session,
         constraint,
         contexts,
-        *resolved.suffix_decoding,
-        kind == "complete",
-        batch_size,
-        resolved.max_tokens,
-        resolved.limits,
-        normalize=True,
-        progress=checked_progress(progress),
-        keep=resolved.keep,
+        complete=kind == "complete",
+        batch_size=batch_size,
+        progress=progress,
     )
     return Measured(ProbabilityBounds(execution, kind, classify), session, chosen)

@@ -15,7 +15,7 @@ from formalm.cost import Progress, Series
 from formalm.errors import ArgumentError
 from formalm.execution.arguments import Prompt, checked_tolerance, positive, prefix_token_ids
 from formalm.execution.query_contexts import canonical_tokens, query_contexts
-from formalm.execution.query_execution import LimitReached, QueryExecution
+from formalm.execution.query_execution import LimitReached, QueryExecution, log_of
 from formalm.execution.query_setup import refuse_search_limits, require_end_token, resolved_query
 from formalm.execution.sequence_scores import SequenceScores
 from formalm.languages import StringLiteral
@@ -345,7 +345,7 @@ def _marginal(bounds: ProbabilityBounds) -> Interval:
     decided = bounds.low(None)
     slack = bounds.relative_error + 1e-15
     low, high = decided * (1 - slack), min(1.0, decided * (1 + slack) + bounds.undecided)
-    return Interval(_log(low), _log(high))
+    return Interval(log_of(low), log_of(high))
 
 
 def _witness(
@@ -367,17 +367,10 @@ def _witness(
 def _execution(session: Session, query: Query, prompt: Prompt, batch_size: int) -> QueryExecution:
     tokenization: Any = query.tokenization
     constraint = Constraint(query.effective_language, session.vocabulary, tokenization=tokenization)
-    return QueryExecution(
-        session,
-        constraint,
-        query_contexts(session, constraint, query, prompt, shares=True),
-        query.decoding,
-        query.renormalize,
-        query.event == "complete",
-        batch_size,
-        query.max_tokens,
-        query.limits,
-        normalize=True,
+    contexts = query_contexts(session, constraint, query, prompt, shares=True)
+    complete = query.event == "complete"
+    return QueryExecution.of(
+        query, session, constraint, contexts, complete=complete, batch_size=batch_size
     )
 
 
@@ -388,7 +381,3 @@ def _checked_texts(texts: object) -> list[str]:
         if not isinstance(text, str):
             raise ArgumentError(f"texts must be strings, got {type(text).__name__}")
     return list(texts)
-
-
-def _log(probability: float) -> float:
-    return math.log(probability) if probability > 0 else -math.inf

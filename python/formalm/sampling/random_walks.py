@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from formalm.execution.frontier import Frontier
 from formalm.execution.model_answer_cache import ByteBudgetLru, children_bytes
-from formalm.execution.query_execution import QueryExecution
+from formalm.execution.query_execution import QueryExecution, log_of
 
 __all__ = ["NextStep", "RandomWalks"]
 
@@ -131,13 +131,13 @@ class RandomWalks:
 
     def logprobs(self, node: int, *, ended: bool) -> list[float]:
         """Returns the log-probability of each token on the way to a node, and of ending there."""
-        found = [_log(self.step(node)[2])] if ended else []
+        found = [log_of(self.step(node)[2])] if ended else []
         trie = self.frontier.trie
         while trie.parent[node] >= 0:
             ids, probabilities, _ = self.step(trie.parent[node])
             place = int(np.searchsorted(ids, trie.token[node]))
             possible = place < len(ids) and ids[place] == trie.token[node]
-            found.append(_log(float(probabilities[place])) if possible else -math.inf)
+            found.append(log_of(float(probabilities[place])) if possible else -math.inf)
             node = trie.parent[node]
         return found[::-1]
 
@@ -151,7 +151,3 @@ class RandomWalks:
         step = (ids, np.exp(totals - before), ended * self._keeps(node) if ended else 0.0)
         self._steps.keep(node, step)
         return step
-
-
-def _log(probability: float) -> float:
-    return math.log(probability) if probability > 0 else -math.inf

@@ -97,11 +97,6 @@ class Sample:
             log_weight=self.log_weight,
         )
 
-    @property
-    def given_bytes(self) -> int:
-        """Number of bytes that were given."""
-        return len(self.origin.given)
-
 
 @dataclass(frozen=True)
 class Samples(Sequence[Sample]):
@@ -494,15 +489,8 @@ def _execution(
             )
         language = every - language
     constraint = constraint_of(query, resolved, session.vocabulary, language)
-    return QueryExecution(
-        session,
-        constraint,
-        query_contexts(session, constraint, resolved, prompt, shares=True),
-        *resolved.suffix_decoding,
-        event in ("complete", "never"),
-        batch_size,
-        resolved.max_tokens,
-        resolved.limits,
-        normalize=True,
-        keep=resolved.keep,
+    contexts = query_contexts(session, constraint, resolved, prompt, shares=True)
+    complete = event in ("complete", "never")
+    return QueryExecution.of(
+        resolved, session, constraint, contexts, complete=complete, batch_size=batch_size
     )

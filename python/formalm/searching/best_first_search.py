@@ -11,7 +11,7 @@ from typing import Literal
 
 from formalm.automata.encoding import shown_text
 from formalm.constraint import Constraint
-from formalm.cost import Cost, Progress, checked_progress
+from formalm.cost import Cost, Progress
 from formalm.errors import ArgumentError, ConcurrencyError
 from formalm.execution.arguments import UNSET, Prompt, checked_tolerance, positive, token_ids_of
 from formalm.execution.query_contexts import given_prefix, query_contexts
@@ -411,18 +411,16 @@ def search(
         require_end_token(session)
     constraint = constraint_of(query, resolved, session.vocabulary)
     contexts = query_contexts(session, constraint, resolved, prompt, shares=False, given=start)
-    execution = QueryExecution(
+    execution = QueryExecution.of(
+        resolved,
         session,
         constraint,
         contexts,
-        *resolved.suffix_decoding,
-        complete,
-        batch_size,
-        resolved.max_tokens,
-        resolved.limits,
-        tolerance,
-        progress=checked_progress(progress),
-        keep=resolved.keep,
+        complete=complete,
+        batch_size=batch_size,
+        tolerance=tolerance,
+        normalize=False,
+        progress=progress,
     )
     return Search(execution, resolved, merge=merge, resume=resume)
 

@@ -12,7 +12,7 @@ from typing import Any
 from formalm.languages.python_types.numbers import larger_whole
 from formalm.languages.python_types.string_formats import PARTS
 
-__all__ = ["CLOCK", "DATE", "bounds_of", "date", "point", "seconds", "timedelta"]
+__all__ = ["CLOCK", "DATE", "date", "point", "seconds", "timedelta"]
 
 Schema = dict[str, Any]
 
@@ -254,8 +254,3 @@ def seconds(schema: Any) -> Schema:
     found["minimum"] = max(-86_399_999_999_999.0, least.total_seconds())
     found["maximum"] = min(86_399_999_999_999.0, most.total_seconds())
     return found
-
-
-def bounds_of(schema: Any) -> bool:
-    """Returns whether a bound of the schema is the current time."""
-    return schema.get("now_op") is not None
