@@ -105,7 +105,7 @@ def kept(row: Generation) -> str:
 
 
 def queries(model: LanguageModel, progress: Callable[[Progress], None], path: Path) -> None:
-    """The drivers of queries, and what they return."""
+    """The functions that query a model, and what they return."""
     phone = Regex("(?P<area>[0-9]{3}) [0-9]{4}")
     limits = Limits(hits=3, forwards=100, seconds=2.5)
     found = search(

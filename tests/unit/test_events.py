@@ -1,4 +1,4 @@
-"""One event means one thing to all drivers, and results say which they are about."""
+"""One event means one thing to all functions, and results say which they are about."""
 
 import math
 from collections.abc import Callable

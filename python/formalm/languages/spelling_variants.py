@@ -28,8 +28,8 @@ def case() -> dict[str, list[str]]:
     Examples
     --------
     >>> from formalm import StringLiteral
-    >>> from formalm.languages import rewrite_rules
-    >>> StringLiteral("Paris").rewrite(rewrite_rules.case(), optional=True).matches("pARIS")
+    >>> from formalm.languages import spelling_variants
+    >>> StringLiteral("Paris").rewrite(spelling_variants.case(), optional=True).matches("pARIS")
     True
     """
     return {letter: list(forms) for letter, forms in _cases()}
@@ -46,8 +46,8 @@ def punctuation() -> dict[str, list[str]]:
     Examples
     --------
     >>> from formalm import StringLiteral
-    >>> from formalm.languages import rewrite_rules
-    >>> StringLiteral("don't").rewrite(rewrite_rules.punctuation(), optional=True).matches("don’t")
+    >>> from formalm.languages import spelling_variants
+    >>> StringLiteral("don't").rewrite(spelling_variants.punctuation(), optional=True).matches("don’t")
     True
     """
     table = {}
