@@ -47,7 +47,8 @@ def punctuation() -> dict[str, list[str]]:
     --------
     >>> from formalm import StringLiteral
     >>> from formalm.languages import spelling_variants
-    >>> StringLiteral("don't").rewrite(spelling_variants.punctuation(), optional=True).matches("don’t")
+    >>> rules = spelling_variants.punctuation()
+    >>> StringLiteral("don't").rewrite(rules, optional=True).matches("don’t")
     True
     """
     table = {}
