@@ -8,16 +8,16 @@ from typing import Literal, TypedDict
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
-from formalm.automata.encoding import checked_integer, checked_seconds
+from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
-from formalm.languages.report import Report, grammar_notes, schemas_within
+from formalm.languages.exactness_report import Report, grammar_notes, schemas_within
 from formalm.languages.special_tokens import special_tokens_of, spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
-from formalm.vocabulary.parts import token_ids
+from formalm.vocabulary.loaded_vocabulary import token_ids
 from formalm.vocabulary.vocabulary import check_vocabulary
 
 __all__ = [

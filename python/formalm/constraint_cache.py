@@ -29,7 +29,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, WeakValueDictionary, ref
 
-from formalm.automata.encoding import checked_integer, checked_seconds
+from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
 from formalm.constraint import Constraint, ConstraintOptions
 from formalm.constraint_keys import Key, description_of
 from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError, LimitError

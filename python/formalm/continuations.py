@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, TokenError
-from formalm.vocabulary.canonical import LeadingSpace
-from formalm.vocabulary.parts import token_ids as _integers
+from formalm.vocabulary.canonical_tokens import LeadingSpace
+from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
 
 __all__ = ["Continuation", "Rest", "begun", "check_heal", "continuation"]
 

@@ -1,4 +1,4 @@
-"""What a question costs: progress while it is answered, and the cost report of its result."""
+"""Cost reports: progress while a query runs, and the model calls, tokens and time of its result."""
 
 from __future__ import annotations
 

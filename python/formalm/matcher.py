@@ -10,7 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.encoding import SPECIAL, checked_seconds, shown_bytes, shown_text
+from formalm.automata.text_and_argument_checks import (
+    SPECIAL,
+    checked_seconds,
+    shown_bytes,
+    shown_text,
+)
 from formalm.languages.grammar.queries import Expected, GrammarQueries
 
 if TYPE_CHECKING:
@@ -216,12 +221,12 @@ class Matcher:
 
     @property
     def is_accepting(self) -> bool:
-        """Whether the text so far is in the language."""
+        """True if the text so far is in the language."""
         return self.core.is_accepting
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing but the end of the sequence may follow."""
+        """True if nothing but the end of the sequence may follow."""
         return self.core.is_finished
 
     @property

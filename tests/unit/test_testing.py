@@ -15,7 +15,7 @@ from formalm.testing import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.threshold import open_claims
+from formalm.testing.threshold_verdict import open_claims
 from tests.support.tiny_models import AB_MODEL, AB_VOCABULARY
 
 ENDLESS = Query(Regex("(a|b)*b"), event="contains")

@@ -34,7 +34,7 @@ class RecordOptions:
 
     @property
     def wanted(self) -> bool:
-        """Whether either option was given."""
+        """True if either option was given."""
         return self.jsonl is not None or self.arrow is not None
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""How a query runs: checked arguments, contexts, limits, and the frontier of token sequences.
+"""Execution of queries: checked arguments, contexts, limits, and the frontier of token sequences.
 
 Searches, samples and bounds on probabilities share this room, and generation shares its arguments::
 

@@ -100,7 +100,7 @@ class Frontier:
         return found[self.context(node).skip :]
 
     def room(self) -> int:
-        """How many prefixes the next batch may have; raises as :meth:`QueryExecution.room`."""
+        """Returns the maximum size of the next batch; raises as :meth:`QueryExecution.room`."""
         if self.execution.progress is not None:
             best = self.trie.logprob[self.queue.top()] if self.queue else None
             self.execution.report(len(self.trie), len(self.queue), best)

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm._core import Matcher
-from formalm.automata.encoding import shown_text
+from formalm.automata.text_and_argument_checks import shown_text
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, checked_progress
 from formalm.errors import ArgumentError, ModelError
 from formalm.execution.query_contexts import QueryContext
 from formalm.models import Position, Session
-from formalm.models.base import log_softmax
+from formalm.models.model_protocols import log_softmax
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.query import Query
@@ -162,7 +162,7 @@ class QueryExecution:
             )
 
     def room(self) -> int:
-        """Returns how many prefixes the next batch may have.
+        """Returns the maximum number of prefixes in the next batch.
 
         Raises
         ------

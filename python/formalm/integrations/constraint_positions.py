@@ -12,8 +12,8 @@ import numpy as np
 from formalm.constraint import Constraint
 from formalm.continuations import Rest
 from formalm.errors import TokenError
-from formalm.integrations.prompts import ID_BYTES
-from formalm.vocabulary.canonical import LeadingSpace
+from formalm.integrations.prompt_boundaries import ID_BYTES
+from formalm.vocabulary.canonical_tokens import LeadingSpace
 
 if TYPE_CHECKING:
     from formalm import _core

@@ -14,19 +14,19 @@ from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.execution.arguments import positive
 from formalm.generation.finish_steering import FinishSteering
-from formalm.integrations.arguments import (
+from formalm.integrations.constraint_positions import ConstraintPositions, Key
+from formalm.integrations.hook_arguments import (
     check_model,
     constraint_of,
     context_of_text,
     decoding_of,
     room_for_text,
 )
-from formalm.integrations.constraint_positions import ConstraintPositions, Key
-from formalm.integrations.prompts import ID_BYTES, Prompt
+from formalm.integrations.prompt_boundaries import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
 from formalm.query.decoding import random_numbers
-from formalm.vocabulary.parts import EndTokens
+from formalm.vocabulary.loaded_vocabulary import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.base import (
+from formalm.models.model_protocols import (
     IncrementalModel,
     LanguageModel,
     LogProbs,

@@ -32,7 +32,7 @@ TokenEvent = Literal["complete", "token_prefix"]
 """The events of one token sequence, used by searches and scores."""
 Tokenization = Literal["all", "canonical", "canonical-given"]
 Unique = Literal["strings", "tokens"]
-"""What a search lists once."""
+"""The unit that a search lists once."""
 Target = Literal["posterior", "local", "without_replacement", "uniform"]
 """The distribution that a sample draws from, see :func:`~formalm.sample`."""
 

@@ -19,7 +19,7 @@ __all__ = ["allowed_tokens", "generate_text", "partial_matcher"]
 
 
 def partial_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a text can be completed to one that ``pattern`` matches as a whole."""
+    """Returns True if a text can be completed to one that ``pattern`` matches as a whole."""
     try:
         import regex  # type: ignore[import-untyped, unused-ignore]
     except ImportError:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 
 from formalm.reports.number_format import escape, interval, number, p_value, place, worth
+from formalm.reports.page_style import STYLE
 from formalm.reports.plots import figures_of
 from formalm.reports.report_contents import Contents, Part
-from formalm.reports.style import STYLE
 from formalm.suites import Measurement
 from formalm.suites.answers.query_answers import Answer
 

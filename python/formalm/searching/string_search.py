@@ -119,7 +119,7 @@ class StringSearch:
             yield None
 
     def room(self) -> int:
-        """How many readings the next batch may have; raises as :meth:`QueryExecution.room`."""
+        """Returns the maximum size of the next batch; raises as :meth:`QueryExecution.room`."""
         if self.execution.progress is not None:
             best = -self.heap[0][0][0] if self.heap else None
             self.execution.report(len(self.frontier.trie), len(self.heap), best)

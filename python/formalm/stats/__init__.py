@@ -11,7 +11,7 @@ ten lines each.
 """
 
 from formalm.stats.bootstrap import bootstrap
-from formalm.stats.clusters import clustered_mean
+from formalm.stats.clustered_means import clustered_mean
 from formalm.stats.distances import jensen_shannon, log_odds_ratio, log_ratio, total_variation
 from formalm.stats.effects import (
     counted_jensen_shannon,
@@ -32,7 +32,7 @@ from formalm.stats.power import (
     power_of_mean,
 )
 from formalm.stats.proportions import clopper_pearson, wilson
-from formalm.stats.result import Quantity, Significance
+from formalm.stats.statistic_results import Quantity, Significance
 
 __all__ = [
     "Quantity",

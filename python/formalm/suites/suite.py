@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 
 from formalm.suites.fact_rows import Rows
-from formalm.suites.items import Item, items_of
 from formalm.suites.oracles.oracle import Oracle
-from formalm.suites.slots import Slot, Template
+from formalm.suites.slots_and_templates import Slot, Template
+from formalm.suites.suite_items import Item, items_of
 from formalm.suites.suite_parts import Assertion, Comparison, Metric, Question
 
 __all__ = ["Suite"]

@@ -34,9 +34,9 @@ METRICS = {
     "rate": "free",
     "variation": "distortion",
 }
-"""The kinds of metrics, and what a query asks for them; valid and yield are of free texts too."""
+"""The kinds of metrics, and the kind of query of each; valid and yield apply to free texts too."""
 RATES = ("match", "found", "valid", "canonical", "ended")
-"""What a free text can be."""
+"""The properties of a free text whose share a metric can report."""
 
 
 @dataclass(frozen=True)

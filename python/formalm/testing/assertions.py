@@ -18,7 +18,7 @@ from formalm.probability import mass_bounds
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
 from formalm.searching import search
-from formalm.testing.threshold import Claim, Ends
+from formalm.testing.threshold_verdict import Claim, Ends
 
 __all__ = ["assert_conforms", "assert_mass", "assert_never", "assert_rank"]
 

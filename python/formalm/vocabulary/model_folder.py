@@ -9,8 +9,8 @@ from typing import Any
 
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.files import read_bytes, read_tokenizer_json
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
+from formalm.vocabulary.saved_vocabulary import read_bytes, read_tokenizer_json
 from formalm.vocabulary.sentencepiece import SPACE, read_sentencepiece
 from formalm.vocabulary.tekken import read_tekken
 from formalm.vocabulary.tokenizer_objects import read_json

@@ -16,7 +16,7 @@ from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
     from formalm.automata import Automaton, TokenAutomaton
-    from formalm.automata.encoding import Relation
+    from formalm.automata.text_and_argument_checks import Relation
     from formalm.languages import Language
 
 __all__ = ["automaton", "shown_tokens"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from formalm.automata.encoding import SPECIAL, shown_text
+from formalm.automata.text_and_argument_checks import SPECIAL, shown_text
 from formalm.cli.terminal_output import counted
 from formalm.errors import LanguageError, LimitError
-from formalm.languages.summary import Overview, overview
+from formalm.languages.first_bytes_summary import Overview, overview
 
 if TYPE_CHECKING:
     from formalm.languages import Ambiguity, Grammar, Note

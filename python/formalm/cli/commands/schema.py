@@ -123,7 +123,7 @@ def as_data(found: SchemaCheck) -> dict[str, object]:
 
 def as_text(found: SchemaCheck) -> str:
     """Return the report as text."""
-    from formalm.languages.report import counted
+    from formalm.languages.exactness_report import counted
 
     lines = [found.draft or "draft 2020-12 (the schema has no $schema)"]
     lines.append("exact" if found.is_exact else "not exact: refused without approximate=True")

@@ -66,7 +66,7 @@ def compare(
     """Compare two runs of a suite with paired tests, without a model."""
     with reported(json, error_code=ERROR):
         from formalm.reports import RunComparison, compare_runs
-        from formalm.reports.write import write_text
+        from formalm.reports.write_reports import write_text
         from formalm.suites import Run
 
         forms: dict[str, Callable[[RunComparison], str]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from formalm.automata.encoding import (
+from formalm.automata.text_and_argument_checks import (
     checked_integer,
     counts_characters,
     shown_text,
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from formalm import _core
-    from formalm.automata.encoding import Unit
+    from formalm.automata.text_and_argument_checks import Unit
 
 __all__ = ["COUNT_STEPS", "STEP_LIMIT", "Lexeme", "Tree", "counted", "parsed"]
 

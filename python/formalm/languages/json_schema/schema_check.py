@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from formalm.errors import FormalmError
+from formalm.languages.first_bytes_summary import Overview, overview
 from formalm.languages.json_schema.language import JsonSchema
 from formalm.languages.json_schema.schema_explanation import (
     MOST_BYTES,
@@ -16,7 +17,6 @@ from formalm.languages.json_schema.schema_explanation import (
     pointer,
 )
 from formalm.languages.json_schema.schema_notes import SchemaNote, SchemaPath, refused
-from formalm.languages.summary import Overview, overview
 
 __all__ = ["SchemaCheck", "check_schema"]
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
-from formalm.automata.encoding import checked_integer, shown_text
+from formalm.automata.text_and_argument_checks import checked_integer, shown_text
 from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat

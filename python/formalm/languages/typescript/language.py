@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from formalm.automata.encoding import text_bytes
+from formalm.automata.text_and_argument_checks import text_bytes
 from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.json_schema.language import JsonSchema
 from formalm.languages.python_types.integer_spelling import with_whole_numbers

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.base import LogProbs, check_model_arguments
 from formalm.models.http.bounded_json import Bound, shown
 from formalm.models.http.completions_replies import TokenNames, next_tokens, sequence_logprobs
 from formalm.models.http.transport import Transport
+from formalm.models.model_protocols import LogProbs, check_model_arguments
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["HttpModel"]

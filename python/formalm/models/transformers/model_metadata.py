@@ -8,7 +8,7 @@ from typing import Any
 
 from formalm.errors import ModelError, VocabularyError
 from formalm.vocabulary import Vocabulary
-from formalm.vocabulary.parts import EndTokens
+from formalm.vocabulary.loaded_vocabulary import EndTokens
 from formalm.vocabulary.tokenizer_objects import read_object
 
 __all__ = [

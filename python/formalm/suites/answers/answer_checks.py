@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from formalm.suites.items import Item
+from formalm.suites.suite_items import Item
 
 __all__ = ["answer_problem"]
 
@@ -19,7 +19,7 @@ Check = Callable[[object], "str | None"]
 """Returns the path of the first part that is wrong, ``""`` for the value itself, or ``None``."""
 
 SLACK = 1e-6
-"""How far above 1 rounding may carry a sum of probabilities, and above 0 a log-probability."""
+"""Maximum by which rounding may put a sum of probabilities above 1, or a logarithm above 0."""
 
 
 def answer_problem(item: Item, answer: object) -> str | None:

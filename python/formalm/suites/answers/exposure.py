@@ -15,7 +15,7 @@ from formalm.query.query import Query, TokenEvent
 from formalm.sampling import Samples, sample
 from formalm.searching import Search, search
 from formalm.stats import Quantity, clopper_pearson
-from formalm.suites.items import Item
+from formalm.suites.suite_items import Item
 
 __all__ = ["exposure", "scored"]
 

@@ -9,7 +9,7 @@ from formalm.errors import VocabularyError
 from formalm.generation import Generation, generate
 from formalm.languages import Language, Regex
 from formalm.models import LanguageModel
-from formalm.suites.items import Item
+from formalm.suites.suite_items import Item
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["begins_with", "free", "judged_text"]

@@ -18,7 +18,7 @@ from formalm.records.record_sequence import Records
 from formalm.searching import Search, search
 from formalm.suites.answers.exposure import scored
 from formalm.suites.answers.free_text import free, judged_text
-from formalm.suites.items import Item
+from formalm.suites.suite_items import Item
 
 __all__ = ["Answer", "answer_of", "table_of"]
 

@@ -10,7 +10,7 @@ from formalm.suites.files.load import FORMAT, TEXTS, VERSION
 from formalm.suites.files.load_metrics import LEVEL
 from formalm.suites.files.load_questions import DRAWS, TOLERANCE
 from formalm.suites.oracles.oracle import Oracle
-from formalm.suites.slots import Slot
+from formalm.suites.slots_and_templates import Slot
 from formalm.suites.suite import Suite
 from formalm.suites.suite_parts import Assertion, Comparison, Metric, Question
 

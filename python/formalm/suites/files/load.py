@@ -20,7 +20,7 @@ from formalm.suites.files.load_questions import Parts, read_question
 from formalm.suites.files.toml_locations import toml_locations
 from formalm.suites.files.toml_section import Source, TomlSection
 from formalm.suites.oracles.oracle import KINDS, Oracle
-from formalm.suites.slots import NAME, Slot, Template
+from formalm.suites.slots_and_templates import NAME, Slot, Template
 from formalm.suites.suite import Suite
 
 if TYPE_CHECKING:

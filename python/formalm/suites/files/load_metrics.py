@@ -9,7 +9,7 @@ from typing import Any
 from formalm.languages import Regex
 from formalm.suites.files.load_questions import Parts, columns_of
 from formalm.suites.files.toml_section import TomlSection
-from formalm.suites.slots import Slot, resolved
+from formalm.suites.slots_and_templates import Slot, resolved
 from formalm.suites.suite_parts import METRICS, RATES, Assertion, Comparison, Metric, Question
 
 __all__ = ["least_p_value", "read_assertion", "read_comparison", "read_metric"]

@@ -10,9 +10,9 @@ from typing import Any
 from formalm.languages import Regex
 from formalm.suites.fact_rows import Rows
 from formalm.suites.files.toml_section import TomlSection
-from formalm.suites.items import Item, item_of
 from formalm.suites.oracles.oracle import Oracle
-from formalm.suites.slots import Slot, Template
+from formalm.suites.slots_and_templates import Slot, Template
+from formalm.suites.suite_items import Item, item_of
 from formalm.suites.suite_parts import ASKS, Question
 
 __all__ = ["DRAWS", "TOLERANCE", "Parts", "columns_of", "read_question"]
@@ -31,15 +31,15 @@ FIELDS: dict[str, Any] = {
     "edits": dict,
     "without": dict,
 }
-"""What a query of a suite says in the words of a query file."""
+"""Fields of a suite's query that are fields of a query file, and their types."""
 TOLERANCE = 1e-6
 BOUNDED = ("mass", "table")
 EVENTFUL = ("mass", "table", "score", "distortion")
-"""What sums over strings, or compares one string with all others: its event has to be said."""
+"""Kinds of queries that require an event: they sum over strings, or compare one with all others."""
 OF_TOKENS = ("search", "score", "distortion")
-"""What is about token sequences."""
+"""Kinds of queries about token sequences."""
 DRAWS = {"score": 1000, "free": 1000, "distortion": 2000}
-"""What draws, and how many unless it says."""
+"""Kinds of queries that draw, and their default numbers of draws. Chosen, not measured."""
 OF_SCORES = ("event", "bos", "limits")
 OF_FREE = ("event", "bos", "max_tokens", "decoding")
 OF_DISTORTIONS = ("event", "bos", "decoding", "limits", "max_tokens", "without")

@@ -15,9 +15,9 @@ from formalm.stats import (
     total_variation,
 )
 from formalm.suites.answers.query_answers import Answer, table_of
-from formalm.suites.items import Item
 from formalm.suites.metrics.count_and_search_metrics import COUNTED
 from formalm.suites.suite import Suite
+from formalm.suites.suite_items import Item
 from formalm.suites.suite_parts import Metric
 
 __all__ = ["Measurement", "measured"]

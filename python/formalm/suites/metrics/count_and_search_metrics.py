@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from formalm.stats import Quantity, clopper_pearson, wilson
 from formalm.suites.answers.exposure import exposure
 from formalm.suites.answers.query_answers import Answer
-from formalm.suites.items import Item
 from formalm.suites.suite import Suite
+from formalm.suites.suite_items import Item
 from formalm.suites.suite_parts import Metric
 
 __all__ = ["COUNTED", "found_texts", "is_right"]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from formalm.stats import Quantity, benjamini_hochberg, holm, sign_flips
-from formalm.suites.items import Item
 from formalm.suites.metrics.bounded_metrics import Answered, Measurement, measured
 from formalm.suites.metrics.comparisons import Difference, paired
 from formalm.suites.suite import Suite
+from formalm.suites.suite_items import Item
 from formalm.suites.suite_parts import Assertion, Comparison
 
 __all__ = ["Difference", "Evaluation", "Outcome", "Verdict", "evaluate"]

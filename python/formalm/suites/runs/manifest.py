@@ -21,10 +21,10 @@ from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, FormalmError, SuiteError
 from formalm.languages.data_reader import DataReader
 from formalm.models import LanguageModel
-from formalm.models.fingerprints import digest_of
+from formalm.models.model_identity import digest_of
 from formalm.suites.files.load import read_text
-from formalm.suites.items import Item
 from formalm.suites.suite import Suite
+from formalm.suites.suite_items import Item
 
 __all__ = [
     "FORMAT",
@@ -37,11 +37,12 @@ __all__ = [
 ]
 
 LOG_TOLERANCE = 1e-4
-"""Largest difference, in nats, of log-probabilities of one text that rounding explains for a model
-that computes in single precision. Shares of canary differ by 1e-6 of themselves between batch sizes
-of 4 and 16."""
+"""Maximum difference, in nats, between log-probabilities of one text that rounding explains for a
+model that computes in single precision. Shares of canary differ by 1e-6 of themselves between batch
+sizes of 4 and 16."""
 SERVED = 0.1
-"""The same of a model on a server, which is taken for one in half precision: nobody says."""
+"""The tolerance of a model on a server, in nats. Servers do not report their precision, so half
+precision is assumed."""
 
 
 def log_tolerance_of(model: LanguageModel) -> float:

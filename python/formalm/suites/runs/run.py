@@ -11,15 +11,15 @@ from types import TracebackType
 from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
 from formalm.models import LanguageModel
-from formalm.models.fingerprints import model_description
-from formalm.stats.arguments import scipy_part
+from formalm.models.model_identity import model_description
+from formalm.stats.argument_checks import scipy_part
 from formalm.store import Journal
 from formalm.suites.answers.query_answers import Answer
-from formalm.suites.items import Item
 from formalm.suites.metrics.verdicts import Evaluation, evaluate
 from formalm.suites.runs.manifest import Manifest, described, key_of, log_tolerance_of
 from formalm.suites.runs.worker import Step, Worker, checked, chosen_items, work_on
 from formalm.suites.suite import Suite
+from formalm.suites.suite_items import Item
 
 __all__ = ["Run", "check_packages", "run_suite"]
 

@@ -14,8 +14,8 @@ from formalm.models import LanguageModel
 from formalm.store import Entry, ItemLocks, Journal
 from formalm.suites.answers.answer_checks import answer_problem
 from formalm.suites.answers.query_answers import Answer, answer_of
-from formalm.suites.items import Item
 from formalm.suites.oracles.oracle import judge_of
+from formalm.suites.suite_items import Item
 
 if TYPE_CHECKING:
     from formalm.suites.runs.run import Run

@@ -85,7 +85,7 @@ def escaped(text: str, *, keep: str = "") -> str:
 
     Examples
     --------
-    >>> from formalm.automata.encoding import escaped
+    >>> from formalm.automata.text_and_argument_checks import escaped
     >>> escaped("a\x1b[31mb\u202ec é")
     'a\\x1b[31mb\\u202ec é'
     """

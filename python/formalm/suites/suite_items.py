@@ -13,7 +13,7 @@ from formalm.languages import to_data
 from formalm.query.query import Query
 from formalm.query.serialization import FORMAT, VERSION, query_data, read_query
 from formalm.suites.fact_rows import Rows
-from formalm.suites.slots import Slot, Template, language_of, resolved
+from formalm.suites.slots_and_templates import Slot, Template, language_of, resolved
 from formalm.suites.suite_parts import Question
 
 __all__ = ["Item", "item_of", "items_of"]

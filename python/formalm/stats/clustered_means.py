@@ -8,14 +8,14 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import (
+from formalm.stats.argument_checks import (
     Floats,
     Integers,
     checked_number,
     checked_values,
     scipy_part,
 )
-from formalm.stats.result import Quantity
+from formalm.stats.statistic_results import Quantity
 
 __all__ = ["FEW", "cluster_numbers", "clustered_mean"]
 

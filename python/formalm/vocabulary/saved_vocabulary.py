@@ -19,8 +19,8 @@ from typing import Any
 from formalm import _core
 from formalm.errors import ArgumentError, LimitError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.encoding import JsonTokenizer, restored
-from formalm.vocabulary.parts import UNKNOWN, Parts
+from formalm.vocabulary.loaded_vocabulary import UNKNOWN, Parts
+from formalm.vocabulary.tokenizer_libraries import JsonTokenizer, restored
 
 __all__ = ["read_bytes", "read_saved", "read_tokenizer_json", "write_saved"]
 

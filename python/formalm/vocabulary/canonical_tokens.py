@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from formalm import _core
 from formalm.errors import VocabularyError
-from formalm.vocabulary.encoding import Tokenizer
+from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
 from formalm.vocabulary.non_canonical import NonCanonical, find
-from formalm.vocabulary.parts import token_ids as _integers
-from formalm.vocabulary.sources import Sources
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
+from formalm.vocabulary.tokenizer_libraries import Tokenizer
+from formalm.vocabulary.vocabulary_sources import Sources
 
 __all__ = ["CanonicalTokens", "LeadingSpace", "NonCanonical", "load_encoder"]
 

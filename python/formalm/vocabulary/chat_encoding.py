@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from formalm.errors import ArgumentError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.encoding import JsonTokenizer, checked_text
+from formalm.vocabulary.tokenizer_libraries import JsonTokenizer, checked_text
 
 __all__ = ["encode_chat"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formalm.automata.encoding import as_text, checked_integer, text_bytes
+from formalm.automata.text_and_argument_checks import as_text, checked_integer, text_bytes
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:

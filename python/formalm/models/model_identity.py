@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.models.base import LanguageModel
+from formalm.models.model_protocols import LanguageModel
 
 __all__ = ["digest_of", "model_description"]
 

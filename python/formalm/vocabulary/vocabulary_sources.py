@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from formalm import _core
 from formalm.errors import VocabularyError
-from formalm.vocabulary import files
-from formalm.vocabulary.encoding import Encode, FunctionTokenizer
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary import saved_vocabulary
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
+from formalm.vocabulary.tokenizer_libraries import Encode, FunctionTokenizer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -252,7 +252,7 @@ class Sources:
         """
         from formalm.vocabulary.tokenizer_objects import read_json
 
-        return cls(read_json(files.read_tokenizer_json(source), end_token_ids))
+        return cls(read_json(saved_vocabulary.read_tokenizer_json(source), end_token_ids))
 
 
 def _named(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.encoding import Tokenizer
+from formalm.vocabulary.tokenizer_libraries import Tokenizer
 
 __all__ = ["GIVEN", "UNKNOWN", "EndTokens", "Parts", "end_token_ids", "ended", "token_ids"]
 
@@ -27,11 +27,11 @@ class Parts(NamedTuple):
     tokenizer: Tokenizer | None = None
     chat: ChatTemplate | None = None
     end_source: str = UNKNOWN
-    """Where the end tokens came from."""
+    """The source of the end tokens."""
     cannot_encode: str = "it came without a tokenizer"
-    """Why there is no tokenizer, if there is none."""
+    """The reason why there is no tokenizer, if there is none."""
     encoder: bytes = b""
-    """The tokenizer taken apart for canonical tokens, checked and saved, if it was."""
+    """The saved tokenizer analysis for canonical tokens; empty if there is none."""
 
 
 def ended(

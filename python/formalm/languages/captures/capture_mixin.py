@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.automata.encoding import shown_text, text_bytes
+from formalm.automata.text_and_argument_checks import shown_text, text_bytes
 from formalm.errors import ArgumentError, LanguageError, TokenError
 from formalm.languages.captures.groups import (
     STEP_LIMIT,
@@ -15,8 +15,8 @@ from formalm.languages.captures.groups import (
     captures_at,
     found_by,
 )
-from formalm.languages.membership import MembershipMixin
-from formalm.languages.operators import OperatorsMixin
+from formalm.languages.membership_mixin import MembershipMixin
+from formalm.languages.operator_mixin import OperatorsMixin
 
 __all__ = ["CapturesMixin"]
 
