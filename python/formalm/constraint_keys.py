@@ -101,7 +101,7 @@ class _Digest:
         self._is_plain = True
 
     def finished(self) -> bytes | None:
-        """The digest; None if something could not be told by its value."""
+        """The digest; None if some part has no digest of its value."""
         return self._hash.digest() if self._is_plain else None
 
     def feed(self, value: object) -> None:

@@ -262,8 +262,8 @@ class _StateCache:
 def _without_answer(position: Position) -> tuple[Position, int]:
     """Returns the part of a position that is needed to continue from it, and its bytes."""
     state = position.state
-    told = getattr(state, "memory_bytes", None)
-    size = told if isinstance(told, int) else position.logprobs.nbytes
+    reported = getattr(state, "memory_bytes", None)
+    size = reported if isinstance(reported, int) else position.logprobs.nbytes
     bare = getattr(state, "bare", None)
     if bare is None:
         return position, size

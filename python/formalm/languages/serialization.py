@@ -215,13 +215,15 @@ def _grammar_data(language: Any) -> dict[str, Any]:
     names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
     given = [{"name": name, "language": to_data(one)} for name, one in language.languages.items()]
     levels = language.indentation
-    told = None if levels is None else {**asdict(levels)}
+    indentation = None if levels is None else {**asdict(levels)}
     return {
         "kind": "grammar",
         "text": text,
         **names,
         "languages": given or None,
-        "indentation": None if told is None else {name: _plain(told[name]) for name in told},
+        "indentation": None
+        if indentation is None
+        else {name: _plain(indentation[name]) for name in indentation},
     }
 
 

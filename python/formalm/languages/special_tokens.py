@@ -98,7 +98,8 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
             taken = part
     if names and taken is not None:
         raise LanguageError(
-            f"{taken!r:.60} has the byte FE, which special tokens are told by: no language has both"
+            f"{taken!r:.60} contains the byte FE, which marks special tokens: no language has"
+            " both"
         )
     return tuple(sorted(names))
 

@@ -275,13 +275,13 @@ def _tested(metric: Metric, rows: list[Row], first: Run, second: Run) -> Tested 
         value = tuple(pair for pair in row.where.items() if pair[0] != "template")
         by_value.setdefault(value, []).append(row)
     found = [_flipped(listed) for listed in by_value.values() if len(listed) >= LEAST_PAIRS]
-    told = [p for p in found if p is not None]
-    if not told:
+    known = [p for p in found if p is not None]
+    if not known:
         return None
     name = "sign flips of templates"
-    if len(told) > 1:
-        name += f", the smallest of {len(told):,}, adjusted by Holm"
-    return Tested(name, float(min(holm(told))), max(map(len, by_value.values())))
+    if len(known) > 1:
+        name += f", the smallest of {len(known):,}, adjusted by Holm"
+    return Tested(name, float(min(holm(known))), max(map(len, by_value.values())))
 
 
 def largest_mcnemar(pairs: Sequence[tuple[bool | None, bool | None]]) -> float:

@@ -33,7 +33,7 @@ class Suite:
     description, warning, citation, license
         Text about the suite; ``warning`` if its content may offend.
     rows
-        Facts that are asked one by one, by name.
+        Facts that fill slots row by row, by name.
     oracles
         The oracles that judge strings, by name.
 
@@ -82,8 +82,7 @@ class Suite:
         LimitError
             If there are more than ``item_limit``.
         """
-        asked = self.queries.values()
-        return items_of(asked, self.templates, self.slots, self.rows, item_limit)
+        return items_of(self.queries.values(), self.templates, self.slots, self.rows, item_limit)
 
     def replaced(
         self,

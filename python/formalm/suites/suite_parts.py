@@ -64,7 +64,7 @@ class Question:
     tolerance
         Probability that may remain undecided; None if nothing is bounded.
     rows
-        Facts that are asked one by one; their columns fill slots of their names.
+        Facts that fill slots row by row: a column fills the slot of its name.
     targets, answer
         For scores: strings for the open slot, or the column with the string of each row.
     draws, seed

@@ -98,8 +98,8 @@ class CanonicalTokens(Sources):
             flags = [flag for flag in ("lstrip", "rstrip", "single_word") if one.get(flag)]
             if one.get("content") in wanted and flags:
                 raise VocabularyError(
-                    f"the special token {one['content']!r} has {flags[0]}: it changes the texts"
-                    " beside it",
+                    f"the special token {one['content']!r} has {flags[0]}, which changes the"
+                    " text next to it",
                     hint='use tokenization="all"',
                 )
 

@@ -67,7 +67,7 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
         facts["chat"] = {"templates": parts.chat.templates, "variables": parts.chat.variables}
     prepared = parts.core.save()
     packed = b"" if encoder is None else gzip.compress(encoder.data, 6, mtime=0)
-    told = gzip.compress(json.dumps(facts).encode(), 6, mtime=0)
+    facts_bytes = gzip.compress(json.dumps(facts).encode(), 6, mtime=0)
     canonical = parts.encoder if tokenizer else b""
     header = {
         "format": FORMAT,
@@ -75,10 +75,10 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
         "prepared": len(prepared),
         "tokenizer": len(packed),
         "kind": encoder.kind if encoder is not None else None,
-        "facts": len(told),
+        "facts": len(facts_bytes),
         "canonical": len(canonical),
     }
-    body = prepared + packed + told + canonical
+    body = prepared + packed + facts_bytes + canonical
     try:
         Path(path).write_bytes(json.dumps(header).encode() + b"\n" + body)
     except TypeError:
@@ -111,18 +111,18 @@ def read_saved(path: str | os.PathLike[str]) -> Parts:
     sizes: list[Any] = [header.get(name) for name in names]
     if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(body):
         raise VocabularyError(f"{path} is damaged: its parts do not have the sizes it states")
-    prepared, packed, told, canonical = (
+    prepared, packed, facts_bytes, canonical = (
         body[sum(sizes[:at]) : sum(sizes[: at + 1])]  # the parts follow each other
         for at in range(4)
     )
     tokenizer = restored(header["kind"], _unpack(packed, str(path))) if packed else None
     parts = Parts(_core.Vocabulary.from_saved(prepared), tokenizer, encoder=canonical)
-    return _with_facts(parts, _unpack(told, str(path)), path) if told else parts
+    return _with_facts(parts, _unpack(facts_bytes, str(path)), path) if facts_bytes else parts
 
 
-def _with_facts(parts: Parts, told: bytes, path: object) -> Parts:
+def _with_facts(parts: Parts, facts_bytes: bytes, path: object) -> Parts:
     try:
-        facts = json.loads(told)
+        facts = json.loads(facts_bytes)
         chat = facts.get("chat")
         made = ChatTemplate(_texts(chat["templates"]), _texts(chat["variables"])) if chat else None
         source = str(facts.get("end_source", UNKNOWN))

@@ -175,12 +175,12 @@ def run(
         from formalm.suites import Run
         from formalm.suites.runs.run import check_packages
 
-        asked, parted = _read(file, slot, rows, stop_words), _parsed(shard)
-        check_packages(asked)
+        wanted, parted = _read(file, slot, rows, stop_words), _parsed(shard)
+        check_packages(wanted)
         source = model.load()
         begun = Run.begin(
             directory,
-            asked,
+            wanted,
             source,
             identity=identity,
             batch_size=batch_size,

@@ -76,12 +76,12 @@ def float_bounds(found: Schema) -> Schema:
 
 def decimal(schema: Any) -> tuple[Schema, str | None]:
     """Returns the schema of decimals, and a note on what it lacks."""
-    asked = {name: schema[name] for name in BOUNDS if schema.get(name) is not None}
+    bounds = {name: schema[name] for name in BOUNDS if schema.get(name) is not None}
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
     step = schema.get("multiple_of")
     remark = None
-    parts = [_bound_of_number(Decimal(str(value)), name) for name, value in asked.items()]
-    patterns = [_within(Decimal(str(value)), name) for name, value in asked.items()]
+    parts = [_bound_of_number(Decimal(str(value)), name) for name, value in bounds.items()]
+    patterns = [_within(Decimal(str(value)), name) for name, value in bounds.items()]
     if digits is not None or places is not None:
         patterns.append(_counted(digits, places))
     if places is not None:

@@ -295,7 +295,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         """Numbers; finite ones stay within the range of doubles."""
         found: Schema = numbers.float_bounds(super().float_schema(schema))
         if "multipleOf" in found:
-            self.remark("multiples are told in doubles, which round", "fewer")
+            self.remark("multiples are checked in doubles, which round", "fewer")
         is_finite = schema.get("allow_inf_nan", self._config.allow_inf_nan) is False
         if is_finite or "multipleOf" in found:
             kept = numbers.finite(found)
@@ -345,7 +345,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         if issubclass(class_, enum.Flag):
             single = [value for value in values if value and not value & (value - 1)]
             if len(single) > FLAGS:
-                self.remark("combinations of so many flags are left out", "fewer")
+                self.remark("combinations of many flags are omitted", "fewer")
             else:
                 combined = {0}
                 for value in single:
@@ -512,13 +512,13 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         if schema["type"] == "bool":
             return {"enum": ["true", "false"]}
         found = self.generate_inner(schema)
-        asked = {name: value for name, value in found.items() if name != "title"}
-        if asked == {"type": "string"}:
+        plain = {name: value for name, value in found.items() if name != "title"}
+        if plain == {"type": "string"}:
             return {}
-        values = asked.get("enum", [asked["const"]] if "const" in asked else None)
+        values = plain.get("enum", [plain["const"]] if "const" in plain else None)
         is_text = values is not None and all(isinstance(value, str) for value in values)
-        if "$ref" in asked or asked.get("type") == "string" or is_text:
-            return asked
+        if "$ref" in plain or plain.get("type") == "string" or is_text:
+            return plain
         raise ArgumentError(f"keys of type {schema['type']} are not supported")
 
     def function_before_schema(self, schema: Any) -> Schema:
@@ -551,8 +551,8 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         if _is_known(function):
             return
         name = getattr(function, "__qualname__", None) or repr(function)
-        told: tuple[Effect, ...] = ("more", *effects)
-        for effect in told:
+        reported: tuple[Effect, ...] = ("more", *effects)
+        for effect in reported:
             self.remark(f"the validator {name} is code, which the schema does not have", effect)
 
 

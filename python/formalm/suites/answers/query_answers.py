@@ -101,12 +101,12 @@ def _listed(
     judge: Callable[[str], bool] | None,
 ) -> Answer:
     bounds: list[float | None] = []
-    told = options["progress"]
+    progress = options["progress"]
 
     def heard(now: Progress) -> None:
         bounds.append(now.best_logprob)
-        if told is not None:
-            told(now)
+        if progress is not None:
+            progress(now)
 
     found = search(model, item.query, **{**options, "progress": heard})
     hits = [json.loads(row) for row in split_lines(Records(found).to_jsonl())]

@@ -160,7 +160,7 @@ def _read_pair(
     if one == other or questions[0].rows != questions[1].rows:
         part.refuse(f"{part.where}.other must be another accuracy on the same rows", "other")
     if any(len(question.templates) > 1 or question.each for question in questions):
-        part.refuse(f"{part.where}: a paired test requires rows that are each asked once", "metric")
+        part.refuse(f"{part.where}: a paired test requires one question per row", "metric")
     level = _level(part)
     part.close()
     return Comparison(name, one, "mcnemar", 0.0, None, level, other)

@@ -75,8 +75,8 @@ def _rates(_: Suite, metric: Metric, answered: Answered) -> Found:
     """Yields the share of free texts with a property."""
     for item, answer in answered:
         known = [text[str(metric.of)] for text in answer["texts"]]
-        told = [one not in (None, False) for one in known if not _is_open(metric, one)]
-        if not told:
+        decided = [one not in (None, False) for one in known if not _is_open(metric, one)]
+        if not decided:
             yield (
                 item.where,
                 Quantity(
@@ -84,9 +84,11 @@ def _rates(_: Suite, metric: Metric, answered: Answered) -> Found:
                 ),
             )
             continue
-        share = clopper_pearson(sum(told), len(told))
+        share = clopper_pearson(sum(decided), len(decided))
         notes = (
-            (f"{len(known) - len(told):,} could not be decided",) if len(told) < len(known) else ()
+            (f"{len(known) - len(decided):,} could not be decided",)
+            if len(decided) < len(known)
+            else ()
         )
         yield (
             item.where,
@@ -97,8 +99,8 @@ def _rates(_: Suite, metric: Metric, answered: Answered) -> Found:
                 share.high,
                 share.confidence,
                 share.coverage,
-                f"{sum(told):,} of {len(told):,} free texts; {share.method}",
-                len(told),
+                f"{sum(decided):,} of {len(decided):,} free texts; {share.method}",
+                len(decided),
                 notes,
             ),
         )
