@@ -1,9 +1,8 @@
-"""Bitmasks: making them, filling them for a batch, applying them to logits.
+"""Bitmasks: creating them, filling them for a batch, applying them to logits.
 
 A bitmask is an int32 array ``(ceil(width / 32),)``, or ``(rows, ceil(width / 32))`` for a batch:
-bit
-``id & 31`` of word ``id >> 5`` is 1 if the token is allowed. Torch is never imported here: an
-object that is a torch tensor brings it along.
+bit ``id & 31`` of word ``id >> 5`` is 1 if the token is allowed. PyTorch is never imported here: if
+a torch tensor exists, it was imported already.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MOST_BYTES = 1 << 36
 
 
 def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
-    """An all-zero bitmask for a batch.
+    """Returns an all-zero bitmask for a batch.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
     Raises
     ------
     LimitError
-        If it would take more memory than there is, or than 64 GiB.
+        If it needs more memory than is available, or more than 64 GiB.
 
     Examples
     --------
@@ -71,13 +70,13 @@ def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
 
 
 def is_torch_tensor(value: object) -> bool:
-    """Whether ``value`` is a torch tensor, without importing torch."""
+    """Returns True if ``value`` is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def check_tensors(token_ids: object, scores: object) -> None:
-    """Refuse token ids and scores that are not tensors with equally many rows."""
+    """Refuses token ids and scores that are not tensors with equal numbers of rows."""
     for name, value in (("input_ids", token_ids), ("scores", scores)):
         if not is_torch_tensor(value):
             raise ArgumentError(f"{name} must be a torch tensor, got {type(value).__name__}")
@@ -96,12 +95,12 @@ def check_tensors(token_ids: object, scores: object) -> None:
 
 
 def is_normalized(scores: Any, tolerance: float = 1e-4) -> bool:
-    """Whether all rows of torch scores are log-probabilities."""
+    """Returns True if all rows of torch scores are log-probabilities."""
     return bool((scores.float().logsumexp(-1).abs() < tolerance).all())
 
 
 def as_bitmask(value: Any) -> npt.NDArray[np.int32]:
-    """The array behind a bitmask: itself, or the memory of an int32 CPU tensor."""
+    """Returns the array of a bitmask: itself, or the memory of an int32 CPU tensor."""
     if is_torch_tensor(value):
         if value.device.type != "cpu":
             raise ArgumentError(
@@ -117,7 +116,7 @@ def as_bitmask(value: Any) -> npt.NDArray[np.int32]:
 
 
 def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | None = None) -> None:
-    """Fill one row of a bitmask for each matcher, in parallel.
+    """Fills one row of a bitmask for each matcher, in parallel.
 
     Parameters
     ----------
@@ -126,7 +125,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
     out
         int32 array or CPU tensor ``(at least len(matchers), ceil(width / 32))``.
     rows
-        The row of each matcher; None is ``0, 1, 2 …``. Other rows are left as they are.
+        The row of each matcher; None means ``0, 1, 2 …``. Other rows do not change.
 
     Raises
     ------
@@ -142,7 +141,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
     try:
         _core.fill_bitmasks(cores, as_bitmask(out), rows)
     except ConcurrencyError:
-        # Looked for only now: the core finds a matcher in use and cannot tell by whom.
+        # Checked only now: the core finds that a matcher is in use, but not by whom.
         places: dict[int, int] = {}
         for place, core in enumerate(cores):
             first = places.setdefault(id(core), place)
@@ -155,7 +154,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
 
 
 def apply_bitmask(logits: Any, bitmask: Any) -> None:
-    """Set the logits of disallowed tokens to minus infinity, in place.
+    """Sets the logits of disallowed tokens to minus infinity, in place.
 
     Parameters
     ----------
@@ -195,22 +194,22 @@ def apply_bitmask(logits: Any, bitmask: Any) -> None:
 def masked_scores(
     matchers: Sequence[_core.Matcher | None], width: int, scores: Any
 ) -> tuple[Any, list[float]]:
-    """A masked copy of torch scores, and each row's greatest.
+    """Returns a masked copy of torch scores, and the maximum of each row.
 
     Parameters
     ----------
     matchers
-        One a row; None allows nothing.
+        One per row; None allows nothing.
     width
-        Number of logits the matchers' masks cover.
+        Number of logits that the matchers' masks cover.
     scores
-        Floating tensor ``(rows, width of the model)``; left as it is.
+        Floating tensor ``(rows, width of the model)``; it does not change.
 
     Returns
     -------
     tuple
-        The scores with minus infinity where a token is not allowed; and the greatest of each row,
-        NaN if there is one among those allowed.
+        The scores with minus infinity for tokens that are not allowed; and the maximum of each row,
+        NaN if an allowed score is NaN.
     """
     torch = sys.modules["torch"]
     if scores.device.type == "cpu" and scores.dtype == torch.float32 and scores.is_contiguous():
@@ -226,12 +225,12 @@ def masked_scores(
 
 
 def is_on_device(value: Any) -> bool:
-    """Whether ``value`` is a tensor that lives elsewhere than on the CPU."""
+    """Returns True if ``value`` is a tensor on a device other than the CPU."""
     return is_torch_tensor(value) and value.device.type != "cpu"
 
 
 def _apply_torch(logits: Any, bitmask: Any) -> None:
-    """The same through torch's own operations: other devices, and bfloat16."""
+    """Applies a bitmask with torch's own operations: for other devices, and bfloat16."""
     torch = sys.modules["torch"]
     words = bitmask if is_torch_tensor(bitmask) else torch.from_numpy(as_bitmask(bitmask))
     if words.dtype != torch.int32:

@@ -1,4 +1,4 @@
-"""A language lifted to a vocabulary."""
+"""``Constraint``: a language over a vocabulary, with masks that all matchers share."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Literal, TypedDict
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
-from formalm.automata.encoding import checked_integer, checked_seconds
+from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
-from formalm.languages.report import Report, grammar_notes, schemas_within
+from formalm.languages.exactness_report import Report, grammar_notes, schemas_within
 from formalm.languages.special_tokens import special_tokens_of, spelled
 from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
-from formalm.vocabulary.parts import token_ids
+from formalm.vocabulary.loaded_vocabulary import token_ids
 from formalm.vocabulary.vocabulary import check_vocabulary
 
 __all__ = [
@@ -52,9 +52,9 @@ class ConstraintStats:
     Attributes
     ----------
     machine_bytes
-        The language's machine: states, and what they are made of.
+        The states of the language's machine and their parts.
     class_bytes
-        Which states have one mask, and what masks are put together from.
+        The classes of states with equal masks, and the parts that masks are composed of.
     completion_bytes
         Shortest completions.
     canonical_bytes
@@ -62,15 +62,16 @@ class ConstraintStats:
     mask_bytes
         Masks.
     array_bytes
-        Arrays of :meth:`Matcher.bitmask`, and what finds them.
+        Arrays of :meth:`Matcher.bitmask`, and their index.
     pinned_bytes
-        Replaced state that matchers keep alive.
+        Memory of replaced epochs that matchers keep alive.
     limit_bytes
         ``memory_limit_bytes`` of the constraint.
     pinned_epochs
-        How many states of the constraint, replaced as wholes, matchers keep alive.
+        Number of replaced epochs that matchers keep alive. An epoch is all interned state of a
+        constraint, which is replaced as a whole.
     replacements
-        How often the state was replaced.
+        Number of times that an epoch was replaced.
     """
 
     machine_bytes: int
@@ -86,7 +87,7 @@ class ConstraintStats:
 
     @property
     def total_bytes(self) -> int:
-        """All parts together, pinned state included."""
+        """The sum of all parts, including pinned epochs."""
         parts = (self.machine_bytes, self.class_bytes, self.completion_bytes, self.canonical_bytes)
         return sum(parts) + self.mask_bytes + self.array_bytes + self.pinned_bytes
 
@@ -94,49 +95,48 @@ class ConstraintStats:
 class Constraint:
     r"""A language over a vocabulary: masks, computed on first visit and shared by all matchers.
 
-    Immutable, hashable, shared freely between threads; a copy in another process compiles again.
+    It is immutable and hashable, and threads may share it. A copy in another process compiles
+    again.
 
     Parameters
     ----------
     language
         A :class:`~formalm.Language`, or a list of strings.
     vocabulary
-        Token id → bytes.
+        The bytes of each token id.
     tokenization
-        ``"all"``: any token sequence that spells a member. ``"canonical"``: only those that the
-        tokenizer itself makes of a member; the vocabulary must come from a tokenizer that merges.
+        ``"all"``: any token sequence that spells a member. ``"canonical"``: only the one that the
+        tokenizer itself produces for a member; the vocabulary must come from a BPE tokenizer.
     width
-        Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
-        never allowed.
+        Number of logits that a mask covers; None means ``len(vocabulary)``. Ids beyond the
+        vocabulary are never allowed.
     memory_limit_bytes
-        Memory of the constraint, in bytes; None takes the core's default of 128 MB. Half of it is
-        for masks, the rest for what is interned while texts are read. Beyond it masks are forgotten
-        and interned state is replaced: a small limit costs time, and no request fails because
-        others came before it. The least is four times what the language takes before anything is
-        read; what matchers at work keep alive comes on top, as do the arrays of
-        :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` tells what is taken.
+        Maximum memory of the constraint, in bytes; None means the core's default of 128 MB. Half of
+        it is for masks, the rest for state that is interned while texts are read. Beyond it, masks
+        are evicted and interned state is replaced: a small limit costs time, and no request fails
+        because of earlier ones. The effective minimum is four times the memory of the language
+        before anything is read. State that active matchers keep alive comes on top, and the arrays
+        of :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` reports the memory in use.
     state_limit
-        Most states that one request may need of the language's automaton; None takes the core's
-        default.
+        Maximum number of states of the language's automaton that one request may need; None means
+        the core's default.
     timeout_seconds
-        Most time to compile; None is no limit. It ends with this call: what matchers may take is
-        said where they are made (:meth:`matcher`), and constraints are equal whatever it was.
+        Maximum time to compile; None means no limit. It applies to this call only: :meth:`matcher`
+        sets the deadline of a matcher's calls, and it does not affect equality.
 
     Raises
     ------
     DeadlineError
         If compiling takes longer than ``timeout_seconds``.
-    ------
     LanguageError
-        If the language is empty, or a mark of a :class:`~formalm.Structure` has the name of a
-        special token in it as text; if it has a :class:`~formalm.SpecialToken` in it, beside the
-        byte that tells these.
+        If the language is empty; if a mark of a :class:`~formalm.Structure` contains the name of a
+        special token as text; or if a language with a :class:`~formalm.SpecialToken` also contains
+        the byte that marks these.
     LimitError
         If ``state_limit`` is too small.
     VocabularyError
-        If the language has a special token in it that the vocabulary has not, or that ends texts;
-        if tokens are to be canonical and the tokenizer is not one whose canonical tokens are known
-        exactly.
+        If the language has a special token that the vocabulary lacks or that ends texts; or if
+        tokens must be canonical and the tokenizer's canonical tokens are not known exactly.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Constraint:
 
     __slots__ = ("__weakref__", "_key", "core", "language", "spelled", "vocabulary")
 
-    # Whether a member can be a text of its own, rather than the rest of one.
+    # False if members are the rest of a text that began in a prompt.
     _begins = True
 
     def __init__(
@@ -198,7 +198,7 @@ class Constraint:
 
     @property
     def has_special(self) -> bool:
-        """Whether the language has special tokens in it; ``spelled`` has their bytes."""
+        """True if the language contains special tokens; ``spelled`` has their bytes."""
         return self.spelled is not self.vocabulary
 
     def _automaton(self, state_limit: int | None) -> _core.Automaton:
@@ -206,12 +206,12 @@ class Constraint:
 
     @property
     def tokenization(self) -> Tokenization:
-        """Which token sequences of a member are allowed."""
+        """The token sequences of a member that are allowed: ``"all"`` or ``"canonical"``."""
         return self._key[0]
 
     @property
     def report(self) -> Report:
-        """Whether the masks are exactly those of what was written, and where they are not."""
+        """The exactness of the masks: where they differ from the language as written, and why."""
         schemas = schemas_within(self.language)
         notes = tuple(note for schema in schemas for note in schema.notes)
         paths = tuple(path for schema in schemas for path in schema.paths)
@@ -227,10 +227,10 @@ class Constraint:
             )
         undecided = self.core.undecided_count
         if undecided:
-            what = "beginning" if undecided == 1 else "beginnings"
+            what = "prefix" if undecided == 1 else "prefixes"
             inexact.append(
-                f"{undecided} {what} in canonical tokens: a search for members that go on from"
-                " there was cut short, and they are allowed; a dead end is possible behind them"
+                f"{undecided} {what} in canonical tokens: the search for members that extend them"
+                " was cut short, so they are allowed; a dead end is possible after them"
             )
         given_up = self.core.given_up_count
         if given_up:
@@ -243,16 +243,16 @@ class Constraint:
 
     @property
     def width(self) -> int:
-        """Number of logits a mask covers."""
+        """Number of logits that a mask covers."""
         return self.core.width
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the masks and states held now, the vocabulary's excluded."""
+        """Current memory of the masks and states, without the vocabulary."""
         return self.core.memory_bytes
 
     def stats(self) -> ConstraintStats:
-        """Memory by part, and how often interned state was replaced."""
+        """Returns the memory by part, and how often interned state was replaced."""
         sizes, pinned_epochs, replacements = self.core.stats()
         return ConstraintStats(
             machine_bytes=sizes["machine"],
@@ -269,31 +269,31 @@ class Constraint:
 
     @property
     def mask_count(self) -> int:
-        """Number of masks held now."""
+        """Number of cached masks."""
         return self.core.mask_count
 
     def matcher(
         self, *, after: Iterable[int] = (), timeout_seconds: float | None = None
     ) -> Matcher:
-        """A matcher at the beginning of a text.
+        """Returns a matcher at the start of a text.
 
         Parameters
         ----------
         after
-            Token ids that the text goes on from. They matter to canonical tokens, which are then
-            those that the tokenizer makes of these tokens' text and the member together, from the
-            last special token on.
+            Token ids before the text. They matter to canonical tokens only, which are then those
+            that the tokenizer produces for the text of these tokens and the member together, from
+            the last special token on.
         timeout_seconds
-            Most time for each call of the matcher that asks which tokens are allowed; see
+            Maximum time of each call of the matcher that computes allowed tokens; see
             :attr:`Matcher.timeout_seconds`.
 
         Raises
         ------
         DeadlineError
-            If following ``after`` takes longer than ``timeout_seconds``.
+            If reading ``after`` takes longer than ``timeout_seconds``.
         TokenError
-            If no member goes on after them in canonical tokens;
-            :func:`~formalm.continuations.continuation` gives tokens back until one does.
+            If no member follows them in canonical tokens;
+            :func:`~formalm.continuations.continuation` removes tokens until one does.
         """
         ids = [] if type(after) is tuple and not after else token_ids(after)
         seconds = None
@@ -324,7 +324,7 @@ class Constraint:
                 )
 
     def _unfollowed(self, ids: Sequence[int], good: int) -> TokenError:
-        """Why nothing goes on after tokens."""
+        """Returns the error that says why no member follows some tokens."""
         hint = "continuation(constraint, token_ids, heal=True) gives tokens back"
         if good == len(ids):
             tail = b"".join(self.vocabulary.token_bytes(token) or b"" for token in ids[-3:])
@@ -343,13 +343,13 @@ class Constraint:
     def to_automaton(
         self, *, state_limit: int = 10_000, edge_limit: int = 5_000_000
     ) -> TokenAutomaton:
-        """All token sequences that spell a member, written out as a minimal automaton.
+        """Returns the minimal automaton of all token sequences that spell a member.
 
         Parameters
         ----------
         state_limit, edge_limit
-            Most states and most edges (a token of a state is one) before equivalent states are
-            joined.
+            Maximum number of states and of edges, one for each token of a state, before equivalent
+            states are merged.
 
         Raises
         ------

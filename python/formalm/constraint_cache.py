@@ -2,15 +2,15 @@
 
 ::
 
-    ask ── key (SHA-256) ──► kept? ── yes ──► the constraint             hit
-                               │ no
-                               ├── failed before ──► the same error      error hit
-                               ├── being compiled ──► wait for it        wait
-                               └── compile it, tell who waits            miss
+    request ── key (SHA-256) ──► cached? ── yes ──► the constraint         hit
+                                   │ no
+                                   ├── failed before ──► the same error    error hit
+                                   ├── being compiled ──► wait for it      wait
+                                   └── compile it, wake those who wait     miss
 
-One lock guards the tables and is never held while something is compiled, measured or waited for.
-Whoever finds a key missing compiles it in its own thread (an interrupt then reaches who caused the
-work); a coroutine hands that to a small pool of threads.
+One lock guards the tables. It is never held during compiling, measuring or waiting. The thread that
+finds a key missing compiles it, so that an interrupt reaches the caller that caused the work. A
+coroutine passes that to a small pool of threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, WeakValueDictionary, ref
 
-from formalm.automata.encoding import checked_integer, checked_seconds
+from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
 from formalm.constraint import Constraint, ConstraintOptions
 from formalm.constraint_keys import Key, description_of
 from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError, LimitError
@@ -47,62 +47,63 @@ E = TypeVar("E", bound=Exception)
 #: Options of a constraint that the cache takes.
 OPTIONS = ("tokenization", "width", "memory_limit_bytes", "state_limit")
 
-#: Kept constraints, least recently used first, that one eviction chooses among.
+#: Number of least recently used constraints among which an eviction chooses. Chosen, not measured.
 CANDIDATES = 16
 
-#: Kept constraints whose memory is measured anew when another one is added.
+#: Number of cached constraints whose memory is measured again when one is added. Chosen, not
+#: measured.
 MEASURED = 8
 
-#: Bytes of a constraint beside what it counts itself, and bytes of the objects that describe it for
-#: each byte of its description. Resident memory of 342 schemas of SchemaStore: 16 to 40 kB, and 3.4
+#: Bytes of a constraint that it does not count itself, and bytes of the objects that describe it
+#: per byte of its description. Resident memory of 342 schemas of SchemaStore: 16 to 40 kB, and 3.4
 #: to 4.8.
 BASE_BYTES = 16 << 10
 TIMES_DESCRIBED = 5
 
-#: Part of the memory limit that kept errors may take.
+#: Cached errors may use one part in this many of the memory limit. Chosen, not measured.
 ERRORS_PART = 16
 
-#: Threads that compile what coroutines ask for.
+#: Number of threads that compile the requests of coroutines. Chosen, not measured.
 THREADS = 4
 
-#: Seconds after which one who waits looks whether somebody still compiles.
+#: Seconds between checks that a compilation that is waited for still runs. Chosen, not measured.
 PAUSE = 0.5
 
-#: Characters of a description above which a coroutine leaves reading it to a thread: 0.1 ms.
+#: Characters of a description above which a coroutine reads it in a thread: that takes 0.1 ms.
 LONG = 1 << 14
 
 
 @dataclass(frozen=True)
 class CacheStats:
-    """Counts of a cache since it was made, and what it holds now.
+    """Counts of a cache since it was created, and its current contents.
 
-    Every answered ask is a hit, a miss, a wait or an error hit.
+    Every answered request is a hit, a miss, a wait or an error hit.
 
     Attributes
     ----------
     hits
-        Asks answered by a constraint that was kept, or that was evicted and is still in use.
+        Requests answered by a cached constraint, or by one that was evicted and is still in use.
     misses
-        Asks that compiled.
+        Requests that compiled.
     waits
-        Asks that waited for another one to compile the same.
+        Requests that waited for another one to compile the same.
     error_hits
-        Asks answered by an error that was kept.
+        Requests answered by a cached error.
     compiles
-        Compilations that ended well; ``misses - compiles - errors`` were interrupted or go on.
+        Compilations that succeeded; ``misses - compiles - errors`` were interrupted or still run.
     compile_seconds
         Time of all compilations.
     errors
-        Compilations that ended with an error.
+        Compilations that failed.
     evictions
-        Constraints that were dropped for want of memory or for their age.
+        Constraints that were evicted, by memory or by age.
     bytes
-        Memory of the constraints kept, measured for this answer: ``memory_bytes`` of each and an
-        estimate of what describes it. It grows with use.
+        Memory of the cached constraints, measured for this answer: ``memory_bytes`` of each, and an
+        estimate for its description. It grows with use.
     entries
-        Constraints kept.
+        Number of cached constraints.
     evicted_in_use
-        Constraints that were dropped while somebody holds them; their memory is not in ``bytes``.
+        Number of evicted constraints that are still referenced; their memory is not in ``bytes``.
     """
 
     hits: int = 0
@@ -120,7 +121,7 @@ class CacheStats:
 
 @dataclass(frozen=True)
 class CacheEvent:
-    """Something that a cache did, for metrics.
+    """An event of a cache, for metrics.
 
     Attributes
     ----------
@@ -128,9 +129,9 @@ class CacheEvent:
         ``"hit"``, ``"miss"``, ``"wait"``, ``"error_hit"``, ``"compile"``, ``"error"`` or
         ``"eviction"``.
     key
-        Hex digest of description and options; empty where they have none.
+        Hex digest of description and options; empty if they have none.
     seconds
-        Time that was compiled or waited; 0.0 for other kinds.
+        Time spent compiling or waiting; 0.0 for other kinds.
     memory_bytes
         Memory of the constraint that was compiled or evicted; 0 for other kinds.
     """
@@ -143,28 +144,29 @@ class CacheEvent:
 
 @dataclass
 class _Outcome:
-    """How a compilation ended: a constraint, an error, or neither where it was interrupted."""
+    """The outcome of a compilation: a constraint, an error, or neither if it was interrupted."""
 
     constraint: Constraint | None = None
     error: Exception | None = None
 
 
 @dataclass
-class _Making:
-    """A key that a thread compiles now.
+class _Compilation:
+    """A compilation in progress.
 
-    The owner is the ask of the thread that compiles: gone with its frame, however that ended.
+    The owner is the request of the thread that compiles. It disappears with that thread's frame,
+    however that ended.
     """
 
     key: Key
-    owner: ref[_Ask]
+    owner: ref[_Request]
     future: Future[_Outcome] = field(default_factory=Future)
     thread: int = 0
 
 
 @dataclass
 class _Kept:
-    """A constraint that is kept."""
+    """A cached constraint."""
 
     constraint: Constraint
     description_bytes: int
@@ -175,7 +177,7 @@ class _Kept:
 
 @dataclass
 class _Failed:
-    """An error that is kept."""
+    """A cached error."""
 
     error: FormalmError
     until: float
@@ -186,10 +188,10 @@ class _Tables:
     """Tables of a cache, guarded by its lock."""
 
     def __init__(self) -> None:
-        self.making: dict[Key, _Making] = {}
+        self.compilations: dict[Key, _Compilation] = {}
         # Least recently used first.
         self.kept: OrderedDict[Key, _Kept] = OrderedDict()
-        # Those that are measured next come first; some are no longer kept.
+        # The next to be measured come first; some are no longer cached.
         self.turns: OrderedDict[Key, None] = OrderedDict()
         # Oldest first.
         self.failed: OrderedDict[Key, _Failed] = OrderedDict()
@@ -210,7 +212,7 @@ class _Tables:
         self.bytes += entry.bytes
 
     def to_measure(self, most: int | None) -> list[tuple[Key, _Kept]]:
-        """All entries, or as many as are to be measured."""
+        """Returns the entries to measure: all, or at most ``most``."""
         if most is None:
             return list(self.kept.items())
         found = [(key, self.kept[key]) for key in islice(reversed(self.kept), most // 2)]
@@ -226,7 +228,7 @@ class _Tables:
         self.failed_bytes -= self.failed.pop(key).bytes
 
     def measured(self, key: Key, entry: _Kept, now_bytes: int) -> None:
-        """Notes the memory of an entry, unless it was dropped meanwhile."""
+        """Records the memory of an entry, unless it was evicted meanwhile."""
         if self.kept.get(key) is entry:
             self.bytes += now_bytes - entry.bytes
             entry.bytes = now_bytes
@@ -235,31 +237,31 @@ class _Tables:
 class ConstraintCache:
     """Constraints of one vocabulary, each compiled once, for services.
 
-    It is shared by threads and by the tasks of any event loop. However many ask for the same at
-    once, one compiles and the others wait. What is kept stays within a bound of memory; errors are
-    kept for a while, so that hostile descriptions are not compiled again and again. In a child of a
-    fork it goes on with what was kept, and what was being compiled is compiled anew.
+    Threads and the tasks of any event loop may share it. Of simultaneous requests for the same
+    constraint, one compiles and the others wait. Cached constraints stay within a memory limit.
+    Errors are cached for a while, so that hostile descriptions are not compiled repeatedly. In a
+    forked child, the cached constraints remain, and compilations in progress start again.
 
     Parameters
     ----------
     vocabulary
         The vocabulary of all constraints.
     memory_limit_bytes
-        Most memory of the constraints kept. They are measured now and then, as they grow with use;
-        the excess is evicted: of those least recently used the one with the most bytes × age. A
-        constraint that is evicted while in use lives on with whoever holds it, and is taken back
-        if it is asked for. Memory of the vocabulary is not counted.
+        Maximum memory of the cached constraints. They are measured from time to time, because they
+        grow with use. Beyond the limit, the one with the most bytes × age among the least recently
+        used is evicted. A constraint that is evicted while in use stays valid, and is cached again
+        if it is requested. Memory of the vocabulary is not counted.
     timeout_seconds
-        Deadline of an ask that gives none, compiling and waiting included; None is no limit.
+        Default deadline of a request, for compiling and waiting together; None means no limit.
     error_seconds
-        How long an error is kept; 0 keeps none.
+        Time for which an error is cached; 0 caches none.
     max_idle_seconds
-        Constraints that nobody asked for this long are evicted; None is no limit.
+        Constraints not requested for this long are evicted; None means no limit.
     max_description_bytes
-        Longer descriptions are refused.
+        Maximum size of a description; longer ones are refused.
     on_event
-        Called with a :class:`CacheEvent` for whatever the cache does, in the thread that asks or
-        compiles, without a lock. It should be quick; what it raises goes to whoever asked.
+        Called with a :class:`CacheEvent` after each event, in the thread that requests or compiles,
+        without a lock. It should be quick; an exception that it raises reaches the caller.
 
     Examples
     --------
@@ -293,11 +295,10 @@ class ConstraintCache:
         self._longest = checked_integer("max_description_bytes", max_description_bytes, least=1)
         self._timeout = checked_seconds("timeout_seconds", timeout_seconds)
         self._idle = checked_seconds("max_idle_seconds", max_idle_seconds)
-        kept = error_seconds
-        self._error_seconds = (checked_seconds("error_seconds", kept) if kept != 0 else 0) or 0.0
+        self._error_seconds = checked_seconds("error_seconds", error_seconds, otherwise="0") or 0.0
         self._on_event = on_event
         self._tables = _Tables()
-        # Taken again by the same thread if a signal's handler asks the cache for something.
+        # Reentrant, because a signal handler may use the cache in the same thread.
         self._lock = threading.RLock()
         self._pool: ThreadPoolExecutor | None = None
         self._describing: ThreadPoolExecutor | None = None
@@ -315,16 +316,16 @@ class ConstraintCache:
         timeout_seconds: float | None = None,
         **options: Unpack[ConstraintOptions],
     ) -> Constraint:
-        """The constraint of a language: the one that is kept, or a new one.
+        """Returns the constraint of a language: the cached one, or a new one.
 
         Parameters
         ----------
         language
-            Whatever :class:`~formalm.Constraint` takes, or a JSON Schema as a dictionary. The
-            order of keywords and blanks do not matter; that of ``properties`` does, since it is the
-            order in which they are written.
+            Anything that :class:`~formalm.Constraint` takes, or a JSON Schema as a dictionary. The
+            order of keywords and whitespace do not matter. The order of ``properties`` matters,
+            because it is the order in which they are written.
         timeout_seconds
-            Most time for this ask; None takes the cache's.
+            Maximum time of this request; None means the cache's.
         options
             ``tokenization``, ``width``, ``memory_limit_bytes`` and ``state_limit`` of the
             constraint.
@@ -334,33 +335,33 @@ class ConstraintCache:
         LimitError
             If the description has more than ``max_description_bytes``.
         DeadlineError
-            If compiling it (``what`` is ``"compile"``), or waiting for another thread that does
+            If compiling (``what`` is ``"compile"``), or waiting for another thread that compiles
             (``"wait"``), takes longer than ``timeout_seconds``.
         LanguageError, VocabularyError, ArgumentError
-            As :class:`~formalm.Constraint`; the same error again while it is kept.
+            As :class:`~formalm.Constraint`; the same error again while it is cached.
         """
-        ask = _Ask(self, timeout_seconds, options)
-        ask.describe(language)
+        request = _Request(self, timeout_seconds, options)
+        request.describe(language)
         while True:
-            found = self._find(ask)
+            found = self._find(request)
             if not isinstance(found, tuple):
                 return found
-            making, is_mine = found
+            compilation, is_mine = found
             if is_mine:
-                return self._make(making, ask)
-            if making.thread == threading.get_ident() and making.owner() is not None:
+                return self._compile(compilation, request)
+            if compilation.thread == threading.get_ident() and compilation.owner() is not None:
                 raise ConcurrencyError(
-                    "a constraint is asked for while this thread compiles it",
-                    hint="let no parser or validator ask the cache for its own language",
+                    "a constraint must not be requested while the same thread compiles it",
+                    hint="a parser or validator must not request its own language from the cache",
                 )
             begun = time.monotonic()
             try:
-                outcome = making.future.result(ask.pause())
+                outcome = compilation.future.result(request.pause())
             except WaitedTooLong:
-                ask.check_wait()
-                self._retire(making)
+                request.check_wait()
+                self._retire(compilation)
                 continue
-            if (taken := self._taken(outcome, ask, begun)) is not None:
+            if (taken := self._taken(outcome, request, begun)) is not None:
                 return taken
 
     async def aconstraint(
@@ -370,10 +371,10 @@ class ConstraintCache:
         timeout_seconds: float | None = None,
         **options: Unpack[ConstraintOptions],
     ) -> Constraint:
-        """Coroutine of :meth:`constraint` for :mod:`asyncio`; the event loop goes on meanwhile.
+        """Coroutine of :meth:`constraint` for :mod:`asyncio`; it does not block the event loop.
 
-        Cancelling it harms nobody: what it had begun to compile goes on in its thread for the
-        others who wait, and is kept.
+        If it is cancelled, a compilation that it started continues in its thread for the others
+        that wait, and is cached.
 
         Examples
         --------
@@ -382,48 +383,48 @@ class ConstraintCache:
         >>> from formalm.constraint_cache import ConstraintCache
         >>> cache = ConstraintCache(Vocabulary.from_tokens([b"1", b"2"]))
         >>> async def serve():
-        ...     asks = [cache.aconstraint(Regex("1+2")) for _ in range(100)]
-        ...     return len(set(await asyncio.gather(*asks)))
+        ...     requests = [cache.aconstraint(Regex("1+2")) for _ in range(100)]
+        ...     return len(set(await asyncio.gather(*requests)))
         >>> asyncio.run(serve()), cache.stats().compiles
         (1, 1)
         """
-        ask = _Ask(self, timeout_seconds, options)
+        request = _Request(self, timeout_seconds, options)
         loop = asyncio.get_running_loop()
         if _is_long(language):
-            # In threads of their own: what is kept must not wait for what is being compiled.
-            described = loop.run_in_executor(self._describing_threads(), ask.describe, language)
-            while not (await asyncio.wait([described], timeout=ask.pause()))[0]:
-                ask.check_wait()
+            # In threads of their own: cached constraints must not wait for compilations.
+            described = loop.run_in_executor(self._describing_threads(), request.describe, language)
+            while not (await asyncio.wait([described], timeout=request.pause()))[0]:
+                request.check_wait()
             await described
         else:
-            ask.describe(language)
+            request.describe(language)
         while True:
-            found = self._find(ask)
+            found = self._find(request)
             if not isinstance(found, tuple):
                 return found
-            making, is_mine = found
+            compilation, is_mine = found
             begun = time.monotonic()
             if is_mine:
-                making.thread = 0
-                self._threads().submit(self._make_aside, making, ask)
-            told = asyncio.wrap_future(making.future)
+                compilation.thread = 0
+                self._threads().submit(self._compile_in_pool, compilation, request)
+            outcome_future = asyncio.wrap_future(compilation.future)
             while True:
-                # Unlike `wait_for` this cancels nothing that others wait for.
-                done, _ = await asyncio.wait([told], timeout=ask.pause())
+                # Unlike `wait_for`, this does not cancel what others wait for.
+                done, _ = await asyncio.wait([outcome_future], timeout=request.pause())
                 if done:
                     break
                 # The compilation has the same deadline, and knows better why it failed.
-                ask.check_wait(grace=1.0 if is_mine else 0.0)
-                if self._retire(making):
+                request.check_wait(grace=1.0 if is_mine else 0.0)
+                if self._retire(compilation):
                     break
             if not done:
                 continue
-            taken = self._taken(told.result(), ask, begun, is_mine=is_mine)
+            taken = self._taken(outcome_future.result(), request, begun, is_mine=is_mine)
             if taken is not None:
                 return taken
 
     def stats(self) -> CacheStats:
-        """Counts so far, and what is held now."""
+        """Returns the counts so far and the current contents."""
         self._shrink(None)
         with self._lock:
             tables = self._tables
@@ -431,7 +432,7 @@ class ConstraintCache:
             return replace(tables.stats, **held, evicted_in_use=len(tables.evicted))
 
     def clear(self) -> None:
-        """Forgets all constraints and errors; those in use live on with whoever holds them."""
+        """Drops all constraints and errors; constraints in use stay valid."""
         with self._lock:
             tables = self._tables
             for key, entry in tables.kept.items():
@@ -447,44 +448,50 @@ class ConstraintCache:
     def __repr__(self) -> str:
         return f"<ConstraintCache of {len(self)} constraints over {self._vocabulary!r}>"
 
-    # Finding.
+    # Lookup.
 
-    def _find(self, ask: _Ask) -> Constraint | tuple[_Making, bool]:
-        """A constraint, or what is being made and whether the caller has to; a kept error."""
-        key, now = ask.key, time.monotonic()
+    def _find(self, request: _Request) -> Constraint | tuple[_Compilation, bool]:
+        """Returns a constraint, or a compilation and True if the caller must run it.
+
+        Raises
+        ------
+        FormalmError
+            If the error of an earlier compilation is cached.
+        """
+        key, now = request.key, time.monotonic()
         with self._lock:
             tables = self._tables
-            constraint = self._kept(key, ask.size, now)
-            making = tables.making.get(key)
-            if constraint is None and making is not None:
-                return making, False
+            constraint = self._kept(key, request.size, now)
+            compilation = tables.compilations.get(key)
+            if constraint is None and compilation is not None:
+                return compilation, False
             failed = None if constraint is not None else tables.failed.get(key)
             if failed is not None and failed.until <= now:
                 tables.drop_failed(key)
                 failed = None
-            if failed is not None and not ask.settles(failed.error):
+            if failed is not None and not request.settles(failed.error):
                 failed = None
             if constraint is not None:
                 tables.count(hits=1)
             elif failed is not None:
                 tables.count(error_hits=1)
             else:
-                making = _Making(key, ref(ask), thread=threading.get_ident())
-                # A future that runs cannot be cancelled by one of those who wait.
-                making.future.set_running_or_notify_cancel()
-                tables.making[key] = making
+                compilation = _Compilation(key, ref(request), thread=threading.get_ident())
+                # A waiter cannot cancel a future that runs.
+                compilation.future.set_running_or_notify_cancel()
+                tables.compilations[key] = compilation
                 tables.count(misses=1)
         if constraint is not None:
-            self._tell("hit", ask)
+            self._report("hit", request)
             return constraint
         if failed is not None:
-            self._tell("error_hit", ask)
+            self._report("error_hit", request)
             raise _fresh(failed.error)
-        assert making is not None
-        return making, True
+        assert compilation is not None
+        return compilation, True
 
     def _kept(self, key: Key, size: int, now: float) -> Constraint | None:
-        """The constraint that is kept, or still in use; the lock is held."""
+        """Returns the constraint that is cached or still in use; the caller holds the lock."""
         tables = self._tables
         entry = tables.kept.get(key)
         if entry is not None:
@@ -493,111 +500,111 @@ class ConstraintCache:
             return entry.constraint
         constraint = tables.evicted.pop(key, None)
         if constraint is not None:
-            # Its memory is measured, and counts, when the next one is added.
+            # Its memory is measured and counted when the next one is added.
             tables.keep(key, _Kept(constraint, size, 0.0, now, 0))
         return constraint
 
     def _taken(
-        self, outcome: _Outcome, ask: _Ask, begun: float, *, is_mine: bool = False
+        self, outcome: _Outcome, request: _Request, begun: float, *, is_mine: bool = False
     ) -> Constraint | None:
-        """Takes the outcome that was waited for; None to ask again."""
+        """Returns or raises the outcome that was waited for; None means that it does not apply."""
         error = outcome.error
-        if outcome.constraint is None and (error is None or not ask.settles(error)):
+        if outcome.constraint is None and (error is None or not request.settles(error)):
             if is_mine and error is not None:
                 raise _fresh(error)
             return None
         if not is_mine:
             with self._lock:
                 self._tables.count(waits=1)
-            self._tell("wait", ask, time.monotonic() - begun)
+            self._report("wait", request, time.monotonic() - begun)
         if error is not None:
             raise _fresh(error)
         return outcome.constraint
 
-    # Making.
+    # Compilation.
 
-    def _make_aside(self, making: _Making, ask: _Ask) -> None:
-        """Compiles in a thread of the pool; the outcome tells all."""
-        making.thread = threading.get_ident()
+    def _compile_in_pool(self, compilation: _Compilation, request: _Request) -> None:
+        """Compiles in a thread of the pool; the result is in the outcome."""
+        compilation.thread = threading.get_ident()
         try:
-            self._make(making, ask)
+            self._compile(compilation, request)
         except Exception:
-            # Whoever waits has it from the outcome.
+            # Those who wait take it from the outcome.
             return
 
-    def _make(self, making: _Making, ask: _Ask) -> Constraint:
-        """Compiles, and tells who waits; an interrupt lets the next one of them do it."""
+    def _compile(self, compilation: _Compilation, request: _Request) -> Constraint:
+        """Compiles and wakes those who wait; after an interrupt, the next of them compiles."""
         begun = time.monotonic()
         try:
-            made = ask.compiled()
+            made = request.compiled()
         except Exception as error:
             seconds = time.monotonic() - begun
-            self._finish(making, ask, seconds, error=error)
-            # Told once nobody waits, as a hook may fail.
-            self._tell("miss", ask)
-            self._tell("error", ask, seconds)
+            self._finish(compilation, request, seconds, error=error)
+            # Reported when nobody waits any more, because a hook may fail.
+            self._report("miss", request)
+            self._report("error", request, seconds)
             raise
         except BaseException:
-            self._finish(making, ask, time.monotonic() - begun)
+            self._finish(compilation, request, time.monotonic() - begun)
             raise
         seconds = time.monotonic() - begun
-        size = _memory_of(made, ask.size)
-        entry = _Kept(made, ask.size, seconds, time.monotonic(), size)
-        self._finish(making, ask, seconds, entry)
-        self._tell("miss", ask)
-        self._tell("compile", ask, seconds, size)
+        size = _memory_of(made, request.size)
+        entry = _Kept(made, request.size, seconds, time.monotonic(), size)
+        self._finish(compilation, request, seconds, entry)
+        self._report("miss", request)
+        self._report("compile", request, seconds, size)
         self._shrink(MEASURED)
         return made
 
     def _finish(
         self,
-        making: _Making,
-        ask: _Ask,
+        compilation: _Compilation,
+        request: _Request,
         seconds: float,
         entry: _Kept | None = None,
         error: Exception | None = None,
     ) -> None:
-        """Keeps what came of it, and tells who waits."""
+        """Caches the result and wakes those who wait."""
         outcome = _Outcome(None if entry is None else entry.constraint, error and _fresh(error))
         try:
             with self._lock:
                 tables = self._tables
-                if tables.making.get(making.key) is making:
-                    del tables.making[making.key]
+                if tables.compilations.get(compilation.key) is compilation:
+                    del tables.compilations[compilation.key]
                 tables.count(compile_seconds=seconds)
                 if entry is not None:
                     tables.count(compiles=1)
-                    tables.keep(making.key, entry)
+                    tables.keep(compilation.key, entry)
                 elif error is not None:
                     tables.count(errors=1)
-                    self._keep_error(ask, error)
+                    self._keep_error(request, error)
         finally:
-            making.future.set_result(outcome)
+            compilation.future.set_result(outcome)
 
-    def _retire(self, making: _Making) -> bool:
-        """Returns True if nobody makes it any more: an interrupt came where nothing could tell."""
+    def _retire(self, compilation: _Compilation) -> bool:
+        """Returns True if nobody compiles it any more, after an interrupt that nothing recorded."""
         with self._lock:
-            is_known = self._tables.making.get(making.key) is making
-            if is_known and making.owner() is None:
-                del self._tables.making[making.key]
+            is_known = self._tables.compilations.get(compilation.key) is compilation
+            if is_known and compilation.owner() is None:
+                del self._tables.compilations[compilation.key]
                 is_known = False
-        return not is_known and not making.future.done()
+        return not is_known and not compilation.future.done()
 
-    def _keep_error(self, ask: _Ask, error: Exception) -> None:
-        """Keeps an error for a while; the lock is held."""
+    def _keep_error(self, request: _Request, error: Exception) -> None:
+        """Caches an error for a while; the caller holds the lock."""
         tables = self._tables
-        if not isinstance(error, FormalmError) or not isinstance(ask.key, bytes):
+        if not isinstance(error, FormalmError) or not isinstance(request.key, bytes):
             return
         seconds = self._error_seconds
         if isinstance(error, DeadlineError):
-            # Another time it may be quick enough; a tenth of the time is spent on it at most.
+            # The next attempt may be quick enough. Attempts take at most a tenth of the time.
             seconds = min(seconds, 10 * error.allowed) if error.what == "compile" else 0
         if not seconds or isinstance(error, ConcurrencyError):
             return
         size = 1024 + len(error.message) + len(getattr(error, "source", None) or "")
-        if ask.key in tables.failed:
-            tables.drop_failed(ask.key)
-        tables.failed[ask.key] = _Failed(_fresh(error), time.monotonic() + seconds, size)
+        if request.key in tables.failed:
+            tables.drop_failed(request.key)
+        tables.failed[request.key] = _Failed(_fresh(error), time.monotonic() + seconds, size)
         tables.failed_bytes += size
         while tables.failed_bytes > self._limit // ERRORS_PART and tables.failed:
             tables.drop_failed(next(iter(tables.failed)))
@@ -605,7 +612,7 @@ class ConstraintCache:
     # Memory.
 
     def _measure(self, most: int | None) -> None:
-        """Measures kept constraints anew: those used last, which have grown, and others in turn."""
+        """Measures cached constraints: those used last, which grew, and others by turns."""
         with self._lock:
             entries = self._tables.to_measure(most)
         # Without the lock: a constraint may be busy with a mask.
@@ -615,7 +622,7 @@ class ConstraintCache:
                 self._tables.measured(key, entry, found)
 
     def _shrink(self, measured: int | None) -> None:
-        """Drops constraints until the others are within the limits."""
+        """Evicts constraints until the others are within the limits."""
         self._measure(measured)
         dropped = []
         with self._lock:
@@ -635,15 +642,17 @@ class ConstraintCache:
                 tables.count(evictions=1)
                 dropped.append((key, entry))
         for key, entry in dropped:
-            self._tell_of("eviction", key, memory_bytes=entry.bytes)
+            self._report_key("eviction", key, memory_bytes=entry.bytes)
 
-    # Telling, threads and forks.
+    # Events, threads and forks.
 
-    def _tell(self, kind: str, ask: _Ask, seconds: float = 0.0, memory_bytes: int = 0) -> None:
+    def _report(
+        self, kind: str, request: _Request, seconds: float = 0.0, memory_bytes: int = 0
+    ) -> None:
         if self._on_event is not None:
-            self._tell_of(kind, ask.key, seconds, memory_bytes)
+            self._report_key(kind, request.key, seconds, memory_bytes)
 
-    def _tell_of(self, kind: str, key: Key, seconds: float = 0.0, memory_bytes: int = 0) -> None:
+    def _report_key(self, kind: str, key: Key, seconds: float = 0.0, memory_bytes: int = 0) -> None:
         if self._on_event is not None:
             name = key.hex() if isinstance(key, bytes) else ""
             self._on_event(CacheEvent(kind, name, seconds, memory_bytes))
@@ -662,18 +671,18 @@ class ConstraintCache:
             return self._describing
 
     def _after_fork(self) -> None:
-        """Goes on in a child, in which no other thread is left to finish anything."""
+        """Repairs the state in a forked child, where no other thread is left to finish anything."""
         self._lock = threading.RLock()
         self._pool = self._describing = None
         tables = self._tables
-        tables.making = {}
-        # Another thread may have been in the midst of counting.
+        tables.compilations = {}
+        # Another thread may have been counting.
         tables.bytes = sum(entry.bytes for entry in tables.kept.values())
         tables.failed_bytes = sum(entry.bytes for entry in tables.failed.values())
 
 
-class _Ask:
-    """One ask: what for, and how long it may take."""
+class _Request:
+    """A request: its language, options and deadline."""
 
     def __init__(
         self, cache: ConstraintCache, timeout_seconds: float | None, options: ConstraintOptions
@@ -692,18 +701,18 @@ class _Ask:
         self._cache = cache
 
     def describe(self, language: object) -> None:
-        """Reads the language and makes its key."""
+        """Reads the language and computes its key."""
         cache = self._cache
         self._description = description_of(language)
         self.size = self._description.size
         if self.size > cache._longest:
-            hint = "max_description_bytes of the cache allows more"
+            hint = "raise max_description_bytes of the cache"
             raise LimitError("bytes of description", self.size, cache._longest, hint)
         options = tuple(self.options.get(name) for name in OPTIONS)
         self.key: Key = self._description.key(cache._vocabulary.fingerprint, options)
 
     def compiled(self) -> Constraint:
-        """Compiles it, in the time that is left."""
+        """Compiles the constraint in the time that is left."""
         left = self.seconds_left()
         if left is not None and left <= 0:
             raise self._late("wait")
@@ -717,11 +726,11 @@ class _Ask:
         except DeadlineError as error:
             if self.allowed is None:
                 raise
-            # Asks are compared by the time that they had.
+            # Errors are compared by the time that the whole request had.
             raise DeadlineError(error.what, self._taken(), self.allowed, error.hint) from None
 
     def settles(self, error: Exception) -> bool:
-        """Returns True if an error of another ask holds here: a deadline, if it is no later."""
+        """Returns True if another request's error applies: of a deadline, if ours is no later."""
         if not isinstance(error, DeadlineError):
             return True
         is_compile = error.what == "compile"
@@ -731,12 +740,12 @@ class _Ask:
         return None if self.allowed is None else self.allowed - self._taken()
 
     def pause(self) -> float:
-        """Seconds until it looks again whether somebody still makes what it waits for."""
+        """Returns the seconds until the next check that the compilation still runs."""
         left = self.seconds_left()
         return PAUSE if left is None else min(PAUSE, max(left, 0.001))
 
     def check_wait(self, grace: float = 0.0) -> None:
-        """Fails if the time is up."""
+        """Raises if the time is over."""
         left = self.seconds_left()
         if left is not None and left + grace <= 0:
             raise self._late("wait")
@@ -750,12 +759,12 @@ class _Ask:
 
 
 def _memory_of(constraint: Constraint, description_bytes: int) -> int:
-    """Bytes that a constraint counts for; no other place says so."""
+    """Returns the bytes that a constraint counts for; the only definition."""
     return constraint.memory_bytes + BASE_BYTES + TIMES_DESCRIBED * description_bytes
 
 
 def _worst(kept: OrderedDict[Key, _Kept], now: float) -> Key:
-    """Of those least recently used the key with the most bytes × age; quickly compiled first."""
+    """Returns the key with the most bytes × age of the least recently used; then the quickest."""
 
     def weight(key: Key) -> tuple[float, float]:
         entry = kept[key]
@@ -765,11 +774,11 @@ def _worst(kept: OrderedDict[Key, _Kept], now: float) -> Key:
 
 
 def _fresh(error: E) -> E:
-    """A copy of an error for another thread, without the frames that it went through."""
+    """Returns a copy of an error for another thread, without the frames that it went through."""
     try:
         found = copy.copy(error)
     except Exception:
-        # An error of somebody else's that cannot be copied.
+        # A foreign error that cannot be copied.
         found = error
     found.__cause__ = error.__cause__
     found.__suppress_context__ = error.__suppress_context__

@@ -1,10 +1,10 @@
 """Keys of descriptions: equal keys, equal languages with equal values.
 
 A description is digested as canonical JSON or as a tree of plain values. Keywords of a schema have
-no order, so they are sorted wherever a schema is known to stand; the order of names inside
-``properties`` and the like is kept, since members are written in it, and so is that of everything
-that is no schema. Two descriptions of one language may have two keys: that costs a compilation,
-while one key for two languages would give wrong masks.
+no order, so they are sorted wherever a value is known to be a schema. The order of names inside
+``properties`` and the like is kept, because properties are written in it, and so is the order of
+everything that is not a schema. Two descriptions of one language may have two keys: that costs a
+compilation. One key for two languages would give wrong masks.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from formalm.languages import JsonSchema, Language, as_language
-from formalm.languages.schema_text import schema_text
+from formalm.languages.json_schema.schema_text import schema_text
 
 __all__ = ["Description", "Key", "canonical_schema", "description_of"]
 
-#: A digest of 32 bytes, or a language that has none with what else counts.
+#: A digest of 32 bytes; or a language that has none, with the digest of the options.
 Key: TypeAlias = bytes | tuple[Language, bytes]
 
 #: Keywords whose value is a schema; a list of schemas for ``items``.
@@ -39,16 +39,16 @@ NAMED = frozenset(
 
 @dataclass(frozen=True)
 class Description:
-    """A language as it was described.
+    """The description of a language.
 
     Attributes
     ----------
     language
         The language, or the text of a schema.
     size
-        Bytes of the description: of the texts in it.
+        Bytes of the strings in the description.
     digest
-        Its digest; None where it has parts that are not plain values.
+        Its digest; None if it has parts that are not plain values.
     """
 
     language: Language | str
@@ -56,11 +56,11 @@ class Description:
     digest: bytes | None
 
     def made(self) -> Language:
-        """The language."""
+        """Returns the language."""
         return JsonSchema(self.language) if isinstance(self.language, str) else self.language
 
     def key(self, *others: object) -> Key:
-        """A key of the description and whatever else counts."""
+        """Returns a key of the description and of ``others``."""
         rest = sha256(repr(others).encode()).digest()
         if self.digest is not None:
             return sha256(self.digest + rest).digest()
@@ -69,12 +69,12 @@ class Description:
 
 
 def description_of(language: object) -> Description:
-    """Reads a language, or a JSON Schema as a dictionary, and makes its digest.
+    """Reads a language, or a JSON Schema as a dictionary, and computes its digest.
 
     Raises
     ------
     LanguageError
-        If it is none.
+        If it is not a language.
     ArgumentError, LimitError
         If a dictionary is not JSON, or is nested too deep.
     """
@@ -101,7 +101,7 @@ class _Digest:
         self._is_plain = True
 
     def finished(self) -> bytes | None:
-        """The digest; None if something could not be told by its value."""
+        """The digest; None if some part has no digest of its value."""
         return self._hash.digest() if self._is_plain else None
 
     def feed(self, value: object) -> None:
@@ -156,9 +156,9 @@ class _Digest:
 
 
 def canonical_schema(text: str) -> bytes:
-    """A schema as JSON with its keywords sorted and without blanks; numbers stay as written.
+    """Returns a schema as JSON with sorted keywords and without whitespace; numbers as written.
 
-    A text that cannot be read so, or that names a keyword twice, is itself.
+    A text that is not JSON, or that names a keyword twice, is returned as it is.
 
     Examples
     --------

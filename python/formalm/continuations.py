@@ -1,4 +1,4 @@
-"""A text that goes on from a prompt in the tokenizer's own tokens, and what to do if none does."""
+"""Continuations of a prompt in the tokenizer's own tokens, and token healing if there are none."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, TokenError
-from formalm.vocabulary.canonical import LeadingSpace
-from formalm.vocabulary.parts import token_ids as _integers
+from formalm.vocabulary.canonical_tokens import LeadingSpace
+from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
 
 __all__ = ["Continuation", "Rest", "begun", "check_heal", "continuation"]
 
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """What may follow a prompt.
+    """The constraint on the text after a prompt.
 
     Attributes
     ----------
     token_ids
-        The tokens of the prompt that stay.
+        The tokens of the prompt that remain.
     regenerated
-        The bytes of the tokens given back, or the space that a tokenizer puts in front of a text.
-        They stand at the beginning of what follows.
+        The bytes of the tokens removed from the prompt, or the space that a tokenizer puts before a
+        text. The continuation begins with them.
     constraint
-        Of what follows: the language, after ``regenerated`` if that is not empty.
+        The constraint on the continuation: ``regenerated``, if any, followed by a member.
     """
 
     token_ids: tuple[int, ...]
@@ -34,29 +34,29 @@ class Continuation:
     constraint: Constraint
 
     def matcher(self) -> Matcher:
-        """A matcher of what follows."""
+        """Returns a matcher of the rest."""
         return self.constraint.matcher(after=self.token_ids)
 
     def over(self, constraint: Constraint) -> Constraint:
-        """Another constraint, behind what is in front of this one's members."""
+        """Returns another constraint after the bytes that precede this one's members."""
         mine = self.constraint
         return Rest(constraint, mine._front, mine._space) if isinstance(mine, Rest) else constraint
 
 
 class Rest(Constraint):
-    """A constraint behind a text: what is left of one that began in a prompt.
+    """A constraint after some bytes: the rest of one that began in a prompt.
 
-    Its ``language`` is still the members' own. Unlike any other constraint it may have no first
-    mask, only ones after a prompt.
+    Its ``language`` is still that of the whole members. Unlike any other constraint, it may have no
+    first mask, only masks after a prompt.
 
     Parameters
     ----------
     whole
         The constraint of the members.
     front
-        What stands in front of each.
+        The bytes before each.
     space
-        If it is the space that a tokenizer puts there: not in front of an empty text, then.
+        The rule of the tokenizer, if these bytes are its leading space: an empty text has none.
     """
 
     __slots__ = ("_front", "_space", "_whole")
@@ -94,7 +94,7 @@ class Rest(Constraint):
 
 
 def check_heal(heal: object, tokenization: str) -> None:
-    """Refuse a ``heal`` that is no number of tokens, or that cannot apply."""
+    """Refuses a ``heal`` that is not a number of tokens, or that does not apply."""
     if not isinstance(heal, bool) and (type(heal) is not int or heal < 0):
         raise ArgumentError(f"heal must be True, False or a number of tokens, got {heal!r}")
     if heal is not False and tokenization != "canonical":
@@ -108,30 +108,32 @@ def check_heal(heal: object, tokenization: str) -> None:
 def continuation(
     constraint: Constraint, token_ids: Iterable[int], *, heal: bool | int = False
 ) -> Continuation:
-    """What may follow a prompt, giving its last tokens back if asked to.
+    """Returns the constraint on the text after a prompt, and heals the prompt's end if requested.
 
-    A prompt's last token may be none that the tokenizer writes before any member. After
-    ``"Hello "`` the text ``"world"`` does not go on in canonical tokens, since the tokenizer writes
-    ``" world"`` in one. Healing gives back the space, and the text to come must begin with one.
+    The last token of a prompt may be one that the tokenizer never produces before a member. After
+    ``"Hello "``, the text ``"world"`` has no canonical tokens, because the tokenizer encodes
+    ``" world"`` as one token. Healing removes the space from the prompt, and the continuation must
+    begin with it.
 
     Parameters
     ----------
     constraint
-        A constraint on canonical tokens. With ``tokenization="all"`` any tokens may follow, and
-        nothing is given back.
+        A constraint on canonical tokens. With ``tokenization="all"``, any tokens may follow, and
+        nothing is removed.
     token_ids
-        The prompt. Special tokens separate texts; none of them is given back.
+        The prompt. Special tokens separate texts; none of them is removed.
     heal
-        True gives back the fewest tokens with which some member can follow, none if that can be. A
-        number gives back at least so many (or all there are up to the last special token), so
-        that the model may choose others: *token healing* is ``heal=1``. False gives none back.
+        True removes the fewest tokens after which some member can follow, possibly none. A number
+        removes at least that many, or all after the last special token, so that the model may
+        choose others: *token healing* is ``heal=1``. False removes none.
 
     Raises
     ------
     TokenError
-        If no member goes on in canonical tokens, without ``heal`` or with any tokens given back.
+        If no member follows in canonical tokens: of the whole prompt, or with ``heal`` whatever is
+        removed.
     ArgumentError
-        For a ``heal`` that cannot apply.
+        For a ``heal`` that does not apply.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def continuation(
 def begun(
     constraint: Constraint, token_ids: Iterable[int], *, heal: bool | int
 ) -> tuple[Continuation, Matcher]:
-    """What :func:`continuation` says, with its matcher: to tell the one takes the other."""
+    """Returns :func:`continuation` and its matcher, which the search for it needs anyway."""
     ids = tuple(_integers(token_ids))
     check_heal(heal, constraint.tokenization)
     if constraint.tokenization == "canonical":
@@ -166,16 +168,17 @@ def begun(
                 raise
             least = 1
     most = len(constraint.vocabulary.last_text(ids))
-    # With nothing to give back the error says why nothing follows.
+    # If nothing can be removed, the error says why nothing follows.
     return _fewest(constraint, ids, min(least, most), most) if most else _begun(whole)
 
 
 def _fewest(
     constraint: Constraint, ids: tuple[int, ...], least: int, most: int
 ) -> tuple[Continuation, Matcher]:
-    """Give back the fewest tokens that will do, ``least`` to ``most``.
+    """Removes the fewest tokens that suffice, from ``least`` to ``most``.
 
-    With more of them whatever followed still can, so the number is found by doubling and halving.
+    Whatever follows after removing some tokens follows after removing more, so the number is found
+    by doubling and bisection.
     """
     failed, count, step = least - 1, least, 1
     found = _given_back(constraint, ids, count)
@@ -201,7 +204,7 @@ def _fewest(
 def _given_back(
     constraint: Constraint, ids: tuple[int, ...], count: int
 ) -> tuple[Continuation, Matcher] | None:
-    """The continuation with so many tokens given back, if any member can follow then."""
+    """Returns the continuation without the last ``count`` tokens, if a member can follow."""
     kept, back = ids[: len(ids) - count], ids[len(ids) - count :]
     text = constraint.vocabulary.decode(back)
     try:

@@ -1,20 +1,20 @@
-"""Everything formalm raises on purpose.
+"""All exceptions that formalm raises on purpose.
 
 ::
 
     FormalmError
-    ├── LanguageError      a pattern or a combination is not a language we can build
-    ├── LimitError         a step would need more than it is allowed
+    ├── LanguageError      a pattern or combination is not a supported language
+    ├── LimitError         a step needs more of a resource than its limit
     ├── DeadlineError      a call took longer than its ``timeout_seconds``
     ├── VocabularyError    a tokenizer file or token list cannot be read or trusted
     ├── TokenError         a token or text that the language does not allow here
-    ├── ConcurrencyError   one matcher or search used by two threads at once
-    ├── ParserError        a parser of the user's failed, or broke what it promised
-    ├── ModelError         a model does not fit its vocabulary, or answers nonsense
-    ├── SuiteError         a suite file, or a run of one, is not what it should be
+    ├── ConcurrencyError   two threads use one matcher or search at once
+    ├── ParserError        a user's parser failed or violated its contract
+    ├── ModelError         a model does not fit its vocabulary, or returns invalid values
+    ├── SuiteError         a suite file or a run of a suite is invalid
     └── ArgumentError      a wrong type, dtype, shape, range or combination of arguments
 
-Errors are data: beside the message they carry numbers, a place in the source and a hint.
+Errors are data: a message, numbers, a span of the source, and a hint.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ __all__ = [
 
 
 class FormalmError(Exception):
-    """The root of the tree.
+    """The base class of all errors.
 
     Parameters
     ----------
     message
-        What went wrong, in one sentence.
+        The problem, in one sentence.
     hint
-        What to do about it.
+        The remedy.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -60,7 +60,7 @@ class FormalmError(Exception):
 
 
 class _PlacedError(FormalmError, ValueError):
-    """An error with a place in what the user wrote."""
+    """An error with a span in the user's text."""
 
     def __init__(
         self,
@@ -81,35 +81,35 @@ class _PlacedError(FormalmError, ValueError):
         return "\n".join(lines)
 
     def _placed(self) -> list[str]:
-        """The message, and the place if there is one."""
+        """Returns the message, and the span if there is one."""
         if self.source is None or self.span is None:
             return [self.message]
         return [self.message, *_caret(self.source, *self.span)]
 
 
 class LanguageError(_PlacedError):
-    """A pattern or a combination is not a language we can build.
+    """A pattern or combination is not a supported language.
 
     Parameters
     ----------
     message, hint
         As in :class:`FormalmError`.
     source
-        The text the user wrote.
+        The user's text.
     span
         ``(start, end)`` in characters of ``source``.
     """
 
 
 class LimitError(FormalmError, RuntimeError):
-    """A step would need more than it is allowed.
+    """A step needs more of a resource than its limit.
 
     Parameters
     ----------
     what
         The resource, such as ``"states"`` or ``"tokens"``.
     needed
-        How much is needed; a lower bound where work stopped early.
+        The amount needed; a lower bound if the work stopped early.
     allowed
         The limit.
     """
@@ -129,30 +129,30 @@ class LimitError(FormalmError, RuntimeError):
 class DeadlineError(FormalmError, TimeoutError):
     """A call took longer than its ``timeout_seconds``.
 
-    The object that was asked is as it was before, keeps what it has found out, and can be asked
-    again.
+    The object that was called is unchanged and can be called again; it keeps the work done so
+    far.
 
     Parameters
     ----------
     what
-        The task: ``"compile"`` (a language), ``"mask"`` (any question of a matcher about tokens),
-        ``"follow"`` (the tokens that a matcher begins after) or ``"wait"`` (for a constraint that
-        another thread compiles).
+        The task: ``"compile"`` (a language), ``"mask"`` (any call of a matcher that computes
+        allowed tokens), ``"follow"`` (the tokens before a matcher's start) or ``"wait"`` (for a
+        constraint that another thread compiles).
     needed
-        Seconds that had passed when it ended: a lower bound of what it needs.
+        Seconds that had passed when it ended: a lower bound on the time needed.
     allowed
         The deadline, in seconds.
     hint
-        What to do about it.
+        The remedy.
     """
 
     def __new__(cls, *_arguments: object, **_keywords: object) -> Self:
-        """Takes no arguments as an OSError would: for its number and the like."""
+        """Ignores the arguments, which OSError would read as an error number and a message."""
         return super().__new__(cls)
 
     def __init__(self, what: str, needed: float, allowed: float, hint: str | None = None) -> None:
         if hint is None:
-            hint = "a larger timeout_seconds allows more; asking again goes on with what is known"
+            hint = "raise timeout_seconds, or call again: the work done so far is kept"
         message = f"{what} needs more than {needed:.3g} seconds, but the limit is {allowed:.3g}"
         super().__init__(message, hint=hint)
         self.what = what
@@ -161,6 +161,17 @@ class DeadlineError(FormalmError, TimeoutError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.what, self.needed, self.allowed, self.hint)
+
+
+def lone_surrogate(name: str, text: str) -> tuple[str, str, tuple[int, int]]:
+    """Returns the message, hint and span of the error for a string without a UTF-8 form."""
+    at = next(at for at, one in enumerate(text) if "\ud800" <= one <= "\udfff")
+    what = f"{name} must be encodable as UTF-8, got the lone surrogate {text[at]!r} at index {at}"
+    hint = (
+        "a lone surrogate comes from decoding with errors='surrogateescape' or from half of a"
+        " UTF-16 pair; decode the bytes as UTF-8, or replace it"
+    )
+    return what, hint, (at, at + 1)
 
 
 class VocabularyError(FormalmError, ValueError):
@@ -186,28 +197,28 @@ class TokenError(FormalmError, ValueError):
 
 
 class ConcurrencyError(FormalmError, RuntimeError):
-    """One matcher or one search was used by two threads at once.
+    """Two threads used one matcher or one search at once.
 
     Give each thread a ``fork()`` of the matcher, or a search of its own.
     """
 
 
 class ParserError(FormalmError, RuntimeError):
-    """A parser of the user's failed, or broke what it promised.
+    """A user's parser failed or violated its contract.
 
-    What it raised, if it did, is the ``__cause__``.
+    The exception that it raised, if any, is the ``__cause__``.
     """
 
 
 class ModelError(FormalmError, ValueError):
-    """A model does not fit its vocabulary, or answers nonsense.
+    """A model does not fit its vocabulary, or returns invalid values.
 
     Parameters
     ----------
     message, hint
         As in :class:`FormalmError`.
     status
-        The HTTP status with which a server refused, if one did.
+        The HTTP status of a server's refusal, if there was one.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, status: int | None = None) -> None:
@@ -216,27 +227,27 @@ class ModelError(FormalmError, ValueError):
 
 
 class SuiteError(_PlacedError):
-    """A suite file, or a run of one, is not what it should be.
+    """A suite file or a run of a suite is invalid.
 
     Parameters
     ----------
     message, hint
         As in :class:`FormalmError`.
     source
-        The text of the file, where the mistake is in one.
+        The text of the file, if the mistake is in a file.
     span
         ``(start, end)`` in characters of ``source``.
     """
 
     @property
     def line(self) -> int | None:
-        """The line the mistake is in, from 1; None if it is in no file."""
+        """The line of the mistake, from 1; None if it is not in a file."""
         place = self._place
         return None if place is None else place[0]
 
     @property
     def column(self) -> int | None:
-        """Where in the line it begins, in characters from 1."""
+        """The column at which it begins, in characters from 1."""
         place = self._place
         return None if place is None else place[1]
 
@@ -263,7 +274,7 @@ class ArgumentError(FormalmError, ValueError):
 
 
 def _caret(source: str, start: int, end: int, width: int = 72) -> list[str]:
-    """Two lines: a window of the source, and carets under the span."""
+    """Returns two lines: a window of the source, and carets under the span."""
     left = max(0, start - width // 2)
     window = source[left : left + width]
     printable = "".join(c if c.isprintable() else "·" for c in window)

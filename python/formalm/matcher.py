@@ -1,4 +1,4 @@
-"""A position in a constraint: what may follow the tokens read so far, and why."""
+"""``Matcher``: a position in a constraint, its allowed tokens, and explanations of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.encoding import SPECIAL, checked_seconds, shown_bytes, shown_text
-from formalm.languages.grammar_queries import Expected, GrammarQueries
+from formalm.automata.text_and_argument_checks import (
+    SPECIAL,
+    checked_seconds,
+    shown_bytes,
+    shown_text,
+)
+from formalm.languages.grammar.queries import Expected, GrammarQueries
 
 if TYPE_CHECKING:
     from formalm.constraint import Constraint
@@ -21,29 +26,29 @@ __all__ = ["Explanation", "Matcher"]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a token is allowed after a text, or why not.
+    """The reason why a token is allowed after a text, or why not.
 
     Attributes
     ----------
     allowed
-        Whether the mask has the token.
+        Whether the token is allowed.
     token_id
-        The token asked about.
+        The token.
     token
         Its bytes; empty for a special token that the language does not name.
     viable_bytes
-        How many of its bytes, from the first, some member goes on with.
+        Length of the longest prefix of its bytes that some member continues with.
     expected
-        The bytes that may stand after those.
+        The bytes that may follow that prefix.
     text
-        The same in a sentence.
+        The explanation in one sentence.
     places
-        What of the language's description forbids the token, where it is known: for a
-        :class:`~formalm.JsonSchema` the JSON pointers of the keywords without which it would be
-        allowed, as few as possible together, or the name of an option that forbids it.
+        The parts of the language's description that forbid the token, if they are known. For a
+        :class:`~formalm.JsonSchema`: the JSON pointers of a smallest set of keywords without which
+        it would be allowed, or the name of an option that forbids it.
     terminals
-        For a :class:`~formalm.Grammar`: the terminals that may stand after those bytes, with the
-        rules they are written in.
+        For a :class:`~formalm.Grammar`: the terminals that may follow that prefix, with the rules
+        that contain them.
     """
 
     allowed: bool
@@ -61,7 +66,7 @@ class Matcher:
 
     :meth:`Constraint.matcher` and :meth:`fork` make matchers. A matcher belongs to one thread at a
     time; a call that overlaps another thread's raises :class:`~formalm.ConcurrencyError`. Calls
-    that ask which tokens are allowed raise :class:`~formalm.DeadlineError` after
+    that compute allowed tokens raise :class:`~formalm.DeadlineError` after
     :attr:`timeout_seconds`. A call that raises leaves the position unchanged.
 
     Examples
@@ -77,7 +82,7 @@ class Matcher:
     """
 
     __slots__ = {
-        "constraint": "The constraint that this is a position in.",
+        "constraint": "The constraint of this position.",
         "core": "The matcher of the core, for calls that have no method here.",
     }
 
@@ -169,7 +174,7 @@ class Matcher:
         Raises
         ------
         ArgumentError
-            If ``token_ids`` has something else than integers; nothing is read then.
+            If ``token_ids`` contains anything but integers; nothing is read then.
         """
         return self.core.advance_many(token_ids)
 
@@ -179,8 +184,8 @@ class Matcher:
         Raises
         ------
         TokenError
-            If no member continues with ``text``; always where tokens must be canonical, since the
-            tokens of these bytes are not known.
+            If no member continues with ``text``; always if tokens must be canonical, because the
+            tokens of these bytes are unknown.
         """
         self.core.advance_bytes(text)
 
@@ -216,12 +221,12 @@ class Matcher:
 
     @property
     def is_accepting(self) -> bool:
-        """Whether the text so far is in the language."""
+        """True if the text so far is in the language."""
         return self.core.is_accepting
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing but the end of the sequence may follow."""
+        """True if nothing but the end of the sequence may follow."""
         return self.core.is_finished
 
     @property
@@ -236,15 +241,14 @@ class Matcher:
 
     @property
     def timeout_seconds(self) -> float | None:
-        """Most time for one call that asks which tokens are allowed; None is no limit.
+        """Maximum time of one call that computes allowed tokens; None means no limit.
 
-        It holds for ``fill_bitmask``, ``bitmask``, ``mask``, ``allowed_token_ids`` and ``allows``,
-        for the matcher's row in :func:`~formalm.fill_bitmasks`, and for completions within a
-        budget. It belongs to the matcher rather than to each call: who makes a matcher knows the
-        request's deadline, while masks are mostly asked for in a loop of somebody else's, and
-        calls without a deadline cost what they did. A matcher can be asked again after a
-        :class:`~formalm.DeadlineError`, at once or with more time; what was found out until then
-        is kept. A step of another thread at the same time is waited for. Forks have the same.
+        It applies to ``fill_bitmask``, ``bitmask``, ``mask``, ``allowed_token_ids`` and ``allows``,
+        to the matcher's row in :func:`~formalm.fill_bitmasks`, and to completions within a budget.
+        It belongs to the matcher and not to each call, because the code that creates a matcher
+        knows the request's deadline, while masks are computed in another library's loop. After a
+        :class:`~formalm.DeadlineError`, the same call may be repeated: the work done so far is
+        kept. A call waits for a step of another thread. Forks have the same deadline.
 
         Examples
         --------
@@ -262,11 +266,11 @@ class Matcher:
 
     @property
     def state_key(self) -> int:
-        """Matchers of one constraint with equal keys have equal futures."""
+        """A key of the state: matchers of one constraint with equal keys allow equal texts."""
         return self.core.state_key
 
     def explain(self, token_id: int) -> Explanation:
-        r"""Why ``token_id`` is allowed here or not: which byte fails, what was expected.
+        r"""Returns why ``token_id`` is allowed here or not: the byte that fails, what was expected.
 
         Examples
         --------
@@ -320,7 +324,7 @@ class Matcher:
         if refusal == "not a member":
             return f"the end is not allowed: the text is not in the language yet, {wanted}"
         if refusal == "not canonical":
-            return f"{token!r} is not allowed: the tokenizer writes such texts in other tokens"
+            return f"{token!r} is not allowed: the tokenizer encodes this text with other tokens"
         if refusal is None and not token:
             return "the end is allowed: the text is in the language"
         special = token.startswith(SPECIAL) and self.constraint.has_special
@@ -339,7 +343,7 @@ class Matcher:
 
 
 def _named(terminals: tuple[Expected, ...]) -> str:
-    """Terminals with the rules they are in, those under way first."""
+    """Returns terminals with their rules; those that have begun come first."""
     names = []
     for one in sorted(terminals, key=lambda one: not one.begun):
         rules = " or ".join(one.rules[:2]) + (" and others" if len(one.rules) > 2 else "")
@@ -350,7 +354,7 @@ def _named(terminals: tuple[Expected, ...]) -> str:
 
 
 def _byte_set(data: bytes) -> str:
-    """A short name of a set of bytes: runs as ``a-z``."""
+    """Returns a short name of a set of bytes: runs as ``a-z``."""
     runs: list[list[int]] = []
     for byte in sorted(data):
         if runs and byte == runs[-1][1] + 1:
@@ -371,7 +375,7 @@ def _read_again(
     steps: list[tuple[int | None, bytes, bool]],
     timeout_seconds: float | None,
 ) -> Matcher:
-    """A matcher that has read what another one had, step by step."""
+    """Returns a matcher that repeats the steps of another one, for pickling."""
     matcher = constraint.matcher(after=after)
     for token, text, inside in steps:
         if token is not None:

@@ -10,8 +10,8 @@ import pytest
 from tokenizers import pre_tokenizers
 
 from formalm import ArgumentError, Choice, LimitError, Query, Regex, TableModel, Vocabulary
-from formalm.drivers.divergence import between
 from formalm.probability import distortion
+from formalm.probability.divergence import between
 from formalm.query import Decoding, Limits
 from tests.canonical.small_tokenizers import trained
 from tests.canonical.tokenizer_files import NAMES, load

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from formalm import ArgumentError, Constraint, Regex, Vocabulary, VocabularyError
-from formalm.vocabulary import canonical
+from formalm.vocabulary import canonical_tokens
 from tests.canonical.small_tokenizers import check_language, trained
 from tests.canonical.test_trained_tokenizers import PIECES, shuffled, with_fallback
 
@@ -37,7 +37,7 @@ def test_saved_encoders_are_loaded_without_rebuilding(
     tokenizer = TOKENIZERS[name]()
     original = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     original.save(tmp_path / "saved", canonical=True)
-    monkeypatch.setattr(canonical, "load_encoder", None)
+    monkeypatch.setattr(canonical_tokens, "load_encoder", None)
     loaded = Vocabulary.load(tmp_path / "saved")
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "saved").read_bytes()

@@ -19,7 +19,7 @@ from formalm import (
     Vocabulary,
     VocabularyError,
 )
-from formalm.automata.encoding import shown_text
+from formalm.automata.text_and_argument_checks import shown_text
 from tests.canonical.small_tokenizers import PIECES, trained
 
 CALL, DONE = SpecialToken("<|call|>"), SpecialToken("<|done|>")

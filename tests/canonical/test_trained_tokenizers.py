@@ -143,8 +143,8 @@ def test_other_vocabularies_have_no_canonical_tokens() -> None:
 
 def test_a_file_that_lies_is_refused() -> None:
     honest = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
-    from formalm.vocabulary.canonical import load_encoder
-    from formalm.vocabulary.encoding import JsonTokenizer
+    from formalm.vocabulary.canonical_tokens import load_encoder
+    from formalm.vocabulary.tokenizer_libraries import JsonTokenizer
 
     # A file of its own: what a file was found to do is remembered by its content.
     liar = JsonTokenizer(trained(PIECES["digits"]).to_str().encode() + b"\n")

@@ -55,8 +55,8 @@ def test_the_readme_runs() -> None:
 
 def test_the_page_of_formats_names_every_field(tmp_path: Path) -> None:
     from formalm import Query, TableModel, Vocabulary, search
-    from formalm.drivers.record_arrow import KINDS
     from formalm.records import Records
+    from formalm.records.arrow import KINDS
 
     page = (README.parent / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

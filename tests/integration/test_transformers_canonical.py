@@ -1,4 +1,4 @@
-"""Canonical tokens with models of transformers: in our drivers and in the library's `generate`."""
+"""Canonical tokens with models of transformers: in our searches and in the library's `generate`."""
 
 from __future__ import annotations
 

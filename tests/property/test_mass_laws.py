@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formalm import Choice, Limits, Query, Regex, StringLiteral, TableModel, Vocabulary, mass
-from formalm.drivers.query_contexts import encodings
+from formalm.execution.query_contexts import encodings
 from formalm.languages import Language
 from formalm.probability import conditional_mass, mass_bounds, mass_table
 from formalm.query import Decoding
@@ -48,7 +48,7 @@ def truth(query: Query, model: TableModel, front: tuple = (), text: bytes = b"")
 
     def visit(ids: tuple, logprob: float, data: bytes) -> None:
         complete = query.event == "complete"
-        if not complete and has(query.asked, data, query.event):
+        if not complete and has(query.effective_language, data, query.event):
             inside.append(math.exp(logprob))
             return
         if len(ids) == query.max_tokens and not complete:
@@ -56,7 +56,7 @@ def truth(query: Query, model: TableModel, front: tuple = (), text: bytes = b"")
             return
         row = model.next_logprobs([(*front, *ids)])[0]
         row = query.decoding.distribution(row, renormalize=query.renormalize)
-        if complete and query.asked.matches(data):
+        if complete and query.effective_language.matches(data):
             inside.append(math.exp(logprob + row[end]))
         for token_id in range(len(vocabulary)):
             token = vocabulary.token_bytes(token_id)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formalm import CallFormat, Constraint, JsonSchema, LimitError, ToolCalls, Vocabulary
-from formalm.drivers.finish_steering import FinishSteering
+from formalm.generation.finish_steering import FinishSteering
 
 sys.path.append(str(Path(__file__).parent))
 from test_schema_laws import SCHEMAS, compiled

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formalm import ArgumentError, Limits, TableModel, Vocabulary, score
-from formalm.drivers.query_contexts import encodings
+from formalm.execution.query_contexts import encodings
 from formalm.query import Decoding
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"aa", None]

@@ -118,7 +118,7 @@ def test_a_beam_keeps_the_best_of_each_length(
         event=event,
         unique="tokens",
         max_tokens=MAX_TOKENS,
-        limits=Limits(beam=beam),
+        limits=Limits(beams=beam),
         batch_size=batch_size,
     )
     hits = {hit.token_ids: hit.logprob for hit in found}
@@ -126,7 +126,7 @@ def test_a_beam_keeps_the_best_of_each_length(
     assert np.allclose([expected[ids] for ids in hits], list(hits.values()), atol=1e-9)
     assert list(hits.values()) == sorted(hits.values(), reverse=True)
     assert (found.status, found.truncated_by) == (
-        ("truncated", "beam") if dropped else ("exhausted", None)
+        ("truncated", "beams") if dropped else ("exhausted", None)
     )
 
 

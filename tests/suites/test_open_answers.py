@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from formalm import SuiteError, TableModel, Vocabulary
-from formalm.reports.compare import largest_mcnemar
+from formalm.reports.compare_runs import largest_mcnemar
 from formalm.stats import mcnemar
 from formalm.suites import Run, Suite, run_suite
 

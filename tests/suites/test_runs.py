@@ -12,7 +12,7 @@ import pytest
 
 from formalm import ArgumentError, FunctionModel, SuiteError, TableModel
 from formalm.models.canary import WEIGHTS, load
-from formalm.models.fingerprints import model_description
+from formalm.models.model_identity import model_description
 from formalm.suites import Run, Suite, run_suite
 from tests.suites.small_suites import MODEL, TINY, VOCABULARY
 

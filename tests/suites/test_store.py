@@ -16,7 +16,7 @@ def test_other_databases_are_left_alone(tmp_path: Path) -> None:
     file = sqlite3.connect(path)
     file.execute("CREATE TABLE theirs (x)")
     file.close()
-    with pytest.raises(SuiteError, match="no journal of ours"):
+    with pytest.raises(SuiteError, match="must be a formalm journal, got another SQLite database"):
         Journal(path)
     with Journal(tmp_path / "newer.sqlite") as journal:
         journal._file.execute("PRAGMA user_version = 2")

@@ -119,7 +119,7 @@ WRONG = [
     ('event = "complete"', 'limits = {"weeks" = 3}', "'weeks'", "[queries.table]"),
     ("limits = {hits = 5}", "tolerance = 0.1", "got a search", "0.1"),
     ("limits = {hits = 5}", "limits = {forwards = 5}", "hits must be given", "{forwards = 5}"),
-    ("limits = {hits = 5}", "limits = {hits = 5, beam = 2}", "no ranks", '"likely"'),
+    ("limits = {hits = 5}", "limits = {hits = 5, beams = 2}", "no ranks", '"likely"'),
     ('event = "prefix"\ndecoding', "decoding", "event must be given for a mass", "[queries.mass]"),
     ('event = "prefix"\nmax', 'tokenization = "canonical-given"\nmax', "requires given",
      "[queries.both]"),

@@ -18,7 +18,7 @@ from formalm.suites import (
     luhn,
     run_suite,
 )
-from formalm.suites.free_text import begins_with
+from formalm.suites.answers.free_text import begins_with
 from tests.suites.small_suites import MODEL, VOCABULARY
 
 HEAD = 'format = "formalm-suite"\nversion = 1\nname = "tiny.facts"\ntitle = "?"\n'
@@ -303,7 +303,7 @@ def test_each_server_gets_one_request_at_a_limited_rate() -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread
 
-    from formalm.suites.url_requests import Server
+    from formalm.suites.oracles.url_requests import Server
 
     seen = []
 

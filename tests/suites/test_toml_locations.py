@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formalm.query.toml import toml_key, toml_value
-from formalm.suites.toml_locations import toml_locations
+from formalm.suites.files.toml_locations import toml_locations
 
 loads = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads
 

@@ -76,6 +76,12 @@ def values(model: LanguageModel) -> None:
     assert_type(generate(model, None, dict[str, int]).value, dict[str, int])
 
 
+def checked_values(model: LanguageModel) -> list[User]:
+    """A text that was cut short has no value, which is asked of it and not of the value's type."""
+    answers = generate(model, ["Who?", "Why?"], User, max_tokens=20)
+    return [answer.value for answer in answers if answer.is_accepting]
+
+
 def shapes(model: LanguageModel) -> None:
     """One generation, a list with `n` or for a batch, a list of lists with both."""
     assert_type(generate(model, "Who?").value, str)
@@ -99,7 +105,7 @@ def kept(row: Generation) -> str:
 
 
 def queries(model: LanguageModel, progress: Callable[[Progress], None], path: Path) -> None:
-    """The drivers of queries, and what they return."""
+    """The functions that query a model, and what they return."""
     phone = Regex("(?P<area>[0-9]{3}) [0-9]{4}")
     limits = Limits(hits=3, forwards=100, seconds=2.5)
     found = search(

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from formalm.errors import LimitError, ModelError
-from formalm.models.base import IncrementalModel
 from formalm.models.canary import WEIGHTS, CanaryModel, canary, facts, load
 from formalm.models.canary.network import Gpt2
+from formalm.models.model_protocols import IncrementalModel
 
 CONFIG = {"n_head": 2, "n_positions": 12, "vocab_size": 17, "n_layer": 2}
 WIDTH = 8

@@ -103,7 +103,7 @@ def test_search_that_finds_nothing() -> None:
 
 
 def test_search_interrupted_leaves_the_hits_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    from formalm.drivers.search import Search
+    from formalm.searching.best_first_search import Search
 
     advance = Search.advance
 
@@ -433,15 +433,13 @@ def test_plan_and_query_files(tmp_path: Path) -> None:
 
 
 def test_an_option_with_fixed_values_has_those_of_the_library() -> None:
-    from typing import get_args
+    from typing import get_args, get_type_hints
 
-    from formalm import sampling
-    from formalm.cli import sample, search
-    from formalm.drivers import sample_result
+    from formalm.cli.commands import sample, search
+    from formalm.query.query import Target, Unique
 
-    assert set(get_args(sample.Target)) == set(get_args(sample_result.Target))
-    assert sampling.sample is not None
-    assert set(get_args(search.Unique)) == {"strings", "tokens"}
+    assert get_type_hints(sample.sample)["target"] == Target
+    assert set(get_args(get_type_hints(search.search)["unique"])) == {Unique, type(None)}
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_scores_of_a_query_file(tmp_path: Path) -> None:
 def test_beams() -> None:
     asked = ("search", "-r", "[ab]{3}", "--unique", "tokens", "--json")
     *hits, facts = objects(run(*asked, "--beams", "1").stdout)
-    assert facts["truncated_by"] == "beam"
+    assert facts["truncated_by"] == "beams"
     *every, facts = objects(run(*asked, "-n", "99").stdout)
     assert facts["truncated_by"] is None
     assert 1 <= len(hits) < len(every)

@@ -9,7 +9,7 @@ typer_testing = pytest.importorskip("typer.testing")
 
 from formalm import Regex, StringLiteral  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
-from formalm.languages.summary import Overview, overview  # noqa: E402
+from formalm.languages.first_bytes_summary import Overview, overview  # noqa: E402
 
 
 def run(*arguments: str, command: str = "check"):

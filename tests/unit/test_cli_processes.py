@@ -75,7 +75,9 @@ quick_and_all = pytest.mark.parametrize(
 ZYGOTE = """
 import io, json, os, signal, sys
 from formalm.cli import main
-import formalm.cli.app, formalm.drivers, formalm.suites, formalm.models.canary  # read once
+# Read once.
+import formalm.cli.app, formalm.generation, formalm.probability, formalm.suites
+import formalm.models.canary
 
 def forked(case, folder):
     kept = {}
@@ -260,7 +262,7 @@ def test_unexpected_errors_take_one_line_and_have_their_own_exit_code(
         "import formalm.cli.shared_options as o, formalm.suites as s, formalm.languages as l\n"
         f"def fails(*_, **__):\n    {BREAKS[name]}\n"
         "o.chosen_model = s.builtin_names = l.Regex.__init__ = fails\n"
-        "import formalm.cli.grammar as g, formalm.cli.schema as c\n"
+        "import formalm.cli.commands.grammar as g, formalm.cli.commands.schema as c\n"
         "g.read_grammar = c.read_schema = fails\n"
     )
     commands = [

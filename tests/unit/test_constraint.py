@@ -22,7 +22,7 @@ from formalm import (
     fill_bitmasks,
     new_bitmask,
 )
-from formalm.drivers.arguments import compiled
+from formalm.execution.arguments import compiled
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b".", b".2", b"1", None, None], end_token_ids=[4])
 NUMBER = Regex(r"[0-9]+\.[0-9]+")

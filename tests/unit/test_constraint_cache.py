@@ -360,7 +360,7 @@ def test_a_maker_that_vanished_is_replaced() -> None:
     from formalm import constraint_cache
 
     cache = ConstraintCache(BYTE_VOCABULARY)
-    ask = constraint_cache._Ask(cache, None, {})
+    ask = constraint_cache._Request(cache, None, {})
     ask.describe(SCHEMA)
     making, is_mine = cache._find(ask)  # type: ignore[misc]
     assert is_mine
@@ -716,7 +716,7 @@ for at in range(300):
         thread.start()
     thread.join()
     assert len(got) == 1, at
-assert not cache._tables.making
+assert not cache._tables.compilations
 assert cache.stats().compiles >= 300
 print(interrupts)
 """

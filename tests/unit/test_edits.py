@@ -16,7 +16,7 @@ from formalm import (
     StringLiteral,
     Vocabulary,
 )
-from formalm.languages import Edit, Region, rewrite_rules
+from formalm.languages import Edit, Region, spelling_variants
 
 PRINTABLE = Regex("[ -~]")
 
@@ -104,29 +104,29 @@ def test_rewriting() -> None:
 
 
 def test_rewriting_and_edits_compose() -> None:
-    near = StringLiteral("Hello, World").rewrite(rewrite_rules.case(), optional=True).edits(1)
+    near = StringLiteral("Hello, World").rewrite(spelling_variants.case(), optional=True).edits(1)
     assert near.matches("hELLO World")
     assert not near.matches("hELLO Word")
-    both = StringLiteral("it's").rewrite(rewrite_rules.punctuation(), optional=True).reverse()
+    both = StringLiteral("it's").rewrite(spelling_variants.punctuation(), optional=True).reverse()
     assert both.matches("s\u2019ti")
 
 
 def test_case_variants_are_all_that_python_knows() -> None:
-    table = rewrite_rules.case()
+    table = spelling_variants.case()
     for letter in map(chr, range(sys.maxunicode + 1)):
         forms = {letter.upper(), letter.lower(), letter.title()} - {letter}
         if forms != set(table.get(letter, [])):
             pytest.fail(f"{letter!r}: {sorted(forms)} against {table.get(letter)}")
     table["a"].append("changed")
-    assert "changed" not in rewrite_rules.case()["a"]
+    assert "changed" not in spelling_variants.case()["a"]
 
 
 def test_variants_work_both_ways() -> None:
-    spaces = rewrite_rules.whitespace()
+    spaces = spelling_variants.whitespace()
     assert StringLiteral("a\u00a0b").rewrite(spaces, optional=True).matches("a b")
     for quotes in product("'\u2019", repeat=2):
         text = "{}x{}".format(*quotes)
-        quoted = StringLiteral("'x'").rewrite(rewrite_rules.punctuation(), optional=True)
+        quoted = StringLiteral("'x'").rewrite(spelling_variants.punctuation(), optional=True)
         assert quoted.matches(text)
 
 

@@ -8,17 +8,23 @@ import pytest
 
 import formalm.errors as tree
 from formalm import (
+    Choice,
     Constraint,
+    Grammar,
+    JsonSchema,
     Parser,
     Regex,
     StringLiteral,
     TableModel,
+    TypeScript,
     Vocabulary,
     VocabularyError,
     fill_bitmasks,
     generate,
     new_bitmask,
+    score,
 )
+from formalm.constraint_cache import ConstraintCache
 from formalm.suites import Suite
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b"])
@@ -99,3 +105,41 @@ def test_builtin_kinds_catch_ours() -> None:
     with pytest.raises(TimeoutError, match="compile needs more than") as caught:
         RAISED[tree.DeadlineError]()
     assert caught.value.errno is None
+
+
+SURROGATES = {
+    "pattern": lambda: Regex("a\ud800"),
+    "literal": lambda: StringLiteral("a\ud800"),
+    "choice": lambda: Choice(["a\ud800"]),
+    "grammar": lambda: Grammar('start: "\ud800"'),
+    "schema-as-value": lambda: JsonSchema({"const": "a\ud800"}),
+    "schema-as-text": lambda: JsonSchema('{"const": "a\ud800"}'),
+    "property-name": lambda: JsonSchema({"properties": {"a\ud800": True}}),
+    "type": lambda: TypeScript("'a\ud800'"),
+    "prompt": lambda: generate(MODEL, "a\ud800", Regex("a")),
+    "stop": lambda: generate(MODEL, "a", Regex("a"), stop="a\ud800"),
+    "score": lambda: score(MODEL, ["a\ud800"]),
+}
+
+
+@pytest.mark.parametrize("case", SURROGATES)
+def test_a_lone_surrogate_is_refused_with_its_place_and_what_to_do(case: str) -> None:
+    with pytest.raises(tree.FormalmError, match=r"got the lone surrogate '\\ud800' at index \d"):
+        SURROGATES[case]()
+    with pytest.raises(tree.FormalmError, match="hint: a lone surrogate comes from decoding with"):
+        SURROGATES[case]()
+
+
+@pytest.mark.parametrize("seconds", [1e10, 10**400], ids=["float", "huge-integer"])
+def test_a_time_beyond_the_clock_is_refused_with_the_bound(seconds: float) -> None:
+    bound = r"must be below 8,589,934,592 seconds \(272 years\), got 1"
+    with pytest.raises(tree.ArgumentError, match="timeout_seconds " + bound):
+        Constraint(Regex("a"), VOCABULARY, timeout_seconds=seconds)
+    with pytest.raises(tree.ArgumentError, match="error_seconds " + bound):
+        ConstraintCache(VOCABULARY, error_seconds=seconds)
+
+
+def test_how_long_errors_are_kept_may_be_0_and_not_negative() -> None:
+    ConstraintCache(VOCABULARY, error_seconds=0)
+    with pytest.raises(tree.ArgumentError, match="a positive number of seconds or 0, got -1"):
+        ConstraintCache(VOCABULARY, error_seconds=-1)

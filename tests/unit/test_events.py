@@ -1,4 +1,4 @@
-"""One event means one thing to all drivers, and results say which they are about."""
+"""One event means one thing to all functions, and results say which they are about."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from formalm import (
     score,
     search,
 )
-from formalm.drivers import conditional_mass, distortion, mass_table
+from formalm.probability import conditional_mass, distortion, mass_table
 
 # The output `ab` is one token or two; only with two of them do the tokens spell `a`.
 VOCABULARY = Vocabulary.from_tokens(

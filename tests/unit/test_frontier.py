@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 
 from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
-from formalm.drivers.frontier import Frontier
-from formalm.drivers.node_queue import NodeQueue
-from formalm.drivers.query_contexts import encodings, query_contexts
-from formalm.drivers.query_execution import QueryExecution
-from formalm.drivers.search import Search
-from formalm.drivers.sequence_trie import SequenceTrie
-from formalm.drivers.token_search import TokenSearch
+from formalm.execution.frontier import Frontier
+from formalm.execution.query_contexts import encodings, query_contexts
+from formalm.execution.query_execution import QueryExecution
+from formalm.execution.sequence_trie import NodeQueue, SequenceTrie
 from formalm.models import Session
 from formalm.query import Decoding
 from formalm.query.decoding import best
+from formalm.searching.best_first_search import Search
+from formalm.searching.token_search import TokenSearch
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -83,7 +82,7 @@ MANY = TableModel.random(LETTERS, seed=2)
 def listing(budget: int, batch_size: int) -> tuple[list, int]:
     session = Session(MANY)
     query = Query(Regex("(.|\n){0,2}"))
-    constraint = Constraint(query.asked, LETTERS)
+    constraint = Constraint(query.effective_language, LETTERS)
     roots = query_contexts(session, constraint, query, None, shares=False)
     limits = Limits(None, state_bytes=budget)
     execution = QueryExecution(
@@ -93,7 +92,7 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
 
 
 def test_evicted_answers_are_requested_again(monkeypatch) -> None:
-    monkeypatch.setattr("formalm.drivers.frontier.FEW", 0)
+    monkeypatch.setattr("formalm.execution.frontier.FEW", 0)
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
         scarce, more = listing(1, batch_size)
@@ -176,7 +175,7 @@ def _triples(model: object, budget: int | None, batch_size: int) -> Search:
 def test_a_node_takes_little_memory() -> None:
     session = Session(TableModel.random(VOCABULARY, seed=1, order=3))
     query = Query(Regex("[ab ]*"))
-    constraint = Constraint(query.asked, VOCABULARY)
+    constraint = Constraint(query.effective_language, VOCABULARY)
     roots = query_contexts(session, constraint, query, None, shares=False)
     execution = QueryExecution(
         session, constraint, roots, Decoding(), False, True, 64, None, Limits(None)
@@ -227,14 +226,14 @@ def _texts(length: int) -> list:
 def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
     row = MODEL.next_logprobs([(*way, *ids)])[0]
     row = query.decoding.distribution(row, renormalize=query.renormalize)
-    if query.asked.matches(data):
+    if query.effective_language.matches(data):
         total = logprob if query.event == "token_prefix" else logprob + row[4]
         if total > -np.inf:
             key = (given, data) if merge else (given, tuple(way), tuple(ids))
             found[key] = np.logaddexp(found.get(key, -np.inf), total)
     for token_id in range(4):
         longer = data + TOKENS[token_id]
-        if len(ids) < 3 and row[token_id] > -np.inf and query.asked.is_viable(longer):
+        if len(ids) < 3 and row[token_id] > -np.inf and query.effective_language.is_viable(longer):
             _visit(
                 query, merge, found, given, way, [*ids, token_id], longer, logprob + row[token_id]
             )

@@ -15,6 +15,7 @@ from formalm import (
     Regex,
     StringLiteral,
     TableModel,
+    TokenError,
     Vocabulary,
     generate,
     stream,
@@ -198,7 +199,9 @@ def test_stop_strings_are_removed_and_reported() -> None:
     assert (generation.text, generation.stop_text) == ("aa", "b.")
     assert generation.token_ids == (0, 2, 5)
     inside = generate(scripted(0, 1, 5), None, WORD, max_tokens=9, stop="b")
-    assert (inside.text, inside.is_accepting, inside.value) == ("a", False, None)
+    assert (inside.text, inside.is_accepting) == ("a", False)
+    with pytest.raises(TokenError, match="got 'a', which ended with reason 'stop'"):
+        _ = inside.value
 
 
 def test_streams_are_the_text_in_whole_characters() -> None:

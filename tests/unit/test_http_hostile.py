@@ -17,7 +17,7 @@ from formalm import ArgumentError, ModelError, TableModel, Vocabulary, generate,
 from formalm.models import Session
 from formalm.models.http import HttpModel, http1_exchange, transport
 from formalm.models.http.http1_exchange import Deadline, Reply
-from formalm.suites.url_requests import Server
+from formalm.suites.oracles.url_requests import Server
 from tests.support.completions_server import Served, serving
 from tests.support.hostile_server import Script, drip, hostile_server, read_request, reply
 from tests.support.processes import needs_limits, run_python

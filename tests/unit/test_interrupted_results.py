@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 from formalm import ArgumentError, Choice, FunctionModel, Regex, TableModel, Vocabulary, score
 from formalm.cli.app import app
 from formalm.cost import Progress
-from formalm.drivers.mean_estimate import bounded_mean
 from formalm.models.canary import canary
 from formalm.probability import distortion
 from formalm.records import Records
+from formalm.sampling.mean_estimate import bounded_mean
 
 TOKENS = [b"a", b"b", b"ab", b"ba", None]
 VOCABULARY = Vocabulary.from_tokens(

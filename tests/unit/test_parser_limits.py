@@ -1,4 +1,4 @@
-"""Questions that a parser cannot answer, its behavior as an object, and all drivers on it."""
+"""Questions that a parser cannot answer, its behavior as an object, and all functions on it."""
 
 from __future__ import annotations
 

@@ -156,12 +156,12 @@ def test_given_must_be_a_prefix_of_a_member() -> None:
 
 
 def test_edits_do_not_change_given_by_default() -> None:
-    near = Query(SAT, given=Regex("The (man|woman)"), edits=1).asked
+    near = Query(SAT, given=Regex("The (man|woman)"), edits=1).effective_language
     assert near.matches("The man sut")
     assert not near.matches("Thy man sat")
-    everywhere = Query(SAT, given="The man", edits=Edits(1, region=Region())).asked
+    everywhere = Query(SAT, given="The man", edits=Edits(1, region=Region())).effective_language
     assert everywhere.matches("Thy man sat")
-    fewer = Query(SAT, edits=1, without=SAT).asked
+    fewer = Query(SAT, edits=1, without=SAT).effective_language
     assert fewer.matches("The man sa")
     assert not fewer.matches("The man sat")
 

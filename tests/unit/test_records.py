@@ -80,7 +80,7 @@ def test_a_record_holds_every_setting() -> None:
     assert (record.text, record.given.decode()) == (hit.text, hit.given)
     assert record.completion == hit.completion
     assert record.prompt_token_ids == (1,)
-    assert record.groups == GIVEN.asked.captures(record.data).groupdict()
+    assert record.groups == GIVEN.effective_language.captures(record.data).groupdict()
     assert record.canonical is None
     assert record.edits is None
     assert record.forwards > 0

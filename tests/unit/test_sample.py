@@ -19,10 +19,10 @@ from formalm import (
     score,
     search,
 )
-from formalm.drivers.mean_estimate import bounded_mean
 from formalm.probability import distortion
 from formalm.query import Decoding
 from formalm.sampling import Samples
+from formalm.sampling.mean_estimate import bounded_mean
 from tests.support.tiny_models import AB_VOCABULARY
 
 SEVENTEEN = Query(Regex("a+b?b?a?"), max_tokens=5, event="complete")
@@ -109,7 +109,7 @@ def test_posterior_draws_fit_and_local_ones_do_not(
             math.log(probabilities[(one.given, one.token_ids)]), abs=1e-9
         )
         assert one.log_weight == 0
-        assert query.asked.matches(one.text)
+        assert query.effective_language.matches(one.text)
 
 
 @pytest.mark.parametrize(("model", "query"), CASES)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from formalm import Constraint, JsonSchema, LanguageError, PythonType, StringLiteral, Vocabulary
-from formalm.languages.schema_check import check_schema
+from formalm.languages.json_schema.schema_check import check_schema
 
 VOCABULARY = Vocabulary.from_tokens([bytes([byte]) for byte in range(128)])
 FLAG = {"properties": {"on": {"type": "boolean"}}, "type": "object", "additionalProperties": False}

@@ -27,12 +27,12 @@ from formalm import (
     search,
 )
 from formalm.constraint import Constraint
-from formalm.drivers.query_contexts import query_contexts
-from formalm.drivers.query_execution import QueryExecution
-from formalm.drivers.string_search import StringSearch
+from formalm.execution.query_contexts import query_contexts
+from formalm.execution.query_execution import QueryExecution
 from formalm.models import Session
 from formalm.models.canary import canary
 from formalm.query import Decoding
+from formalm.searching.string_search import StringSearch
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(
@@ -42,7 +42,7 @@ MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
 QUERIES = [
     Query(Regex("(a|b){1,5}"), event="complete"),
     Query(Regex("[ab]*"), unique="tokens"),
-    Query(Regex("[ab]*"), unique="tokens", limits=Limits(beam=2), max_tokens=4),
+    Query(Regex("[ab]*"), unique="tokens", limits=Limits(beams=2), max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), prefix_cost="joint", max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), unique="tokens", event="complete"),
     Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalize=True, max_tokens=5),
@@ -119,7 +119,7 @@ def test_evicted_answers_are_computed_again() -> None:
     def strings(budget: int | None) -> list:
         session = Session(MODEL)
         query = Query(Regex("[ab ]{1,3}"))
-        constraint = Constraint(query.asked, VOCABULARY)
+        constraint = Constraint(query.effective_language, VOCABULARY)
         roots = query_contexts(session, constraint, query, None, shares=False)
         limits = Limits(None, state_bytes=budget)
         execution = QueryExecution(
@@ -174,7 +174,7 @@ def test_other_questions_are_refused(tmp_path: Path) -> None:
         search(TableModel.random(other, seed=5, order=2), query, prompt="b", resume=path)
     beam = saved(tmp_path / "beam", QUERIES[2])
     with pytest.raises(ArgumentError, match="beam"):
-        search(MODEL, QUERIES[2], prompt="b", resume=beam, limits=Limits(beam=3))
+        search(MODEL, QUERIES[2], prompt="b", resume=beam, limits=Limits(beams=3))
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

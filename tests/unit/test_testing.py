@@ -15,7 +15,7 @@ from formalm.testing import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.threshold import open_claims
+from formalm.testing.threshold_verdict import open_claims
 from tests.support.tiny_models import AB_MODEL, AB_VOCABULARY
 
 ENDLESS = Query(Regex("(a|b)*b"), event="contains")
@@ -181,7 +181,7 @@ def test_a_failure_shows_the_test_and_the_message_and_nothing_from_inside(tmp_pa
         assert len(part.splitlines()) < 20, part
     # Whoever asks for all of it has it.
     whole = session(tmp_path, ["from formalm import Query", *tests[-3:]], "--full-trace").stdout
-    assert "formalm/drivers" in whole
+    assert "formalm/probability" in whole
 
 
 def test_an_inconclusive_test_is_not_an_expected_failure(tmp_path: Path) -> None:

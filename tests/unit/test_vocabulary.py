@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from formalm import ArgumentError, LimitError, Vocabulary, VocabularyError
-from formalm.vocabulary import files
+from formalm.vocabulary import saved_vocabulary
 
 TOKENS = [b"a", b"b", b"ab", "é".encode()[:1], "é".encode()[1:], None]
 
@@ -135,7 +135,7 @@ def test_a_broken_tokenizer_is_refused(source: object) -> None:
 
 
 def test_a_packed_file_may_not_explode(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_TOKENIZER_BYTES", 1000)
+    monkeypatch.setattr(saved_vocabulary, "MAX_TOKENIZER_BYTES", 1000)
     with pytest.raises(LimitError):
         Vocabulary.from_tokenizer_json(gzip.compress(bytes(2000)))
 

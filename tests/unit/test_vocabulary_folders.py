@@ -96,7 +96,7 @@ def test_folders_that_contradict_themselves(files: dict[str, Any], tmp_path: Pat
 
 
 def test_invalid_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(VocabularyError, match="nothing is downloaded"):
+    with pytest.raises(VocabularyError, match="folder must be the path of an existing folder"):
         Vocabulary.from_pretrained("gpt2")
     with pytest.raises(VocabularyError, match="neither"):
         Vocabulary.from_pretrained(tmp_path)

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.base import AutomatonBase
+from formalm.automata.automaton_base import AutomatonBase
 from formalm.automata.edge_labels import byte_labels, edges_for_people
-from formalm.automata.encoding import (
+from formalm.automata.ranking import MEMORY_LIMIT_BYTES as LIMIT_BYTES
+from formalm.automata.ranking import MemberRanking
+from formalm.automata.text_and_argument_checks import (
     Relation,
     Unit,
     as_text,
@@ -19,8 +21,6 @@ from formalm.automata.encoding import (
     is_inclusion,
     text_bytes,
 )
-from formalm.automata.ranking import MEMORY_LIMIT_BYTES as LIMIT_BYTES
-from formalm.automata.ranking import MemberRanking
 from formalm.errors import ArgumentError
 
 __all__ = ["PAIR_LIMIT", "Automaton"]

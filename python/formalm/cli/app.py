@@ -1,4 +1,4 @@
-"""The Typer application. Commands import their drivers when they run, so that help is fast."""
+"""The Typer application. Commands import the library when they run, so that help is fast."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Annotated
 
 import typer
 
-from formalm.cli.automaton import automaton
-from formalm.cli.distortion import distortion
-from formalm.cli.doctor import doctor
+from formalm.cli.commands.automaton import automaton
+from formalm.cli.commands.distortion import distortion
+from formalm.cli.commands.doctor import doctor
+from formalm.cli.commands.generate import generate
+from formalm.cli.commands.grammar import grammar
+from formalm.cli.commands.mask import mask
+from formalm.cli.commands.mass import mass
+from formalm.cli.commands.plan import plan
+from formalm.cli.commands.sample import sample
+from formalm.cli.commands.schema import schema
+from formalm.cli.commands.score import score
+from formalm.cli.commands.search import search
+from formalm.cli.commands.suite import suite
+from formalm.cli.commands.tokenize import tokenize
 from formalm.cli.exit_status import want_traceback
-from formalm.cli.generate import generate
-from formalm.cli.grammar import grammar
-from formalm.cli.mask import mask
-from formalm.cli.mass import mass
-from formalm.cli.plan import plan
-from formalm.cli.sample import sample
-from formalm.cli.schema import schema
-from formalm.cli.score import score
-from formalm.cli.search import search
 from formalm.cli.shared_options import CommandGroup, Traceback, register
-from formalm.cli.suite import suite
 from formalm.cli.terminal_output import say
-from formalm.cli.tokenize import tokenize
 
 __all__ = ["app"]
 

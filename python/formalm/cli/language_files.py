@@ -9,8 +9,8 @@ from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from formalm.languages import Grammar, Indentation, JsonSchema
-    from formalm.languages.grammar import Syntax
-    from formalm.languages.lark_objects import Lexing
+    from formalm.languages.grammar.language import Syntax
+    from formalm.languages.grammar.lark_objects import Lexing
 
 __all__ = ["read_grammar", "read_indentation", "read_schema"]
 

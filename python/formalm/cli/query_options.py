@@ -86,7 +86,7 @@ class QueryOptions(LanguageOptions):
         ),
     ] = None
 
-    def asked(self, work: LimitOptions | None = None, **fields: Any) -> Query:
+    def resolved(self, work: LimitOptions | None = None, **fields: Any) -> Query:
         """Return the query. Options, and ``fields`` that are not None, override those of a file."""
         from formalm.query import Limits, Query
 
@@ -101,16 +101,16 @@ class QueryOptions(LanguageOptions):
                 hint="give --query, --regex, --choice, --literal, --schema or --grammar",
             )
         if language is not None:
-            asked = Query(language, limits=Limits() if work is None else Limits(forwards=FORWARDS))
+            base = Query(language, limits=Limits() if work is None else Limits(forwards=FORWARDS))
         else:
             assert self.query is not None
-            asked = read_query(self.query)
+            base = read_query(self.query)
         if work is not None:
             changed = {"forwards": work.forwards, "seconds": work.seconds}
             fields |= {"max_tokens": work.max_tokens}
-            fields |= {"limits": replace(asked.limits, **_given(changed))}
+            fields |= {"limits": replace(base.limits, **_given(changed))}
         own = {"given": self.given, "tokenization": self.tokenization}
-        return replace(asked, **_given({**own, **fields}))
+        return replace(base, **_given({**own, **fields}))
 
 
 @dataclass(frozen=True)

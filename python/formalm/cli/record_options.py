@@ -34,7 +34,7 @@ class RecordOptions:
 
     @property
     def wanted(self) -> bool:
-        """Whether either option was given."""
+        """True if either option was given."""
         return self.jsonl is not None or self.arrow is not None
 
     def check(self) -> None:
@@ -43,7 +43,7 @@ class RecordOptions:
             if path is not None:
                 writable(path)
         if self.arrow is not None:
-            from formalm.drivers.record_arrow import schema
+            from formalm.records.arrow import schema
 
             schema()
 
@@ -51,7 +51,7 @@ class RecordOptions:
         """Write the records of the results."""
         if not self.wanted:
             return
-        from formalm.drivers import Records
+        from formalm.records import Records
 
         records = Records(results)
         if self.jsonl is not None:

@@ -205,7 +205,7 @@ class VocabularyOptions:
 
     @property
     def given(self) -> bool:
-        """Whether either option was given."""
+        """True if either option was given."""
         return self.model is not None or self.tokenizer is not None
 
     def load(self) -> Vocabulary:

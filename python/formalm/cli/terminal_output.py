@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import IO, Any
 
-from formalm.automata.encoding import escaped
+from formalm.automata.text_and_argument_checks import escaped
 from formalm.errors import ArgumentError
 
 __all__ = [
@@ -172,7 +172,7 @@ class ProgressLine:
 
     @property
     def wanted(self) -> bool:
-        """Whether standard error is a terminal."""
+        """True if standard error is a terminal."""
         return self._wanted
 
     def show_cost(self, progress: Any) -> None:

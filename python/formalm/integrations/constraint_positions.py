@@ -12,8 +12,8 @@ import numpy as np
 from formalm.constraint import Constraint
 from formalm.continuations import Rest
 from formalm.errors import TokenError
-from formalm.integrations.prompts import ID_BYTES
-from formalm.vocabulary.canonical import LeadingSpace
+from formalm.integrations.prompt_boundaries import ID_BYTES
+from formalm.vocabulary.canonical_tokens import LeadingSpace
 
 if TYPE_CHECKING:
     from formalm import _core
@@ -40,12 +40,12 @@ class ConstraintPositions:
         The constraint on the tokens.
     memory_limit_bytes
         Approximate maximum memory; the least recently used positions are evicted first.
-    asked
+    lengths
         For each position that these continue: the lengths in bytes of the sequences requested.
     """
 
     def __init__(
-        self, constraint: Constraint, memory_limit_bytes: int, asked: Iterable[int] = ()
+        self, constraint: Constraint, memory_limit_bytes: int, lengths: Iterable[int] = ()
     ) -> None:
         self._constraint = constraint
         # After the space that a tokenizer may put before a text.
@@ -55,8 +55,8 @@ class ConstraintPositions:
         self._known: OrderedDict[Key, _core.Matcher | None] = OrderedDict()
         self.memory_limit_bytes = memory_limit_bytes
         self._used = 0
-        self.asked = set(asked)
-        self._is_whole = not self.asked
+        self.lengths = set(lengths)
+        self._is_whole = not self.lengths
 
     def after(self, key: Key) -> _core.Matcher | None:
         """Returns the matcher after a text; the caller must not advance it.
@@ -80,7 +80,7 @@ class ConstraintPositions:
         else:
             position = self._walk(self._start(prompt), _ids(text))
         known[key] = position
-        self.asked.add(len(text))
+        self.lengths.add(len(text))
         self._used += len(text) + len(prompt) + ENTRY_BYTES
         while self._used > self.memory_limit_bytes and len(known) > 1:
             oldest, _ = known.popitem(last=False)
@@ -88,7 +88,7 @@ class ConstraintPositions:
             self._is_whole = False
         return position
 
-    def is_unheard_of(self, key: Key) -> bool:
+    def was_never_requested(self, key: Key) -> bool:
         """Returns True if a text was certainly never requested without its last token.
 
         False is possible after an eviction, because the evicted text may have been that one.
@@ -97,7 +97,7 @@ class ConstraintPositions:
         before = text[:-ID_BYTES]
         if not text or (before, prompt) in self._known:
             return False
-        return self._is_whole or len(before) not in self.asked
+        return self._is_whole or len(before) not in self.lengths
 
     def is_over(self, key: Key) -> bool:
         """Returns True if a sequence is a text of the language, its end, and padding."""

@@ -11,22 +11,22 @@ import numpy.typing as npt
 
 from formalm.bitmask import check_tensors, is_normalized, masked_scores
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import positive
-from formalm.drivers.finish_steering import FinishSteering
-from formalm.drivers.random_numbers import random_numbers
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
-from formalm.integrations.arguments import (
+from formalm.execution.arguments import positive
+from formalm.generation.finish_steering import FinishSteering
+from formalm.integrations.constraint_positions import ConstraintPositions, Key
+from formalm.integrations.hook_arguments import (
     check_model,
     constraint_of,
     context_of_text,
     decoding_of,
     room_for_text,
 )
-from formalm.integrations.constraint_positions import ConstraintPositions, Key
-from formalm.integrations.prompts import ID_BYTES, Prompt
+from formalm.integrations.prompt_boundaries import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
-from formalm.vocabulary.parts import EndTokens
+from formalm.query.decoding import random_numbers
+from formalm.vocabulary.loaded_vocabulary import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]
 
@@ -215,7 +215,7 @@ class ConstraintLogitsProcessor:
         lost = [
             row
             for row, matcher in enumerate(matchers)
-            if matcher is None and positions.is_unheard_of(keys[row])
+            if matcher is None and positions.was_never_requested(keys[row])
         ]
         # A batch that was cut short and is continued may contain texts that ended.
         if not lost or (len(lost) < len(keys) and all(positions.is_over(keys[r]) for r in lost)):
@@ -281,14 +281,14 @@ class ConstraintLogitsProcessor:
     def __getstate__(self) -> dict[str, object]:
         """Returns everything except the positions: a copy reads its texts again."""
         state = self.__dict__ | {"_positions": None}
-        state["_asked"] = self._positions.asked
+        state["_lengths"] = self._positions.lengths
         state["_limit"] = self._positions.memory_limit_bytes
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        asked, limit = state.pop("_asked"), state.pop("_limit")
+        lengths, limit = state.pop("_lengths"), state.pop("_limit")
         self.__dict__.update(state)
-        self._positions = ConstraintPositions(self.constraint, limit, asked)
+        self._positions = ConstraintPositions(self.constraint, limit, lengths)
 
     def __repr__(self) -> str:
         return f"ConstraintLogitsProcessor({self.constraint.language!r})"

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from formalm.errors import ArgumentError
-from formalm.integrations.arguments import check_model
+from formalm.integrations.hook_arguments import check_model
 
 __all__ = ["pipeline"]
 

@@ -9,7 +9,7 @@ from transformers import TextGenerationPipeline
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
-from formalm.integrations.arguments import context_of_text, json_language_of, room_for_text
+from formalm.integrations.hook_arguments import context_of_text, json_language_of, room_for_text
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor
 from formalm.languages import as_language
 from formalm.models.transformers.model_metadata import (

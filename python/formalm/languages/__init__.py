@@ -1,22 +1,22 @@
 """Languages: immutable descriptions of sets of strings."""
 
 from formalm.languages.algebra import Combination, Repetition, as_language
-from formalm.languages.ambiguity import Ambiguity, Conflict
 from formalm.languages.captures.groups import Captures, Group
 from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.edits import Edit, Edited, EditScript, Region
-from formalm.languages.grammar import Grammar, Note
-from formalm.languages.grammar_queries import Expected
-from formalm.languages.indentation import Indentation
-from formalm.languages.json_schema import JsonSchema
+from formalm.languages.grammar.ambiguity import Ambiguity, Conflict
+from formalm.languages.grammar.indentation import Indentation
+from formalm.languages.grammar.language import Grammar, Note
+from formalm.languages.grammar.parse_trees import Lexeme, Tree
+from formalm.languages.grammar.queries import Expected
+from formalm.languages.json_schema.language import JsonSchema
+from formalm.languages.json_schema.schema_comparison import Comparison
+from formalm.languages.json_schema.schema_notes import SchemaNote, SchemaPath
 from formalm.languages.language import Language
-from formalm.languages.parse_trees import Lexeme, Tree
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
-from formalm.languages.python_types import PythonType
+from formalm.languages.python_types.language import PythonType
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
-from formalm.languages.schema_comparison import Comparison
-from formalm.languages.schema_notes import SchemaNote, SchemaPath
 from formalm.languages.serialization import from_data, to_data
 from formalm.languages.special_tokens import SpecialToken
 from formalm.languages.structure import (

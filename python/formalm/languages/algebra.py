@@ -17,10 +17,10 @@ from formalm.languages.captures.combinations import (
     groups_of,
 )
 from formalm.languages.choice import Choice
+from formalm.languages.grammar.named_languages import hashable
 from formalm.languages.language import MAX_DEPTH, Language
-from formalm.languages.named_languages import hashable
 from formalm.languages.parser import Parser
-from formalm.languages.python_types import PythonType, is_type
+from formalm.languages.python_types.language import PythonType, is_type
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

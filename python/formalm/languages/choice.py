@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from formalm import _core
-from formalm.errors import LanguageError
+from formalm.errors import LanguageError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 
 __all__ = ["Choice", "StringLiteral"]
@@ -89,5 +89,6 @@ def _checked_bytes(text: object) -> bytes:
         raise LanguageError(f"text must be str or bytes, got {type(text).__name__}", hint=hint)
     data = text_bytes(text)
     if data is None:
-        raise LanguageError(f"text must be encodable as UTF-8, got {text!r} with a lone surrogate")
+        message, hint, _ = lone_surrogate("text", str(text))
+        raise LanguageError(message, hint=hint)
     return data

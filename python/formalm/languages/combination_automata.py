@@ -124,9 +124,9 @@ class GlushkovBuilder:
             self._connect(final.last, final.first)
         return self._concatenation(parts)
 
-    def _connect(self, before: Sequence[int], behind: Sequence[int]) -> None:
+    def _connect(self, before: Sequence[int], after: Sequence[int]) -> None:
         for at in before:
-            self.follows[at].update(behind)
+            self.follows[at].update(after)
 
 
 def either(left: PositionSets, right: PositionSets) -> PositionSets:
@@ -151,9 +151,9 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
         # Not their complements, which contain only UTF-8: members may be other bytes.
         every = Choice([bytes([byte]) for byte in range(256)]).star()
         regular = [every - part for part in regular]
-    beside = reduce(lambda left, right: left & right, regular)
-    check_states(beside, max(FILTER_STATES, state_limit or 0))
-    machine, filtering = others[0].machine(state_limit=state_limit), beside.machine()
+    filter_language = reduce(lambda left, right: left & right, regular)
+    check_states(filter_language, max(FILTER_STATES, state_limit or 0))
+    machine, filtering = others[0].machine(state_limit=state_limit), filter_language.machine()
     if machine is None or filtering is None:
         return None
     return machine.filtered(filtering, state_limit=state_limit)
@@ -165,8 +165,9 @@ def check_states(language: Language, allowed: int) -> None:
         language.to_automaton(state_limit=allowed)
     except LimitError as error:
         hint = (
-            "of a regular language beside a grammar or schema the minimal automaton over bytes has "
-            "so many: '.' takes about seven, '[ -~]' one; name the characters, or raise state_limit"
+            "a regular language combined with a grammar or schema needs a small minimal automaton"
+            " over bytes: '.' takes about seven states, '[ -~]' one; name the characters, or raise"
+            " state_limit"
         )
         raise LimitError(error.what, error.needed, error.allowed, hint) from None
 

@@ -6,16 +6,16 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from formalm import _core
-from formalm.automata.encoding import text_bytes
+from formalm.automata.text_and_argument_checks import text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError
-from formalm.languages.captures.mixin import CapturesMixin
+from formalm.languages.captures.capture_mixin import CapturesMixin
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from formalm.automata import Automaton
-    from formalm.automata.encoding import Relation, Unit
-    from formalm.languages.partial_json import PartialJson
+    from formalm.automata.text_and_argument_checks import Relation, Unit
+    from formalm.languages.json_schema.partial_json import PartialJson
 
 __all__ = ["Language", "text_bytes"]
 
@@ -141,7 +141,7 @@ class Language(CapturesMixin, ABC):
         >>> brackets.count(12), brackets.nth(4)
         (132, '((()))')
         """
-        from formalm.languages.comparison import written_out
+        from formalm.languages.automaton_comparison import written_out
 
         return written_out(self, state_limit, max_bytes)
 
@@ -157,8 +157,8 @@ class Language(CapturesMixin, ABC):
         machine = self.machine()
         if machine is not None and not machine.is_exact and not machine.matches(b""):
             raise LanguageError(
-                "is_empty() is not known of a parser",
-                hint="matches(text) tests one string",
+                "is_empty() is not supported for a language with a parser",
+                hint="a parser only tests strings: use matches(text)",
             )
         return machine is None
 
@@ -174,7 +174,7 @@ class Language(CapturesMixin, ABC):
         state_limit
             Maximum number of pairs of states to visit; neither automaton is built.
         """
-        from formalm.languages.comparison import difference
+        from formalm.languages.automaton_comparison import difference
 
         return difference(self, other, "equivalence", None, state_limit) is None
 
@@ -182,7 +182,7 @@ class Language(CapturesMixin, ABC):
         self, other: Language | Sequence[str | bytes], *, state_limit: int = 1_000_000
     ) -> bool:
         """Returns whether every member is a member of ``other``. See :meth:`equivalent`."""
-        from formalm.languages.comparison import difference
+        from formalm.languages.automaton_comparison import difference
 
         return difference(self, other, "inclusion", None, state_limit) is None
 
@@ -206,7 +206,7 @@ class Language(CapturesMixin, ABC):
         >>> Regex("(ab)*").witness(Regex("(ab){0,2}"))
         'ababab'
         """
-        from formalm.languages.comparison import difference
+        from formalm.languages.automaton_comparison import difference
 
         return difference(self, other, relation, unit, state_limit)
 

@@ -7,7 +7,8 @@ import sys
 from typing import Literal, get_args
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.language import Language
 
 __all__ = ["Regex"]
@@ -67,15 +68,9 @@ class Regex(Language):
     def __init__(self, pattern: str, flags: int = 0, dialect: Dialect = "python") -> None:
         if not isinstance(pattern, str):
             raise LanguageError(f"pattern must be a str, got {type(pattern).__name__}")
-        try:
-            pattern.encode()
-        except UnicodeEncodeError as error:
-            raise LanguageError(
-                "pattern must be encodable as UTF-8, and has a lone surrogate",
-                source=pattern,
-                span=(error.start, error.end),
-                hint=r"surrogates come from decoding with errors='surrogateescape'",
-            ) from None
+        if text_bytes(pattern) is None:
+            message, hint, span = lone_surrogate("pattern", pattern)
+            raise LanguageError(message, source=pattern, span=span, hint=hint)
         if dialect not in DIALECTS:
             raise ArgumentError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
         super().__init__(pattern, _checked_flags(flags), _recorded(pattern, dialect))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from formalm import _core
-from formalm.errors import ArgumentError, LanguageError
+from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.algebra import as_language
 from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
@@ -97,9 +97,8 @@ def _source(source: object) -> str:
     if not isinstance(source, str):
         raise ArgumentError(f"keys of rules must be str, got {type(source).__name__}")
     if text_bytes(source) is None:
-        raise LanguageError(
-            f"rules must be encodable as UTF-8, got {source!r} with a lone surrogate"
-        )
+        message, hint, _ = lone_surrogate("keys of rules", source)
+        raise LanguageError(message, hint=hint)
     return source
 
 

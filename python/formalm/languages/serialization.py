@@ -18,8 +18,8 @@ from formalm.languages.algebra import Combination, Repetition
 from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.data_reader import DataReader
 from formalm.languages.edits import Edited, Region
-from formalm.languages.grammar import Grammar
-from formalm.languages.indentation import Indentation
+from formalm.languages.grammar.indentation import Indentation
+from formalm.languages.grammar.language import Grammar
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.rewrites import Reversed, Rewritten
@@ -215,13 +215,15 @@ def _grammar_data(language: Any) -> dict[str, Any]:
     names = {"syntax": None if syntax == "lark" else syntax, "lexing": lexing, "start": start}
     given = [{"name": name, "language": to_data(one)} for name, one in language.languages.items()]
     levels = language.indentation
-    told = None if levels is None else {**asdict(levels)}
+    indentation = None if levels is None else {**asdict(levels)}
     return {
         "kind": "grammar",
         "text": text,
         **names,
         "languages": given or None,
-        "indentation": None if told is None else {name: _plain(told[name]) for name in told},
+        "indentation": None
+        if indentation is None
+        else {name: _plain(indentation[name]) for name in indentation},
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from formalm import _core
-from formalm.automata.encoding import SPECIAL, text_bytes
+from formalm.automata.text_and_argument_checks import SPECIAL, text_bytes
 from formalm.errors import LanguageError
 from formalm.languages.language import Language
 from formalm.vocabulary import Vocabulary
@@ -98,7 +98,8 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
             taken = part
     if names and taken is not None:
         raise LanguageError(
-            f"{taken!r:.60} has the byte FE, which special tokens are told by: no language has both"
+            f"{taken!r:.60} contains the byte FE, which marks special tokens: no language has"
+            " both"
         )
     return tuple(sorted(names))
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from formalm.errors import ArgumentError
 from formalm.languages.data_reader import DataReader
-from formalm.languages.json_schema import JsonSchema
+from formalm.languages.json_schema.language import JsonSchema
+from formalm.languages.json_schema.schema_options import OPTIONS
 from formalm.languages.language import Language
-from formalm.languages.schema_options import OPTIONS
 from formalm.languages.special_tokens import SpecialToken
 from formalm.languages.structure import CallFormat, Mark, Section, Structure, ToolCalls
 from formalm.languages.typescript import TypeScript

@@ -3,14 +3,14 @@
 No other library is imported before an object of it is passed in.
 """
 
-from formalm.models.base import (
+from formalm.models.function_model import FunctionModel
+from formalm.models.model_protocols import (
     IncrementalModel,
     LanguageModel,
     ModelState,
     RunModel,
     log_softmax,
 )
-from formalm.models.function_model import FunctionModel
 from formalm.models.session import Position, Session
 from formalm.models.table_model import TableModel
 from formalm.models.transformers import TransformersModel, from_transformers

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.arguments import check_model_arguments
-from formalm.models.base import LogProbs, log_softmax
+from formalm.models.model_protocols import LogProbs, check_model_arguments, log_softmax
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["FunctionModel"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.base import (
+from formalm.models.model_protocols import (
     IncrementalModel,
     LanguageModel,
     LogProbs,
@@ -63,7 +63,7 @@ class Position:
 
 
 class Session:
-    """A model as the drivers use it.
+    """A model as generation and queries use it.
 
     Incremental models continue from their states; others evaluate each prefix from the start. Every
     answer is checked: a driver that trusted a model's NaN would return wrong probabilities, not an
@@ -196,8 +196,8 @@ class Session:
         """Returns a partial model's log-probability of each token of some sequences except the
         first.
         """
-        told = getattr(self.model, "sequence_logprobs", None)
-        if told is None:
+        compute = getattr(self.model, "sequence_logprobs", None)
+        if compute is None:
             raise ModelError(
                 f"{type(self.model).__name__} reports only {self.shown_tokens} next tokens, and"
                 " must have"
@@ -206,7 +206,7 @@ class Session:
         self.calls += 1
         self.forwards += len(sequences)
         self.tokens_computed += sum(map(len, sequences))
-        answers: list[list[float]] = told(sequences)
+        answers: list[list[float]] = compute(sequences)
         return answers
 
     def _position(self, token_ids: tuple[int, ...], row: LogProbs) -> Position:

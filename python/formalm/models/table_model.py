@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.arguments import check_model_arguments
-from formalm.models.base import LogProbs
+from formalm.models.model_protocols import LogProbs, check_model_arguments
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["TableModel"]

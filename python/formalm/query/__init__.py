@@ -1,8 +1,8 @@
 """Queries as values: ``Query``, decoding rules, limits and plans; no model is needed here."""
 
 from formalm.query.decoding import Decoding
+from formalm.query.edits_and_weights import Edits
 from formalm.query.limits import Limits
-from formalm.query.parts import Edits
 from formalm.query.plan import Counts, Plan, plan
 from formalm.query.query import Event, Query, TokenEvent, Tokenization, as_query
 from formalm.query.state_ids import States

@@ -1,4 +1,4 @@
-"""Decoding rules: temperature, top-k, top-p and min-p, as values."""
+"""Decoding rules as values: temperature, top-k, top-p and min-p; seeds and random numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.errors import ArgumentError
 
-__all__ = ["Decoding", "best"]
+__all__ = ["Decoding", "best", "check_seed", "chosen_seed", "random_numbers"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -214,3 +214,25 @@ def _candidates(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArra
 def _number(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ArgumentError(f"{name} must be a number, got {value!r}")
+
+
+def check_seed(seed: object) -> None:
+    """Refuses a value that is neither a seed nor None."""
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise ArgumentError(f"seed must be a nonnegative integer or None, got {seed!r}")
+
+
+def chosen_seed(seed: int | None) -> int:
+    """Returns the seed, or one from the system's source of randomness."""
+    check_seed(seed)
+    entropy: Any = np.random.SeedSequence(seed).entropy
+    return int(entropy)
+
+
+def random_numbers(seed: int, index: int) -> np.random.Generator:
+    """Returns the random number generator of the sample ``index``.
+
+    It depends on the seed and the index alone. The first three of ten samples are therefore the
+    same as three samples, and a prompt has the same samples in a batch as alone.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))

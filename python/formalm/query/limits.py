@@ -32,7 +32,7 @@ class Limits:
         Maximum time, checked between batches.
     memory_bytes
         Maximum memory of the frontier: the sequences reached so far, without the model's states.
-    beam
+    beams
         For each length in tokens, a search over token sequences keeps only this many: the most
         probable continuations of those kept at the length before. 1 is greedy. A dropped sequence
         may be better than those found.
@@ -52,13 +52,13 @@ class Limits:
     forwards: int | None = 100_000
     seconds: float | None = None
     memory_bytes: int | None = None
-    beam: int | None = None
+    beams: int | None = None
     state_bytes: int | None = None
     tokens_computed: int | None = None
 
     def check(self) -> None:
         """Refuses invalid numbers."""
-        numbers = ("hits", "forwards", "tokens_computed", "memory_bytes", "beam", "state_bytes")
+        numbers = ("hits", "forwards", "tokens_computed", "memory_bytes", "beams", "state_bytes")
         for name in numbers:
             value: object = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):

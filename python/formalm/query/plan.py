@@ -160,10 +160,10 @@ def plan(
         given = tuple(text.decode(errors="replace") for text in members(query.given))
     texts = tokens = None
     try:
-        texts = Counts.of(query.asked.to_automaton(state_limit=state_limit))
+        texts = Counts.of(query.effective_language.to_automaton(state_limit=state_limit))
     except LimitError as error:
         notes.append(f"the number of members is unknown: {error.message}")
-    if vocabulary is not None and not query.asked.is_empty():
+    if vocabulary is not None and not query.effective_language.is_empty():
         limits = {"state_limit": state_limit, "edge_limit": edge_limit}
         kind: Tokenization = "canonical" if query.tokenization == "canonical" else "all"
         if query.tokenization == "canonical-given":
@@ -172,7 +172,7 @@ def plan(
                 " requested one"
             )
         try:
-            constraint = Constraint(query.asked, vocabulary, tokenization=kind)
+            constraint = Constraint(query.effective_language, vocabulary, tokenization=kind)
             tokens = Counts.of(constraint.to_automaton(**limits))
         except LimitError as error:
             notes.append(f"the number of token sequences is unknown: {error.message}")

@@ -11,17 +11,30 @@ from formalm.errors import LanguageError
 from formalm.languages import Language, Region, StringLiteral, as_language
 from formalm.languages.special_tokens import special_tokens_of
 from formalm.query.decoding import Decoding
+from formalm.query.edits_and_weights import Edits, checked_weights
 from formalm.query.limits import Limits
-from formalm.query.parts import Edits, checked_weights
 from formalm.query.prefixes import anything, check_prefixes
 from formalm.query.validation import check_query
 
-__all__ = ["Edits", "Event", "Query", "TokenEvent", "Tokenization", "as_query"]
+__all__ = [
+    "Edits",
+    "Event",
+    "Query",
+    "Target",
+    "TokenEvent",
+    "Tokenization",
+    "Unique",
+    "as_query",
+]
 
 Event = Literal["complete", "token_prefix", "prefix", "contains", "never"]
 TokenEvent = Literal["complete", "token_prefix"]
 """The events of one token sequence, used by searches and scores."""
 Tokenization = Literal["all", "canonical", "canonical-given"]
+Unique = Literal["strings", "tokens"]
+"""The unit that a search lists once."""
+Target = Literal["posterior", "local", "without_replacement", "uniform"]
+"""The distribution that a sample draws from, see :func:`~formalm.sample`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,8 +52,8 @@ class Query:
         The event. ``"complete"``: the output is a member and ends. ``"token_prefix"``: its first
         tokens spell a member. ``"prefix"``: its text starts with a member, wherever tokens end; a
         token ``cats`` starts with ``cat`` and does not spell it. ``"contains"``: its text contains
-        a member. ``"never"``: it contains none. With None, drivers that rank or score one string at
-        a time (:func:`~formalm.search`, :func:`~formalm.score`) use ``"token_prefix"``; drivers
+        a member. ``"never"``: it contains none. With None, functions that rank or score one string
+        at a time (:func:`~formalm.search`, :func:`~formalm.score`) use ``"token_prefix"``; those
         that sum over strings (masses, samples, distortions) require an event.
     tokenization
         The token sequences that spell a member. ``"all"``: any. ``"canonical"``: the one that the
@@ -72,7 +85,7 @@ class Query:
         Log-probabilities are conditional on the tokens that remain, and include these bytes.
     unique
         What a search lists once: ``"strings"``, summed over all tokenizations, or ``"tokens"``.
-        None leaves it to the driver: searches list strings, samples without replacement list
+        None leaves it to the function: searches list strings, samples without replacement list
         tokens. The weight of a string drawn without replacement covers all its tokenizations.
     edits
         Edits of members that count as members too; a number allows that many anywhere after
@@ -81,13 +94,13 @@ class Query:
         Strings to exclude, after edits.
     keep
         A Python function of a member, including ``given``: only members for which it returns true
-        count. It is called after a member is found, and drivers report how many members it dropped.
+        count. It is called after a member is found, and results report how many members it dropped.
         A language passed as ``without`` says the same and saves their evaluation. A query with
         ``keep`` cannot be written to a file.
     max_tokens
         Maximum number of tokens after ``given``.
     limits
-        Limits at which drivers stop.
+        Limits at which the work stops.
 
     Raises
     ------
@@ -117,7 +130,7 @@ class Query:
     prefix_weights: Any = "strings"
     bos: Literal["auto"] | int | None = "auto"
     boundary: Literal["split", "heal"] = "split"
-    unique: Literal["strings", "tokens"] | None = None
+    unique: Unique | None = None
     edits: Edits | None = None
     without: Language | None = None
     keep: Callable[[str], object] | None = None
@@ -136,32 +149,32 @@ class Query:
             object.__setattr__(self, "edits", Edits(count))
         object.__setattr__(self, "prefix_weights", checked_weights(self.prefix_weights))
         check_query(self)
-        self._kept.machine()  # refuses combinations that cannot be built
+        self._allowed.machine()  # refuses combinations that cannot be built
         if self.given is not None and special_tokens_of(self.given):
             raise LanguageError(
                 "given must not contain special tokens",
                 hint="pass them in the prompt, as token ids",
             )
         if self.given is not None and self.event not in ("contains", "never"):
-            check_prefixes(self.given, self._kept)
+            check_prefixes(self.given, self._allowed)
 
     @property
-    def behind(self) -> tuple[Decoding, bool]:
+    def suffix_decoding(self) -> tuple[Decoding, bool]:
         """The decoding rule for the tokens after ``given``, and whether it renormalizes."""
         if self.decoded == "prefix":
             return Decoding(), False
         return self.decoding, self.renormalize
 
     @cached_property
-    def asked(self) -> Language:
+    def effective_language(self) -> Language:
         """The language with edits applied and ``without`` excluded."""
         if self.boundary == "heal" and self.given is not None:
-            # The removed end of `given` is generated again, and must come out the same.
-            return self._kept & (self.given + anything())
-        return self._kept
+            # The output must begin with the removed end of `given`.
+            return self._allowed & (self.given + anything())
+        return self._allowed
 
     @cached_property
-    def _kept(self) -> Language:
+    def _allowed(self) -> Language:
         return self.edited if self.without is None else self.edited - self.without
 
     @cached_property

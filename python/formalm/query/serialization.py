@@ -14,8 +14,8 @@ from formalm.errors import ArgumentError
 from formalm.languages.data_reader import DataReader
 from formalm.languages.serialization import read_region, region_data, to_data
 from formalm.query.decoding import Decoding
+from formalm.query.edits_and_weights import Edits
 from formalm.query.limits import Limits
-from formalm.query.parts import Edits
 from formalm.query.query import Query
 from formalm.query.toml import toml_data, toml_key, toml_value
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from formalm.errors import ArgumentError
 from formalm.query.decoding import Decoding
+from formalm.query.edits_and_weights import Edits
 from formalm.query.limits import Limits
-from formalm.query.parts import Edits
 from formalm.query.prefixes import members
 
 if TYPE_CHECKING:

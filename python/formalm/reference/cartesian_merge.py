@@ -62,7 +62,7 @@ def forbidden_after(token: str, merges: Sequence[Merge]) -> set[str]:
         elif left == here:
             forbidden.add(right)
             if left == right:
-                # Of an odd run the last one stays alone, so none stands in front of a pair.
+                # The last token of an odd run stays alone, so none precedes a pair.
                 forbidden.add(left + right)
     return forbidden
 

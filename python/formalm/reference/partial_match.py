@@ -1,7 +1,7 @@
 """The first algorithm of the article "Eliminating hallucinations (fast!)" (Louf, Klett, Simpson,
 2023).
 
-Put every token behind the text, ask a partial match whether the pattern can still be completed, and
+Append every token to the text, ask a partial match whether the pattern can still be completed, and
 draw from those with which it can. It works with any tokenization and costs a partial match a token.
 The partial match is that of the third-party package ``regex`` where it is installed, else ours.
 """
@@ -19,7 +19,7 @@ __all__ = ["allowed_tokens", "generate_text", "partial_matcher"]
 
 
 def partial_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a text can be completed to one that ``pattern`` matches as a whole."""
+    """Returns True if a text can be completed to one that ``pattern`` matches as a whole."""
     try:
         import regex  # type: ignore[import-untyped, unused-ignore]
     except ImportError:

@@ -32,7 +32,7 @@ def to_junit(contents: Contents) -> str:
     if contents.answered < contents.total:
         missing = contents.total - contents.answered
         cases.append(("all items", "inconclusive", f"{missing:,} items have no answer yet"))
-    if contents.manifest.asked != contents.suite:
+    if contents.manifest.suite_as_run != contents.suite:
         cases.append(("all draws", "inconclusive", contents.extent))
     verdicts = [verdict for _, verdict, _ in cases]
     suite = Tree.Element(

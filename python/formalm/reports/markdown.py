@@ -40,7 +40,7 @@ def to_markdown(contents: Contents) -> str:
         ]
         lines += [f"## {name}", "", *_table(["value", "difference", "interval", "p", ""], rows)]
     for part in contents.parts:
-        lines += [f"## {part.question.name}", "", _plain(part.asked), ""]
+        lines += [f"## {part.question.name}", "", _plain(part.description), ""]
         for name, numbers in part.measurements.items():
             several = len({one.where.get("template") for one in numbers}) > 1
             rows = [

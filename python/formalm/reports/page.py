@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 
 from formalm.reports.number_format import escape, interval, number, p_value, place, worth
-from formalm.reports.plot_selection import figures_of
+from formalm.reports.page_style import STYLE
+from formalm.reports.plots import figures_of
 from formalm.reports.report_contents import Contents, Part
-from formalm.reports.style import STYLE
 from formalm.suites import Measurement
-from formalm.suites.answers import Answer
+from formalm.suites.answers.query_answers import Answer
 
 __all__ = ["document", "table", "to_html"]
 
@@ -153,7 +153,7 @@ def _part(part: Part, contents: Contents, *, plots: bool) -> str:
         for name, found in part.measurements.items()
     )
     return (
-        f"<section><h2>{escape(question.name)}</h2><p>{escape(part.asked)}</p>"
+        f"<section><h2>{escape(question.name)}</h2><p>{escape(part.description)}</p>"
         f"<details><summary>the query</summary>{languages}</details>\n"
         f"<p class=facts>{escape(facts)}</p>\n{figures}{numbers}{_shown(part)}</section>\n"
     )

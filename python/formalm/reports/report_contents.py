@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from shlex import quote
 
 from formalm.suites import Answered, Difference, Evaluation, Item, Measurement, Question, Run, Suite
-from formalm.suites.answers import Answer
-from formalm.suites.manifest import Manifest
+from formalm.suites.answers.query_answers import Answer
+from formalm.suites.runs.manifest import Manifest
 
 __all__ = ["Contents", "Part", "contents_of"]
 
@@ -30,7 +30,7 @@ class Part:
     ----------
     question
         The query.
-    asked
+    description
         Its description in words.
     answered
         Its items with their answers.
@@ -41,7 +41,7 @@ class Part:
     """
 
     question: Question
-    asked: str
+    description: str
     answered: tuple[tuple[Item, Answer], ...]
     total: int
     measurements: dict[str, tuple[Measurement, ...]]

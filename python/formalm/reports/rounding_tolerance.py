@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from formalm.stats import Quantity
 from formalm.suites import Metric, Run
-from formalm.suites.answers import Answer
+from formalm.suites.answers.query_answers import Answer
 
 __all__ = ["Place", "allowed", "tied_bounds", "tolerance_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import (
+from formalm.stats.argument_checks import (
     Floats,
     Integers,
     checked_choice,
@@ -18,8 +18,8 @@ from formalm.stats.arguments import (
     checked_values,
     scipy_part,
 )
-from formalm.stats.clusters import cluster_numbers, few
-from formalm.stats.result import Quantity
+from formalm.stats.clustered_means import cluster_numbers, few
+from formalm.stats.statistic_results import Quantity
 
 __all__ = ["bootstrap"]
 

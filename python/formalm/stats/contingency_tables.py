@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from formalm.errors import LimitError
-from formalm.stats.arguments import Floats, Integers, scipy_part
+from formalm.stats.argument_checks import Floats, Integers, scipy_part
 
 __all__ = ["drawn_tables", "every_table", "log_factorials"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import Floats, checked_values, scipy_part
-from formalm.stats.result import Quantity
+from formalm.stats.argument_checks import Floats, checked_values, scipy_part
+from formalm.stats.statistic_results import Quantity
 
 __all__ = ["jensen_shannon", "log_odds_ratio", "log_ratio", "total_variation"]
 

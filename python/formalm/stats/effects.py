@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import (
+from formalm.stats.argument_checks import (
     Integers,
     checked_counts,
     checked_number,
@@ -14,7 +14,7 @@ from formalm.stats.arguments import (
 )
 from formalm.stats.distances import jensen_shannon, total_variation
 from formalm.stats.homogeneity import expected_counts
-from formalm.stats.result import Quantity
+from formalm.stats.statistic_results import Quantity
 
 __all__ = [
     "counted_jensen_shannon",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from formalm.errors import ArgumentError, LimitError
-from formalm.stats.arguments import (
+from formalm.stats.argument_checks import (
     Floats,
     Integers,
     checked_choice,
@@ -16,7 +16,7 @@ from formalm.stats.arguments import (
     scipy_part,
 )
 from formalm.stats.contingency_tables import drawn_tables, every_table, log_factorials
-from formalm.stats.result import Significance
+from formalm.stats.statistic_results import Significance
 
 __all__ = ["expected_counts", "homogeneity"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from formalm.stats.arguments import Floats, checked_p_values
+from formalm.stats.argument_checks import Floats, checked_p_values
 
 __all__ = ["benjamini_hochberg", "holm"]
 

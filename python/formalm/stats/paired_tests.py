@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import checked_choice, checked_number, checked_values, scipy_part
+from formalm.stats.argument_checks import checked_choice, checked_number, checked_values, scipy_part
 from formalm.stats.proportions import clopper_pearson
-from formalm.stats.result import Quantity, Significance
+from formalm.stats.statistic_results import Quantity, Significance
 
 __all__ = ["mcnemar", "paired_odds_ratio"]
 

@@ -9,14 +9,14 @@ from itertools import combinations, product
 
 import numpy as np
 
-from formalm.stats.arguments import (
+from formalm.stats.argument_checks import (
     Floats,
     checked_choice,
     checked_integer,
     checked_number,
     checked_values,
 )
-from formalm.stats.result import Significance
+from formalm.stats.statistic_results import Significance
 
 __all__ = ["permutation", "sign_flips"]
 

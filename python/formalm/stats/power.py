@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import Floats, checked_integer, checked_number, scipy_part
+from formalm.stats.argument_checks import Floats, checked_integer, checked_number, scipy_part
 
 __all__ = [
     "detectable_association",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from formalm.errors import ArgumentError
-from formalm.stats.arguments import checked_integer, checked_number, scipy_part
-from formalm.stats.result import Quantity
+from formalm.stats.argument_checks import checked_integer, checked_number, scipy_part
+from formalm.stats.statistic_results import Quantity
 
 __all__ = ["clopper_pearson", "wilson"]
 

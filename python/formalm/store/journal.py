@@ -215,7 +215,10 @@ class Journal:
         (label,) = self._file.execute("PRAGMA application_id").fetchone()
         (version,) = self._file.execute("PRAGMA user_version").fetchone()
         if label != LABEL:
-            raise SuiteError(f"{str(self.path)!r} is a database, and no journal of ours")
+            raise SuiteError(
+                f"{str(self.path)!r} must be a formalm journal, got another SQLite database",
+                hint="run the suite in another directory",
+            )
         if version != VERSION:
             raise SuiteError(
                 f"{str(self.path)!r} must have format version {VERSION}, got {version}"

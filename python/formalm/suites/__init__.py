@@ -1,19 +1,19 @@
 """Evaluation suites: questions about a model as data, runs, metrics, comparisons and assertions."""
 
-from formalm.suites.answers import answer_of
-from formalm.suites.builtin import builtin, builtin_names
-from formalm.suites.corpora import Bloom, CorpusIndex
-from formalm.suites.differences import Difference
+from formalm.suites.answers.query_answers import answer_of
+from formalm.suites.builtin_suites import builtin, builtin_names
 from formalm.suites.fact_rows import Rows
-from formalm.suites.items import Item
-from formalm.suites.metrics import Answered, Measurement
-from formalm.suites.oracles import Oracle, judge_of, luhn
-from formalm.suites.parts import Assertion, Comparison, Metric, Question
-from formalm.suites.run import Run, run_suite
-from formalm.suites.slots import Slot, Template
+from formalm.suites.metrics.bounded_metrics import Answered, Measurement
+from formalm.suites.metrics.comparisons import Difference
+from formalm.suites.metrics.verdicts import Evaluation, Outcome, evaluate
+from formalm.suites.oracles.corpora import Bloom, CorpusIndex
+from formalm.suites.oracles.oracle import Oracle, judge_of, luhn
+from formalm.suites.runs.run import Run, run_suite
+from formalm.suites.runs.worker import Step
+from formalm.suites.slots_and_templates import Slot, Template
 from formalm.suites.suite import Suite
-from formalm.suites.verdicts import Evaluation, Outcome, evaluate
-from formalm.suites.worker import Step
+from formalm.suites.suite_items import Item
+from formalm.suites.suite_parts import Assertion, Comparison, Metric, Question
 
 __all__ = [
     "Answered",

@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 
 from formalm.suites.fact_rows import Rows
-from formalm.suites.items import Item, items_of
-from formalm.suites.oracles import Oracle
-from formalm.suites.parts import Assertion, Comparison, Metric, Question
-from formalm.suites.slots import Slot, Template
+from formalm.suites.oracles.oracle import Oracle
+from formalm.suites.slots_and_templates import Slot, Template
+from formalm.suites.suite_items import Item, items_of
+from formalm.suites.suite_parts import Assertion, Comparison, Metric, Question
 
 __all__ = ["Suite"]
 
@@ -33,7 +33,7 @@ class Suite:
     description, warning, citation, license
         Text about the suite; ``warning`` if its content may offend.
     rows
-        Facts that are asked one by one, by name.
+        Facts that fill slots row by row, by name.
     oracles
         The oracles that judge strings, by name.
 
@@ -82,8 +82,7 @@ class Suite:
         LimitError
             If there are more than ``item_limit``.
         """
-        asked = self.queries.values()
-        return items_of(asked, self.templates, self.slots, self.rows, item_limit)
+        return items_of(self.queries.values(), self.templates, self.slots, self.rows, item_limit)
 
     def replaced(
         self,
@@ -106,13 +105,13 @@ class Suite:
             If there are no such slots or rows, a file cannot be read, or the suite is invalid with
             the new data: everything is checked again.
         """
-        from formalm.suites.replacements import replaced
+        from formalm.suites.files.load import replaced
 
         return replaced(self, slots or {}, rows or {})
 
     def to_toml(self) -> str:
         """Returns the suite as TOML; defaults are left out, and word lists stay in their files."""
-        from formalm.suites.dump import to_toml
+        from formalm.suites.files.dump import to_toml
 
         return to_toml(self)
 
@@ -132,7 +131,7 @@ class Suite:
         SuiteError
             With the place of the error.
         """
-        from formalm.suites.load import read_suite
+        from formalm.suites.files.load import read_suite
 
         return read_suite(text, None if folder is None else Path(folder))
 
@@ -145,6 +144,6 @@ class Suite:
         SuiteError
             If it cannot be read, or with the place of the error.
         """
-        from formalm.suites.load import read_text
+        from formalm.suites.files.load import read_text
 
         return cls.from_toml(read_text(Path(path)), folder=Path(path).parent)

@@ -6,7 +6,7 @@ from formalm.testing.assertions import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.threshold import Claim, Inconclusive
+from formalm.testing.threshold_verdict import Claim, Inconclusive
 
 __all__ = [
     "Claim",

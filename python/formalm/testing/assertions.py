@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from formalm.drivers import generate, mass_bounds, search
-from formalm.drivers.progress import Progress
-from formalm.drivers.prompts import Prompt
-from formalm.drivers.query_setup import resolved_query
+from formalm.cost import Progress
 from formalm.errors import ArgumentError
+from formalm.execution.arguments import Prompt
+from formalm.execution.query_setup import resolved_query
+from formalm.generation import generate
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel
+from formalm.probability import mass_bounds
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
-from formalm.testing.threshold import Claim, Ends
+from formalm.searching import search
+from formalm.testing.threshold_verdict import Claim, Ends
 
 __all__ = ["assert_conforms", "assert_mass", "assert_never", "assert_rank"]
 
@@ -99,7 +101,7 @@ def assert_rank(
     """
     __tracebackhide__ = True
     resolved = resolved_query(query)
-    if not resolved.asked.matches(text):
+    if not resolved.effective_language.matches(text):
         raise ArgumentError(f"text must be a member to have a rank, got {text!r:.60}")
     stop = limits or resolved.limits
     most_hits = math.inf if stop.hits is None else stop.hits

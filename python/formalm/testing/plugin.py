@@ -16,10 +16,10 @@ from formalm.testing.assertions import (
     assert_never,
     assert_rank,
 )
-from formalm.testing.threshold import Inconclusive, open_claims
+from formalm.testing.threshold_verdict import Inconclusive, open_claims
 
 INCONCLUSIVE = 3
-"""How a session ends in which nothing failed and something was inconclusive."""
+"""Exit status of a session in which nothing failed and something was inconclusive."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

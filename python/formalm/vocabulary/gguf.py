@@ -14,9 +14,8 @@ from typing import Any
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.encoding import JsonTokenizer
 from formalm.vocabulary.gguf_header import read_metadata
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
 from formalm.vocabulary.sentencepiece import (
     CONTROL,
     NORMAL,
@@ -26,6 +25,7 @@ from formalm.vocabulary.sentencepiece import (
     piece_bytes,
 )
 from formalm.vocabulary.tiktoken import shown
+from formalm.vocabulary.tokenizer_libraries import JsonTokenizer
 
 __all__ = ["read_gguf"]
 

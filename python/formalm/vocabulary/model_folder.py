@@ -9,8 +9,8 @@ from typing import Any
 
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.files import read_bytes, read_tokenizer_json
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
+from formalm.vocabulary.saved_vocabulary import read_bytes, read_tokenizer_json
 from formalm.vocabulary.sentencepiece import SPACE, read_sentencepiece
 from formalm.vocabulary.tekken import read_tekken
 from formalm.vocabulary.tokenizer_objects import read_json
@@ -29,8 +29,8 @@ def read_folder(source: object, end_token_ids: EndTokens | None) -> Parts:
     folder = Path(source)
     if not folder.is_dir():
         raise VocabularyError(
-            f"folder must be a local folder, got {folder}",
-            hint="nothing is downloaded: fetch the model first and pass its folder",
+            f"folder must be the path of an existing folder, got {folder}",
+            hint="formalm downloads nothing: download the model first, then pass its folder",
         )
     config = {
         **_named(_json(folder, "special_tokens_map.json")),

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
-from formalm.vocabulary.encoding import missing
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
 from formalm.vocabulary.protobuf import BYTES, FIXED32, VARINT, fields
 from formalm.vocabulary.tiktoken import shown
+from formalm.vocabulary.tokenizer_libraries import missing
 
 __all__ = ["SentencePieceTokenizer", "piece_bytes", "read_sentencepiece"]
 
@@ -111,7 +111,7 @@ def _data(source: object) -> bytes:
     if isinstance(source, (bytes, bytearray)):
         return bytes(source)
     if isinstance(source, (str, os.PathLike)):
-        from formalm.vocabulary.files import read_bytes
+        from formalm.vocabulary.saved_vocabulary import read_bytes
 
         return read_bytes(Path(source))
     serialized = getattr(source, "serialized_model_proto", None)

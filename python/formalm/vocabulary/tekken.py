@@ -12,8 +12,8 @@ from pathlib import Path
 
 from formalm import _core
 from formalm.errors import VocabularyError
-from formalm.vocabulary.files import read_bytes
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
+from formalm.vocabulary.saved_vocabulary import read_bytes
 from formalm.vocabulary.tiktoken import TiktokenTokenizer
 
 __all__ = ["read_tekken"]

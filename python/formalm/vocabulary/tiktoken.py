@@ -11,8 +11,8 @@ from typing import Any
 
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
-from formalm.vocabulary.encoding import missing
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
+from formalm.vocabulary.tokenizer_libraries import missing
 
 __all__ = ["TiktokenTokenizer", "read_tiktoken"]
 
@@ -105,7 +105,7 @@ def _ranks(source: str | os.PathLike[str] | Mapping[Any, Any]) -> dict[Any, Any]
     if isinstance(source, Mapping):
         ranks = dict(source)
     else:
-        from formalm.vocabulary.files import read_bytes
+        from formalm.vocabulary.saved_vocabulary import read_bytes
 
         try:
             lines = [line.split() for line in read_bytes(Path(source)).splitlines() if line]

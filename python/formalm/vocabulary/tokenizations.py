@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from formalm.errors import ArgumentError, LimitError, VocabularyError
-from formalm.vocabulary.encoding import checked_text
-from formalm.vocabulary.parts import token_ids as _integers
+from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
+from formalm.vocabulary.tokenizer_libraries import checked_text
 
 if TYPE_CHECKING:
-    from formalm.vocabulary.canonical import CanonicalTokens
+    from formalm.vocabulary.canonical_tokens import CanonicalTokens
 
 __all__ = ["BYTE_LIMIT", "Spellings", "Tokenizations"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.encoding import JsonTokenizer
-from formalm.vocabulary.parts import EndTokens, Parts, ended
+from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
+from formalm.vocabulary.tokenizer_libraries import JsonTokenizer
 
 __all__ = ["read_json", "read_object"]
 

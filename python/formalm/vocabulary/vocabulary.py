@@ -9,11 +9,11 @@ from typing import Any
 
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
-from formalm.vocabulary import files
-from formalm.vocabulary.canonical import CanonicalTokens
+from formalm.vocabulary import saved_vocabulary
+from formalm.vocabulary.canonical_tokens import CanonicalTokens
 from formalm.vocabulary.chat_template import ChatTemplate
-from formalm.vocabulary.encoding import JsonTokenizer, checked_text, restored
-from formalm.vocabulary.parts import Parts, token_ids
+from formalm.vocabulary.loaded_vocabulary import Parts, token_ids
+from formalm.vocabulary.tokenizer_libraries import JsonTokenizer, checked_text, restored
 
 __all__ = ["Vocabulary"]
 
@@ -70,12 +70,12 @@ class Vocabulary(CanonicalTokens):
                 raise ArgumentError("canonical tokens are saved with their tokenizer")
             self.encoder()
         saved = self.saved_encoder() if tokenizer else b""
-        files.write_saved(path, self._parts._replace(encoder=saved), tokenizer)
+        saved_vocabulary.write_saved(path, self._parts._replace(encoder=saved), tokenizer)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Vocabulary:
         """Loads a file of :meth:`save`, also one of an older version of this library."""
-        return cls(files.read_saved(path))
+        return cls(saved_vocabulary.read_saved(path))
 
     def __len__(self) -> int:
         return len(self.core)
@@ -160,7 +160,7 @@ class Vocabulary(CanonicalTokens):
             a message contains the name of a special token and this tokenizer cannot treat it
             exactly as text.
         """
-        from formalm.vocabulary.chat import encode_chat
+        from formalm.vocabulary.chat_encoding import encode_chat
 
         chat, tokenizer = self._parts.chat, self._parts.tokenizer
         if chat is None:

@@ -13,11 +13,11 @@ import numpy as np
 
 from formalm.compat.relm.lowering import lowered
 from formalm.compat.relm.queries import QuerySearchStrategy, SimpleSearchQuery
-from formalm.drivers.sample import sample
-from formalm.drivers.search import search as search_members
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel, from_transformers
 from formalm.query import Query
+from formalm.sampling.samples import sample
+from formalm.searching.best_first_search import search as search_members
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["search"]
@@ -71,16 +71,16 @@ def search(*arguments: Any) -> Iterator[Any] | list[Any]:
     if not isinstance(query, SimpleSearchQuery):
         raise ArgumentError(f"query must be a SimpleSearchQuery, got {type(query).__name__}")
     ours, first, end = _opened(model, tokenizer[0] if tokenizer else None)
-    asked = lowered(query, ours.vocabulary)
+    lowered_query = lowered(query, ours.vocabulary)
     if first is not None:
-        asked = replace(asked, bos=first)
+        lowered_query = replace(lowered_query, bos=first)
     drawn = query.search_strategy is QuerySearchStrategy.RANDOM_SAMPLING
-    rows = _drawn(ours, asked) if drawn else _listed(ours, asked)
+    rows = _drawn(ours, lowered_query) if drawn else _listed(ours, lowered_query)
     found: Iterator[Any] = rows
     if not tokenizer:
         texts = (ours.vocabulary.decode_text(row) for row in rows)
         found = texts if drawn else _once(texts)
-    elif asked.event == "complete":
+    elif lowered_query.event == "complete":
         found = ((*row, end) for row in rows)
     return found if query.num_samples is None else list(islice(found, query.num_samples))
 
@@ -117,21 +117,21 @@ def _check_same(vocabulary: Vocabulary, tokenizer: Any) -> None:
         raise ArgumentError("the tokenizer must have the tokens of the model's vocabulary")
 
 
-def _listed(model: LanguageModel, asked: Query) -> Iterator[Row]:
+def _listed(model: LanguageModel, query: Query) -> Iterator[Row]:
     encoded = _encoder(model.vocabulary)
-    for hit in search_members(model, asked):
+    for hit in search_members(model, query):
         yield (*encoded(hit.given), *hit.token_ids)
 
 
-def _drawn(model: LanguageModel, asked: Query) -> Iterator[Row]:
+def _drawn(model: LanguageModel, query: Query) -> Iterator[Row]:
     """Yields local draws without end; walks that leave the language start again."""
     encoded = _encoder(model.vocabulary)
-    asked = replace(asked, unique=None)  # draws repeat
+    query = replace(query, unique=None)  # draws repeat
     count, empty = ROUND, 0
     while True:
         # ReLM draws from NumPy's global numbers: whoever seeds them draws the same again.
         seed = int(np.random.randint(2**31))  # noqa: NPY002
-        samples = sample(model, asked, n=count, target="local", seed=seed)
+        samples = sample(model, query, n=count, target="local", seed=seed)
         rows = [
             (*encoded(one.given), *one.token_ids) for one in samples if one.log_weight > -np.inf
         ]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from formalm.errors import LanguageError
 from formalm.languages.captures.groups import CaptureSpans, Group
-from formalm.languages.parse_trees import Tree
+from formalm.languages.grammar.parse_trees import Tree
 
 if TYPE_CHECKING:
-    from formalm.languages.grammar_queries import GrammarQueries
+    from formalm.languages.grammar.queries import GrammarQueries
 
 __all__ = ["GrammarCaptures"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from formalm import _core
-from formalm.automata.encoding import shown_text
+from formalm.automata.text_and_argument_checks import shown_text
 from formalm.errors import ArgumentError
 
 __all__ = ["STEP_LIMIT", "CaptureSpans", "Captures", "Group", "captures_at", "found_by"]
 
 STEP_LIMIT = 100_000_000
-"""Steps that :meth:`Language.captures` may take unless told otherwise: about a second."""
+"""Steps that :meth:`Language.captures` may take by default: about a second."""
 
 Span = tuple[int, int]
 T = TypeVar("T")

@@ -78,8 +78,8 @@ class CallFormat:
             raise LanguageError(
                 f"call must have {{name}} and then {{arguments}}, once each, got {self.call!r}"
             )
-        before, between, behind = self.parts
-        if _is_quoted(between, behind):
+        before, between, after = self.parts
+        if _is_quoted(between, after):
             raise LanguageError(
                 f"{self.call!r} has {{arguments}} between quotation marks, where JSON would have "
                 "to be escaped",
@@ -99,8 +99,8 @@ class CallFormat:
     def parts(self) -> tuple[Mark, Mark, Mark]:
         """The parts of a call before the name, between name and arguments, and after them."""
         before, rest = _cut(self.call, "{name}")
-        between, behind = _cut(rest, "{arguments}")
-        return before, between, behind
+        between, after = _cut(rest, "{arguments}")
+        return before, between, after
 
     @property
     def trigger(self) -> Mark:
@@ -113,14 +113,14 @@ def _cut(mark: Mark, field: str) -> tuple[Mark, Mark]:
     pieces = pieces_of_mark(mark)
     for at, one in enumerate(pieces):
         if isinstance(one, str) and field in one:
-            before, _, behind = one.partition(field)
-            return joined(*pieces[:at], before), joined(behind, *pieces[at + 1 :])
+            before, _, after = one.partition(field)
+            return joined(*pieces[:at], before), joined(after, *pieces[at + 1 :])
     return mark, ""
 
 
-def _is_quoted(between: Mark, behind: Mark) -> bool:
+def _is_quoted(between: Mark, end: Mark) -> bool:
     """Returns whether quotation marks directly enclose the arguments."""
-    last, first = pieces_of_mark(between)[-1:], pieces_of_mark(behind)[:1]
+    last, first = pieces_of_mark(between)[-1:], pieces_of_mark(end)[:1]
     texts = [one for one in (*last, *first) if isinstance(one, str)]
     if len(texts) < 2:
         return False

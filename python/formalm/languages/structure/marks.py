@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import TypeAlias
 
-from formalm.automata.encoding import SPECIAL
-from formalm.errors import LanguageError
+from formalm.automata.text_and_argument_checks import SPECIAL
+from formalm.errors import LanguageError, lone_surrogate
 from formalm.languages.algebra import Combination
 from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
@@ -91,9 +91,8 @@ def checked_mark(name: str, mark: object, *, empty: bool = False) -> Mark:
             hint = "a mark is a text, a SpecialToken, or a tuple of them"
             raise LanguageError(f"{name} must be a str, got {type(one).__name__}", hint=hint)
         if isinstance(one, str) and text_bytes(one) is None:
-            raise LanguageError(
-                f"{name} must be encodable as UTF-8, got {one!r} with a lone surrogate"
-            )
+            message, hint, _ = lone_surrogate(name, one)
+            raise LanguageError(message, hint=hint)
     whole = joined(*pieces)
     if whole == "" and not empty:
         raise LanguageError(f"{name} must not be empty")

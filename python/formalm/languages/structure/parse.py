@@ -8,8 +8,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
-from formalm.automata.encoding import checked_integer, shown_text
-from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
+from formalm.automata.text_and_argument_checks import checked_integer, shown_text
+from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat
 from formalm.languages.structure.marks import find_mark, mark_bytes
@@ -116,7 +116,8 @@ def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list
         raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
     data = text_bytes(text)
     if data is None:
-        raise TokenError("text must be encodable as UTF-8, and this one has a lone surrogate")
+        message, hint, _ = lone_surrogate("text", str(text))
+        raise TokenError(message, hint=hint)
     steps = Steps(structure, Reader(data, limit_bytes))
     groups = only_way((0, (0, structure.opened)), steps, lambda state: state[0] > len(data))
     found = []
@@ -187,13 +188,13 @@ class Steps:
             if trigger is None or mark_bytes(section.trigger) != trigger:
                 continue
             body, closing = start + len(trigger), len(mark_bytes(section.end))
-            for end in self._reader.ends(section.behind, body):
+            for end in self._reader.ends(section.after_trigger, body):
                 yield (end, (count, False)), [*parts, ("section", body, end - closing, section)]
 
 
 def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> list[Call]:
     """Returns the calls in a section, which follows the trigger."""
-    before, between, behind = (mark_bytes(part) for part in format.parts)
+    before, between, after = (mark_bytes(part) for part in format.parts)
     reader = Reader(data)
 
     def steps(state: State) -> Iterator[Step[Call]]:
@@ -208,10 +209,10 @@ def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> lis
             return
         start = stop + len(between)
         for end in reader.ends(tools[name], start):
-            if data.startswith(behind, end):
+            if data.startswith(after, end):
                 call = Call(name, tools[name].value(data[start:end]))
                 more = b"" if format.separator is None else mark_bytes(format.separator) + before
-                yield (end + len(behind), more), call
+                yield (end + len(after), more), call
 
     first = b"" if format.begin == "" else before
     return only_way((0, first), steps, lambda state: state[0] == len(data))

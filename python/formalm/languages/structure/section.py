@@ -56,7 +56,7 @@ class Section:
             raise LanguageError(f"the language after {self.trigger!r} is empty")
 
     @cached_property
-    def behind(self) -> Language:
+    def after_trigger(self) -> Language:
         """The language of everything after the trigger, including the end."""
         if self.end == "":
             return self.language

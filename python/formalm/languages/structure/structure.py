@@ -172,11 +172,11 @@ class Structure(Combination):
 
         def one_of_these(sections: Iterable[Section]) -> Language:
             """Returns one of the sections, with the text before it."""
-            behind: dict[Mark, list[Language]] = {}
+            by_trigger: dict[Mark, list[Language]] = {}
             for one in sections:
-                behind.setdefault(one.trigger, []).append(one.behind)
+                by_trigger.setdefault(one.trigger, []).append(one.after_trigger)
             ways: list[Language] = []
-            for trigger, languages in behind.items():
+            for trigger, languages in by_trigger.items():
                 ways.append(Combination("+", self._up_to(trigger), one_of(languages)))
             section = one_of(ways)
             return section if skipped is None else Combination("+", skipped, section)

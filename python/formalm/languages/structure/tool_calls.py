@@ -8,7 +8,7 @@ from typing import Any
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.language import Language
-from formalm.languages.python_types import is_type
+from formalm.languages.python_types.language import is_type
 from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
 from formalm.languages.structure.marks import Mark, joined, mark_language
 from formalm.languages.structure.section import Section, one_of
@@ -231,14 +231,14 @@ def containing(every: Language, one: Language, minimum: int, maximum: int | None
     last = least if maximum is None else maximum
     ways: list[Language] = []
     for before in range(last):
-        behind = max(least - 1 - before, 0)
+        remaining = max(least - 1 - before, 0)
         endless = maximum is None and before == last - 1
         ways.append(
             Combination(
                 "+",
                 Repetition(every, before, None if endless else before),
                 one,
-                Repetition(every, behind, None if maximum is None else maximum - 1 - before),
+                Repetition(every, remaining, None if maximum is None else maximum - 1 - before),
             )
         )
     return one_of(ways)
@@ -252,14 +252,14 @@ def _section(
     required: str | None,
 ) -> Section:
     """Returns the section that contains calls: one, or all of them."""
-    before, between, behind = format.parts
+    before, between, after = format.parts
     each: dict[str, Language] = {}
     for name, arguments in tools:
         if arguments.is_empty():
             raise LanguageError(f"the language of the arguments of {name!r} must not be empty")
         each[name] = Combination("+", mark_language(joined(name, between)), arguments)
-        if behind != "":
-            each[name] = Combination("+", each[name], mark_language(behind))
+        if after != "":
+            each[name] = Combination("+", each[name], mark_language(after))
 
     def row(first: Language, *rest: Language) -> Language:
         parts = [mark_language(before), first] if format.begin != "" and before != "" else [first]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from formalm.errors import ArgumentError, LanguageError
-from formalm.languages.integers import with_whole_numbers
-from formalm.languages.json_schema import JsonSchema
+from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.errors import ArgumentError, LanguageError, lone_surrogate
+from formalm.languages.json_schema.language import JsonSchema
+from formalm.languages.python_types.integer_spelling import with_whole_numbers
 from formalm.languages.typescript import syntax_tree
 from formalm.languages.typescript.lexer import refuse
 from formalm.languages.typescript.parse_declarations import read_module
@@ -17,7 +18,7 @@ from formalm.languages.typescript.types import TypeReference
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from formalm.languages.schema_options import JsonOptions
+    from formalm.languages.json_schema.schema_options import JsonOptions
 
 __all__ = ["TypeScript"]
 
@@ -128,12 +129,9 @@ def _again(text: str, root: str | None, closed: bool, options: dict[str, Any]) -
 
 def _schema(text: str, root: str | None, closed: bool) -> dict[str, Any]:
     """Returns the schema of a text, after checking all its declarations."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        span = (error.start, error.end)
-        message = "text must be valid Unicode, got a lone surrogate"
-        raise LanguageError(message, source=text, span=span) from None
+    if text_bytes(text) is None:
+        message, hint, span = lone_surrogate("text", text)
+        raise LanguageError(message, source=text, span=span, hint=hint)
     module = read_module(text)
     types = TypeResolver(module)
     wanted = _root(module, root)

@@ -48,7 +48,7 @@ def _joined(
     part: Callable[[TokenCursor], syntax_tree.Node],
     whole: type[syntax_tree.UnionNode | syntax_tree.IntersectionNode],
 ) -> syntax_tree.Node:
-    """Parses operands with a sign between them, possibly also in front of the first."""
+    """Parses operands with a sign between them, possibly also before the first."""
     start = cursor.peek().span[0]
     cursor.accept(sign)
     parts = [part(cursor)]

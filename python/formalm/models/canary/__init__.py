@@ -22,7 +22,7 @@ from formalm.errors import LimitError, ModelError
 from formalm.models.canary.network import Gpt2, State
 
 if TYPE_CHECKING:
-    from formalm.models.base import ModelState
+    from formalm.models.model_protocols import ModelState
     from formalm.vocabulary import Vocabulary
 
 __all__ = ["CanaryModel", "canary", "facts", "load"]
@@ -32,7 +32,7 @@ END_TOKEN_ID = 0
 
 
 class CanaryModel:
-    """A GPT-2 model in NumPy, loaded from a directory, as a language model for drivers.
+    """A GPT-2 model in NumPy, loaded from a directory, as a language model.
 
     Parameters
     ----------

@@ -318,10 +318,10 @@ def _check_shapes(
         "wpe.weight": (config["n_positions"], size),
         **_normed("ln_f", size),
     }
-    told = {name.split(".")[1] for name in arrays if name.startswith("h.")}
-    if told != {str(number) for number in range(layers)}:
+    numbered = {name.split(".")[1] for name in arrays if name.startswith("h.")}
+    if numbered != {str(number) for number in range(layers)}:
         raise ModelError(
-            f"{str(path)!r} must have the {layers} layers of config.json, got {len(told)}"
+            f"{str(path)!r} must have the {layers} layers of config.json, got {len(numbered)}"
         )
     for number in range(layers):
         front = f"h.{number}."

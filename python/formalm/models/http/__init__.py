@@ -1,4 +1,4 @@
-"""Models behind an HTTP server. No socket is opened before the model is asked."""
+"""Models on an HTTP server. No socket is opened before the first request."""
 
 from formalm.models.http.model import HttpModel
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formalm.errors import ModelError
-from formalm.models.http.json_documents import shown
+from formalm.models.http.bounded_json import shown
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["TokenNames", "next_tokens", "sequence_logprobs"]

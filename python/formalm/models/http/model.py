@@ -1,4 +1,4 @@
-"""``HttpModel``: a language model behind an OpenAI-compatible completions server."""
+"""``HttpModel``: a language model on an OpenAI-compatible completions server."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.arguments import check_model_arguments
-from formalm.models.base import LogProbs
+from formalm.models.http.bounded_json import Bound, shown
 from formalm.models.http.completions_replies import TokenNames, next_tokens, sequence_logprobs
-from formalm.models.http.json_documents import Bound, shown
 from formalm.models.http.transport import Transport
+from formalm.models.model_protocols import LogProbs, check_model_arguments
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["HttpModel"]

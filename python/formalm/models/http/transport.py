@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from formalm.errors import ArgumentError, ModelError
+from formalm.models.http.bounded_json import Bound, parsed
 from formalm.models.http.http1_exchange import (
     Address,
     Deadline,
@@ -21,7 +22,6 @@ from formalm.models.http.http1_exchange import (
     TooLarge,
     exchange,
 )
-from formalm.models.http.json_documents import Bound, parsed
 
 __all__ = ["Transport", "without_secrets"]
 

@@ -48,8 +48,8 @@ class TransformersModel:
     bos_token_id
         The token that the tokenizer itself puts before a text; None if it puts none.
     empty_prompt_token_id
-        The token that replaces an empty prompt, because a model needs some input; drivers add it
-        and report it. None if the model names none.
+        The token that replaces an empty prompt, because a model needs some input; generation and
+        queries add and report it. None if the model names none.
     context_length
         The longest prefix, in tokens; None if nothing bounds it.
     batch_size
@@ -141,7 +141,7 @@ class TransformersModel:
 
         All of them are read, which takes some seconds for each ten gigabytes.
         """
-        from formalm.models.transformers.fingerprints import weights_fingerprint
+        from formalm.models.transformers.model_metadata import weights_fingerprint
 
         return weights_fingerprint(self.model)
 

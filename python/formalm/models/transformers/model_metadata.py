@@ -1,12 +1,14 @@
-"""Properties of a model and its tokenizer: end and first tokens, width, context length."""
+"""Properties of a model and its tokenizer: tokens, width, context length, weights fingerprint."""
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import Any
 
 from formalm.errors import ModelError, VocabularyError
 from formalm.vocabulary import Vocabulary
-from formalm.vocabulary.parts import EndTokens
+from formalm.vocabulary.loaded_vocabulary import EndTokens
 from formalm.vocabulary.tokenizer_objects import read_object
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "rope_parameters",
     "text_config",
     "vocabulary_of",
+    "weights_fingerprint",
     "width_of",
 ]
 
@@ -192,3 +195,30 @@ def check_fits(vocabulary: Vocabulary, width: int) -> None:
             hint="pass the tokenizer of this model; or the model's embeddings were not "
             "resized when tokens were added",
         )
+
+
+def weights_fingerprint(model: Any) -> str:
+    """Returns a hex digest of everything a model computes with.
+
+    Parameters
+    ----------
+    model
+        A model of ``transformers``.
+    """
+    import torch
+
+    config = model.config.to_dict()
+    # The place it was loaded from and the library's release do not change the computation.
+    for name in ("_name_or_path", "transformers_version"):
+        config.pop(name, None)
+    # Each attention implementation sums in another order.
+    config["attention"] = getattr(model.config, "_attn_implementation", None)
+    digest = sha256(type(model).__name__.encode())
+    digest.update(json.dumps(config, sort_keys=True, default=str).encode())
+    # Buffers too: some hold values from which positions are computed, and are in no file.
+    named = sorted([*model.named_parameters(), *model.named_buffers()], key=lambda pair: pair[0])
+    for name, tensor in named:
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} {tensor.device.type}".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""The commands, one module each: parse options, call one function, print its result."""

@@ -1,0 +1,270 @@
+"""Caches bounded in bytes: values by trie node, and a model's answers and states.
+
+Answers and states are cached separately: an answer is needed while children are listed from it, a
+state while children are evaluated. Those of the roots are never evicted. A child is evaluated from
+its parent's state, or from that of the nearest ancestor that still has one, in one forward pass.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.execution.sequence_trie import SequenceTrie
+from formalm.models import Position, Session
+
+__all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache", "children_bytes"]
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+Value = TypeVar("Value")
+
+
+class ByteBudgetLru(Generic[Value]):
+    """Values by node; the least recently used are evicted.
+
+    The newest value is kept whatever its size, because it is needed next.
+
+    Parameters
+    ----------
+    budget_bytes
+        Maximum memory of all values.
+    size_of
+        Returns the bytes of a value.
+
+    Attributes
+    ----------
+    memory_bytes
+        Memory of the values.
+    """
+
+    def __init__(self, budget_bytes: int, size_of: Callable[[Value], int]) -> None:
+        self.memory_bytes = 0
+        self.budget_bytes = budget_bytes
+        self._size_of = size_of
+        self._kept: OrderedDict[int, Value] = OrderedDict()
+
+    def __contains__(self, node: int) -> bool:
+        return node in self._kept
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterates over the nodes, the most recent last."""
+        return iter(self._kept)
+
+    def get(self, node: int) -> Value | None:
+        """Returns the value of a node, if it is cached."""
+        value = self._kept.get(node)
+        if value is not None:
+            self._kept.move_to_end(node)
+        return value
+
+    def keep(self, node: int, value: Value) -> None:
+        """Caches a value, and replaces the node's previous one."""
+        old = self._kept.pop(node, None)
+        if old is not None:
+            self.memory_bytes -= self._size_of(old)
+        self._kept[node] = value
+        self.memory_bytes += self._size_of(value)
+        while self.memory_bytes > self.budget_bytes and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self.memory_bytes -= self._size_of(oldest)
+
+
+def children_bytes(children: tuple[Ids, Floats]) -> int:
+    """Returns the memory of an array of ids and the array of their numbers."""
+    ids, numbers = children
+    return ids.nbytes + numbers.nbytes
+
+
+STATE_BYTES = 256 << 20
+"""Default maximum memory, in bytes, for answers and states."""
+
+
+class ModelAnswerCache:
+    """The answers and states of a model by node; the least recently used are evicted.
+
+    Parameters
+    ----------
+    session
+        The model.
+    trie
+        The sequences; its first nodes are the roots.
+    prefixes
+        The prefix before each root.
+    budget_bytes
+        Maximum memory for cached values except those of the roots: half for answers, half for
+        states. A state that does not report its size counts as much as its answer.
+
+    Attributes
+    ----------
+    recomputed
+        Number of answers that were computed again.
+    reread
+        Number of tokens that were read again because the state after them was evicted.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        trie: SequenceTrie,
+        prefixes: Sequence[tuple[int, ...]],
+        budget_bytes: int = STATE_BYTES,
+    ) -> None:
+        self.session = session
+        self.recomputed = 0
+        self.reread = 0
+        self._trie = trie
+        self._prefixes = prefixes
+        self._roots: dict[int, Position] = {}
+        self._answers: ByteBudgetLru[Position] = ByteBudgetLru(
+            budget_bytes // 2, lambda answer: answer.logprobs.nbytes
+        )
+        self._states = _StateCache(budget_bytes // 2)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the cached answers and states, except those of the roots."""
+        return self._answers.memory_bytes + self._states.memory_bytes
+
+    def evaluate(self, nodes: Sequence[int]) -> list[Position]:
+        """Evaluates nodes and returns their positions: in one call, except those without an
+        evaluated ancestor.
+        """
+        found: dict[int, Position] = {}
+        if self.session.incremental:
+            found = self._extend_from_ancestors(nodes)
+        anew = [node for node in nodes if node not in found]
+        answers = self.session.start_many([self.token_ids(node) for node in anew])
+        found.update(zip(anew, answers, strict=True))
+        for node in nodes:
+            self._keep(node, found[node])
+        return [found[node] for node in nodes]
+
+    def kept(self) -> list[int]:
+        """The nodes whose answers are cached, the roots last."""
+        return [*self._answers, *self._roots]
+
+    def has(self, node: int) -> bool:
+        """Returns True if a node's answer is cached."""
+        return node in self._roots or node in self._answers
+
+    def recall(self, node: int) -> Position:
+        """Returns the answer at a node that was evaluated before."""
+        if node in self._roots:
+            return self._roots[node]
+        answer = self._answers.get(node)
+        if answer is None:
+            self.recomputed += 1
+            return self.evaluate([node])[0]
+        return answer
+
+    def token_ids(self, node: int) -> tuple[int, ...]:
+        """Returns the whole prefix of a node."""
+        return (*self._prefixes[self._trie.root(node)], *self._trie.path(node))
+
+    def _extend_from_ancestors(self, nodes: Sequence[int]) -> dict[int, Position]:
+        """Evaluates the nodes that have an ancestor with a state."""
+        going_on, before, runs = [], [], []
+        for node in nodes:
+            above, run = self._nearest_ancestor_state(node)
+            if above is not None:
+                going_on.append(node)
+                before.append(above)
+                runs.append(run)
+                self.reread += len(run) - 1
+        return dict(zip(going_on, self.session.extend_many(before, runs), strict=True))
+
+    def _nearest_ancestor_state(self, node: int) -> tuple[Position | None, list[int]]:
+        """Returns the nearest state above a node, and the tokens from there to the node."""
+        trie, run = self._trie, []
+        while trie.parent[node] >= 0:
+            run.append(trie.token[node])
+            node = trie.parent[node]
+            found = self._roots.get(node) or self._states.find(node)
+            if found is not None:
+                return found, run[::-1]
+        return None, []
+
+    def _keep(self, node: int, position: Position) -> None:
+        if self._trie.parent[node] < 0:
+            self._roots[node] = position
+            return
+        self._answers.keep(node, replace(position, state=None))
+        if position.state is not None:
+            self._states.keep(node, self._nearest_cached_ancestor(node), position)
+
+    def _nearest_cached_ancestor(self, node: int) -> int | None:
+        """Returns the nearest ancestor that has a state within the budget."""
+        node = self._trie.parent[node]
+        while self._trie.parent[node] >= 0:
+            if node in self._states:
+                return node
+            node = self._trie.parent[node]
+        return None
+
+
+class _StateCache:
+    """States by node; evicts first those that no cached state was extended from.
+
+    A state shares the memory of those it was extended from, so evicting one in the middle would
+    free nothing.
+    """
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.memory_bytes = 0
+        self._budget = budget_bytes
+        self._kept: dict[int, tuple[Position, int | None, int]] = {}
+        self._children: dict[int, int] = {}
+        self._outermost: OrderedDict[int, None] = OrderedDict()
+
+    def __contains__(self, node: int) -> bool:
+        return node in self._kept
+
+    def find(self, node: int) -> Position | None:
+        found = self._kept.get(node)
+        if found is None:
+            return None
+        if node in self._outermost:
+            self._outermost.move_to_end(node)
+        return found[0]
+
+    def keep(self, node: int, above: int | None, position: Position) -> None:
+        if node in self._kept:
+            return
+        bare, size = _without_answer(position)
+        self._kept[node] = (bare, above, size)
+        self.memory_bytes += size
+        self._outermost[node] = None
+        if above is not None:
+            self._children[above] = self._children.get(above, 0) + 1
+            self._outermost.pop(above, None)
+        while self.memory_bytes > self._budget and len(self._kept) > 1:
+            self._drop(next(iter(self._outermost)))
+
+    def _drop(self, node: int) -> None:
+        del self._outermost[node]
+        _, above, size = self._kept.pop(node)
+        self.memory_bytes -= size
+        if above is not None:
+            self._children[above] -= 1
+            if not self._children[above]:
+                # Its last use is no later than that of any extension, so it is evicted next.
+                del self._children[above]
+                self._outermost[above] = None
+                self._outermost.move_to_end(above, last=False)
+
+
+def _without_answer(position: Position) -> tuple[Position, int]:
+    """Returns the part of a position that is needed to continue from it, and its bytes."""
+    state = position.state
+    reported = getattr(state, "memory_bytes", None)
+    size = reported if isinstance(reported, int) else position.logprobs.nbytes
+    bare = getattr(state, "bare", None)
+    if bare is None:
+        return position, size
+    return Position(position.token_ids, position.logprobs[:0].copy(), bare()), size

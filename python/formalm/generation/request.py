@@ -1,0 +1,174 @@
+"""The generation request: checked options, and a plan for each prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from formalm.constraint import Constraint
+from formalm.continuations import begun, check_heal
+from formalm.errors import ArgumentError, TokenError
+from formalm.execution.arguments import check_tokenization, compiled, positive, prefix_token_ids
+from formalm.generation.finish_steering import FinishSteering
+from formalm.generation.result import Reason
+from formalm.generation.sequence import PromptPlan, SequenceTarget
+from formalm.generation.stop_strings import stop_language
+from formalm.languages import Language, Regex
+from formalm.models import Session
+from formalm.query.plan import longest_member
+from formalm.vocabulary import Vocabulary
+
+__all__ = ["GenerationRequest", "plan_sequences"]
+
+STATE_LIMIT = 20_000
+"""Most states of a language whose longest member is looked for, in place of ``max_tokens``. That of
+10,000 words takes 50 ms."""
+HEAL = 'heal=True retokenizes the end of the prompt and must be combined with tokenization="all"'
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    """The options of a call that do not depend on the prompt.
+
+    Parameters are those of :func:`formalm.generate`.
+
+    Raises
+    ------
+    ArgumentError
+        If options contradict each other.
+    """
+
+    language: Any
+    tokenization: str | None = None
+    heal: bool | int = False
+    measure: bool = False
+    max_tokens: int | None = None
+    stop: Any = None
+    finish: bool = False
+    bos: Any = "auto"
+
+    def __post_init__(self) -> None:
+        positive("max_tokens", self.max_tokens, least=0)
+        for name, value in (("finish", self.finish), ("measure", self.measure)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"{name} must be True or False, got {value!r}")
+        check_tokenization(self.tokenization)
+        if self.finish and self.language is None:
+            raise ArgumentError("finish=True requires a language")
+        if self.finish and self.stop is not None:
+            raise ArgumentError(
+                "finish=True cannot be combined with stop, which may end the text inside a member"
+            )
+
+    def constraint(self, vocabulary: Vocabulary) -> Constraint | None:
+        """Returns the constraint before any prompt is considered."""
+        language = self.language
+        if language is None and self.tokenization == "canonical":
+            language = Regex("(?s:.*)")
+        made = None if language is None else compiled(language, vocabulary, self.tokenization)
+        tokenization = "all" if made is None else made.tokenization
+        check_heal(self.heal, tokenization)
+        if self.measure and tokenization != "canonical":
+            raise ArgumentError(
+                "measure=True requires tokenization='canonical', got 'all'",
+                hint='with tokenization="all", allowed_mass already reports it',
+            )
+        if self.finish and tokenization == "canonical":
+            raise ArgumentError(
+                "finish=True is not supported with tokenization='canonical', because the minimum"
+                " number"
+                " of canonical tokens to a member is unknown",
+                hint='use tokenization="all", or drop finish=True and raise max_tokens',
+            )
+        return made
+
+
+def plan_sequences(
+    session: Session,
+    prompts: Sequence[object],
+    request: GenerationRequest,
+    seeds: Sequence[int | None],
+) -> list[PromptPlan]:
+    """Checks everything before the first model call, and returns a plan for each prompt and
+    seed.
+    """
+    vocabulary = session.vocabulary
+    constraint = request.constraint(vocabulary)
+    stops = stop_language(request.stop)
+    steering = FinishSteering(constraint) if request.finish and constraint is not None else None
+    language = None if request.language is None or constraint is None else constraint.language
+    plans = []
+    for place, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
+        name = "prompt" if len(prompts) == 1 else f"prompt[{place}]"
+        prefix = prefix_token_ids(session, prompt, request.bos, name)
+        target = None
+        if constraint is not None:
+            # A beam search compares the model's own numbers, so it needs all of them.
+            skip_forced = not request.measure and seed is not None
+            try:
+                prefix, target = _target(session, constraint, prefix, request, skip_forced)
+            except TokenError as error:
+                hint = error.hint if request.heal else HEAL
+                raise TokenError(f"{name}: {error.message}", hint=hint) from None
+        read = vocabulary if constraint is None else constraint.spelled
+        budget, reason = _budget(session, len(prefix), request, name, language, target)
+        plans.append(
+            PromptPlan(read, language, target, stops, steering, prefix, budget, reason, seed)
+        )
+    if steering is not None and constraint is not None:
+        # If any budget is too small, the smallest one is.
+        steering.check(constraint.matcher(), min(plan.budget for plan in plans))
+    return plans
+
+
+def _target(
+    session: Session,
+    constraint: Constraint,
+    prefix: tuple[int, ...],
+    request: GenerationRequest,
+    skip_forced: bool,
+) -> tuple[tuple[int, ...], SequenceTarget]:
+    """Returns the prompt tokens that remain, and the target that the sequences must meet."""
+    if constraint.tokenization == "all":
+        return prefix, SequenceTarget(constraint.matcher())
+    rest, matcher = begun(constraint, prefix, heal=request.heal)
+    byte_matcher = None
+    if request.measure:
+        byte_matcher = rest.over(compiled(constraint.language, session.vocabulary)).matcher()
+    # A model that cannot start from nothing needs a first token again.
+    kept = rest.token_ids or prefix_token_ids(session, None, request.bos)
+    return kept, SequenceTarget(matcher, rest.regenerated, byte_matcher, skip_forced)
+
+
+def _budget(
+    session: Session,
+    used: int,
+    request: GenerationRequest,
+    name: str,
+    language: Language | None,
+    target: SequenceTarget | None,
+) -> tuple[int, Reason]:
+    """Returns the maximum number of tokens, and the reason to report when they are used up."""
+    context, max_tokens = session.model.context_length, request.max_tokens
+    if context is None:
+        if max_tokens is not None:
+            return max_tokens, "length"
+        longest = None if language is None else longest_member(language, state_limit=STATE_LIMIT)
+        if longest is None:
+            lacks = ", and there is no language" if language is None else ""
+            lacks = lacks or ", and no longest member of the language was found"
+            raise ArgumentError(
+                f"max_tokens must be given: the model has no context length{lacks}",
+                hint="pass max_tokens=..., or a language with a longest member",
+            )
+        # Each token has at least one byte, and the last one is an end token.
+        required_prefix = 0 if target is None else len(target.required_prefix)
+        return required_prefix + longest + 1, "length"
+    # A prefix of exactly the context length can still be evaluated: it yields one more token.
+    room = context - used + 1
+    if room < 1:
+        raise ArgumentError(
+            f"{name} must have at most {context} tokens, the model's context length, got {used}"
+        )
+    return (room, "context") if max_tokens is None or room < max_tokens else (max_tokens, "length")

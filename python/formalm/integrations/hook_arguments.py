@@ -1,0 +1,169 @@
+"""Argument handling of the transformers hooks: models, end tokens, sampling, schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from formalm.constraint import Constraint
+from formalm.errors import ArgumentError
+from formalm.execution.arguments import compiled
+from formalm.languages import JsonSchema, PythonType, TypeScript
+from formalm.languages.python_types.language import is_type
+from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
+from formalm.query.decoding import Decoding, check_seed
+from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.loaded_vocabulary import end_token_ids as ids_of
+
+__all__ = [
+    "check_model",
+    "constraint_of",
+    "context_of_text",
+    "decoding_of",
+    "json_language_of",
+    "room_for_text",
+]
+
+
+def check_model(model: Any) -> None:
+    """Refuses an object without the ``generate`` of transformers."""
+    if hasattr(model, "generate") and hasattr(model, "config"):
+        return
+    ours = isinstance(getattr(model, "vocabulary", None), Vocabulary)
+    hint = "pass the model first, then its tokenizer"
+    if ours and hasattr(model, "tokenizer"):
+        hint = "pass the wrapped objects: model.model and model.tokenizer"
+    raise ArgumentError(
+        f"model must be a model of transformers, got {type(model).__name__}", hint=hint
+    )
+
+
+def context_of_text(model: Any) -> int | None:
+    """Returns the maximum number of tokens of prompt and text together; None if unbounded.
+
+    An encoder-decoder model reads its prompt separately.
+    """
+    if getattr(model.config, "is_encoder_decoder", False):
+        return None
+    return context_length_of(model)
+
+
+def room_for_text(context_length: int | None, prompt: int) -> int | None:
+    """Returns how many tokens fit after a prompt; None if unbounded.
+
+    Raises
+    ------
+    ArgumentError
+        If none fits.
+    """
+    if context_length is None:
+        return None
+    if prompt >= context_length:
+        raise ArgumentError(
+            f"the prompt must be shorter than the model's context of {context_length} tokens, got"
+            f" {prompt}",
+            hint="shorten the prompt",
+        )
+    return context_length - prompt
+
+
+def json_language_of(schema: Any) -> JsonSchema:
+    """Returns the JSON texts of a schema, of a TypeScript type or of a Python type.
+
+    Raises
+    ------
+    ArgumentError
+        For any other value, and for a string that may be a JSON Schema as well as TypeScript.
+    """
+    if isinstance(schema, JsonSchema):
+        return schema
+    if isinstance(schema, str):
+        if _is_json(schema):
+            raise ArgumentError(
+                "enforce_json_schema must be unambiguous, got a string that is both JSON and"
+                " TypeScript",
+                hint="pass JsonSchema(text) or TypeScript(text)",
+            )
+        return TypeScript(schema)
+    if isinstance(schema, Mapping | bool | Path):
+        return JsonSchema(schema)
+    if is_type(schema):
+        return PythonType(schema)
+    raise ArgumentError(
+        "enforce_json_schema must be a schema, a TypeScript string or a Python type, got"
+        f" {type(schema).__name__}"
+    )
+
+
+def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:
+    """Returns the constraint of a language, over a vocabulary with exactly the given end tokens.
+
+    Parameters
+    ----------
+    language
+        A language, a list of strings, or a constraint.
+    tokenizer
+        A tokenizer, a vocabulary, or None with a constraint.
+    end_token_ids
+        Ids or names; None takes those of the tokenizer or the vocabulary.
+    """
+    # It may be read twice.
+    given = list(end_token_ids) if hasattr(end_token_ids, "__next__") else end_token_ids
+    if tokenizer is None and not isinstance(language, Constraint):
+        raise ArgumentError(
+            "tokenizer must be a tokenizer or a vocabulary if a language is given, got None"
+        )
+    if isinstance(language, Constraint):
+        _check_ends(language.vocabulary, given, "constraint's vocabulary")
+    if tokenizer is None:
+        vocabulary = language.vocabulary
+    elif isinstance(tokenizer, Vocabulary):
+        vocabulary = tokenizer
+        _check_ends(vocabulary, given, "vocabulary")
+    else:
+        vocabulary = vocabulary_of(tokenizer, given)
+    if not vocabulary.end_token_ids:
+        raise ArgumentError(
+            "the vocabulary must have an end token, so that generate can stop",
+            hint="pass end_token_ids",
+        )
+    return compiled(language, vocabulary)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _check_ends(vocabulary: Vocabulary, given: Any, what: str) -> None:
+    """Refuses a vocabulary whose end tokens differ from the given ones."""
+    if given is None:
+        return
+    ends = sorted(set(ids_of(vocabulary.core, given)))
+    if ends != sorted(vocabulary.end_token_ids):
+        raise ArgumentError(
+            f"the end tokens of the {what} must be those of generate, {ends}, got "
+            f"{list(vocabulary.end_token_ids)}",
+            hint=f"create it with end_token_ids={ends}, or pass the tokenizer and a language",
+        )
+
+
+def decoding_of(seed: Any, temperature: Any, top_k: Any, top_p: Any, min_p: Any) -> Decoding | None:
+    """Returns the decoding rule; None if ``generate`` draws the tokens."""
+    check_seed(seed)
+    if seed is None and temperature != 0:
+        given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+        named = [name for name, value in given.items() if value is not None]
+        if named:
+            raise ArgumentError(
+                f"{', '.join(named)} must be None without a seed, because generate samples the"
+                " tokens",
+                hint=f"pass {', '.join(named)} to model.generate, or pass seed here",
+            )
+        return None
+    return Decoding(1.0 if temperature is None else temperature, top_k, top_p, min_p)

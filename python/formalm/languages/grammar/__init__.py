@@ -1,0 +1,1 @@
+"""Grammars as languages: syntaxes, indentation, imports of Lark, parse trees and ambiguity."""

@@ -1,0 +1,153 @@
+"""Batched random walks through a trie of token sequences, from its roots to members.
+
+Walkers advance together, so the evaluations they need next form batches. All walkers share the
+evaluated nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from formalm.execution.frontier import Frontier
+from formalm.execution.model_answer_cache import ByteBudgetLru, children_bytes
+from formalm.execution.query_execution import QueryExecution, log_of
+
+__all__ = ["NextStep", "RandomWalks"]
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+NextStep = tuple[Ids, Floats, float]
+"""The tokens that may follow, their probabilities, and the probability of an end."""
+STEP_BYTES = 64 << 20
+NO_IDS: Ids = np.empty(0, np.int64)
+NO_MASSES: Floats = np.empty(0)
+
+
+class RandomWalks:
+    """The trie of several random walks, and the steps that can be taken from its nodes.
+
+    Attributes
+    ----------
+    frontier
+        The trie; its queue stays empty.
+    alive
+        For each evaluated node: the share of its probability that may still lead to members.
+    """
+
+    def __init__(self, execution: QueryExecution) -> None:
+        execution.needs_all("a sample")
+        self.execution = execution
+        self.frontier = Frontier(execution)
+        self.alive: dict[int, float] = {}
+        self._children: dict[int, dict[int, int]] = {}
+        self._steps: ByteBudgetLru[NextStep] = ByteBudgetLru(
+            STEP_BYTES, lambda step: children_bytes(step[:2])
+        )
+        self._ended: dict[int, float] = {}
+        self._kept: dict[int, float] = {}
+
+    def child(self, node: int, token_id: int) -> int:
+        """Returns the node after a token."""
+        children = self._children.setdefault(node, {})
+        found = children.get(token_id)
+        if found is None:
+            found = children[token_id] = self.frontier.trie.add(node, token_id, 0.0)
+        return found
+
+    def children(self, node: int) -> Iterable[tuple[int, int]]:
+        """Returns token and node of each visited child."""
+        return self._children.get(node, {}).items()
+
+    def can_be_evaluated(self, node: int) -> bool:
+        """Returns True if the model can read that far; longer members have no probability."""
+        if self._is_decided(node):
+            return True
+        return self.execution.fits(self.frontier.trie.depth[node], self.frontier.context(node))
+
+    def evaluate(self, nodes: list[int]) -> None:
+        """Evaluates the model at nodes not yet evaluated, in batches.
+
+        Raises
+        ------
+        LimitReached
+            If a limit is reached.
+        """
+        wanted = []
+        for node in dict.fromkeys(nodes):
+            if node in self.alive:
+                continue
+            if self._is_decided(node):
+                kept = self._keeps(node)
+                self.alive[node] = kept
+                self._steps.keep(node, (NO_IDS, NO_MASSES, kept))
+            else:
+                wanted.append(node)
+        while wanted:
+            batch = wanted[: self.frontier.room()]
+            wanted = wanted[len(batch) :]
+            for node, ids, totals, end in self.frontier.evaluate(batch):
+                step = self._cache_step(node, ids, totals, end)
+                self.alive[node] = float(step[1].sum()) + step[2]
+
+    def step(self, node: int) -> NextStep:
+        """Returns the possible continuations of an evaluated node."""
+        step = self._steps.get(node)
+        if step is None and self._is_decided(node):
+            return NO_IDS, NO_MASSES, self._keeps(node)
+        if step is None:
+            position = self.frontier.answer_cache.recall(node)
+            return self._cache_step(node, *self.frontier.follow(node, position, again=True))
+        return step
+
+    def _is_decided(self, node: int) -> bool:
+        """Returns True if the event has happened whatever follows: the walk ends without a model
+        call.
+        """
+        frontier = self.frontier
+        return not self.execution.complete and frontier.states.accepting[frontier.state(node)]
+
+    def _keeps(self, node: int) -> float:
+        """Returns 1, or 0 for a member that the query's ``keep`` drops: ending there leads
+        nowhere.
+        """
+        if self.execution.keep is None:
+            return 1.0
+        if node not in self._kept:
+            data = self.frontier.context(node).data + self.frontier.data(node)
+            self._kept[node] = float(self.execution.keeps(data))
+        return self._kept[node]
+
+    def logprob(self, node: int) -> float:
+        """Returns the log-probability of ending at a node, including the share of its root."""
+        if node not in self._ended:
+            trie = self.frontier.trie
+            share = trie.logprob[trie.root(node)]
+            self._ended[node] = sum(self.logprobs(node, ended=True)) + share
+        return self._ended[node]
+
+    def logprobs(self, node: int, *, ended: bool) -> list[float]:
+        """Returns the log-probability of each token on the way to a node, and of ending there."""
+        found = [log_of(self.step(node)[2])] if ended else []
+        trie = self.frontier.trie
+        while trie.parent[node] >= 0:
+            ids, probabilities, _ = self.step(trie.parent[node])
+            place = int(np.searchsorted(ids, trie.token[node]))
+            possible = place < len(ids) and ids[place] == trie.token[node]
+            found.append(log_of(float(probabilities[place])) if possible else -math.inf)
+            node = trie.parent[node]
+        return found[::-1]
+
+    def _cache_step(self, node: int, ids: Ids, totals: Floats, end: float) -> NextStep:
+        # Nodes of walks except roots have a total of 0, so totals are single steps.
+        depth, limit = self.frontier.trie.depth[node], self.execution.max_tokens
+        if limit is not None and depth >= limit:
+            ids, totals = ids[:0], totals[:0]
+        before = self.frontier.trie.logprob[node]
+        ended = math.exp(end - before)
+        step = (ids, np.exp(totals - before), ended * self._keeps(node) if ended else 0.0)
+        self._steps.keep(node, step)
+        return step

@@ -1,0 +1,1 @@
+"""Suite files: reading and writing TOML, with the position of everything that is refused."""

@@ -1,0 +1,1 @@
+"""Numbers computed from answers: metrics with bounds, comparisons, and verdicts on assertions."""

@@ -1,0 +1,1 @@
+"""Runs of a suite in a directory: manifest, workers with locks, resumption after a kill."""

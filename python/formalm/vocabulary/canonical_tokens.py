@@ -1,0 +1,267 @@
+"""Canonical tokenization: the analyzed tokenizer, checks of sequences, and all spellings."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from itertools import islice
+from typing import NamedTuple
+
+from formalm import _core
+from formalm.errors import VocabularyError
+from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
+from formalm.vocabulary.non_canonical import NonCanonical, find
+from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
+from formalm.vocabulary.tokenizer_libraries import Tokenizer
+from formalm.vocabulary.vocabulary_sources import Sources
+
+__all__ = ["CanonicalTokens", "LeadingSpace", "NonCanonical", "load_encoder"]
+
+# The analyzer for each kind of description.
+_READERS = {
+    "tokenizer.json": _core.Encoder,
+    "tiktoken": _core.Encoder.from_tiktoken,
+    "sentencepiece": _core.Encoder.from_sentencepiece,
+}
+
+# Strings that pre-tokenizers treat differently, to be concatenated at random.
+_SCRAPS = [
+    *"a b A B é É ſ ß 1 23 4567 ² ⅷ १ ' 's 'S 'LL 're ’ . , ; :: // /* */ - _ ( ) [ ] { }".split(),
+    *"\" ` < > | \\ 中 文字 あア ー 한국 Ж Ω ǅ ʰ 😀 ﷺ ！ « — … $ € № the The hello don't".split(),
+    *(" ", "  ", "    ", "\t", "\n", "\n\n", "\r\n", "\r", "\x0b", "\x1c", "\x85", " the"),
+    *("\u00a0", "\u2028", "\u3000", "\u200b", "\u200d", "\ufeff", "\u093e", "\u0947", "\u0301"),
+]
+
+
+MOST_CHECKED = 256
+"""Tokenizers that are remembered as checked, some hundred bytes each."""
+
+# Kind and digest of a description, and fingerprint of the vocabulary that it was checked with.
+_checked: set[tuple[str, bytes, str]] = set()
+
+
+class LeadingSpace(NamedTuple):
+    """The rule by which a tokenizer inserts a space before a text."""
+
+    first_only: bool
+    """Only before the first text, not after special tokens inside it."""
+    unless_there: bool
+    """Not if the text begins with a space; that space is lost and has no canonical tokens."""
+
+
+class CanonicalTokens(Sources):
+    """The methods of :class:`formalm.Vocabulary` about canonical tokens."""
+
+    __slots__ = ()
+
+    def encoder(self) -> _core.Encoder:
+        """Returns the analyzed tokenizer for canonical tokens, built and verified on first use.
+
+        Raises
+        ------
+        VocabularyError
+            If there is no tokenizer, or it is not supported exactly.
+        """
+        if self._encoder is None:
+            tokenizer = self._parts.tokenizer
+            if tokenizer is None or tokenizer.kind not in _READERS:
+                reason = "it encodes with a function, which can do anything"
+                raise VocabularyError(
+                    "canonical tokens need the tokenizer's own file: "
+                    + (self._parts.cannot_encode if tokenizer is None else reason),
+                    hint="from_pretrained, from_tokenizer and the readers of files keep it",
+                )
+            if self._parts.encoder:
+                # It was checked before it was saved.
+                own = self._parts.encoder
+                self._encoder = _core.Encoder.from_saved(own, self.core, tokenizer.data)
+            else:
+                self._encoder = load_encoder(tokenizer, self.core)
+        return self._encoder
+
+    def check_special(self, names: Iterable[str]) -> None:
+        """Refuses special tokens that absorb whitespace of adjacent text.
+
+        Raises
+        ------
+        VocabularyError
+            With the name.
+        """
+        tokenizer = self._parts.tokenizer
+        if tokenizer is None or tokenizer.kind != "tokenizer.json":
+            return
+        wanted = set(names)
+        for one in json.loads(tokenizer.data).get("added_tokens") or ():
+            flags = [flag for flag in ("lstrip", "rstrip", "single_word") if one.get(flag)]
+            if one.get("content") in wanted and flags:
+                raise VocabularyError(
+                    f"the special token {one['content']!r} has {flags[0]}, which changes the"
+                    " text next to it",
+                    hint='use tokenization="all"',
+                )
+
+    def saved_encoder(self) -> bytes:
+        """Returns the result of :meth:`encoder` as bytes for another process, if built."""
+        tokenizer = self._parts.tokenizer
+        if self._encoder is None or tokenizer is None:
+            return self._parts.encoder
+        return self._encoder.save(self.core, tokenizer.data)
+
+    def merges_like(self, other: CanonicalTokens) -> bool:
+        """Returns whether both have the same tokenizer, and therefore the same canonical tokens."""
+        mine, others = self._parts.tokenizer, other._parts.tokenizer
+        if mine is None or others is None:
+            return mine is others
+        return mine.kind == others.kind and mine.data == others.data
+
+    def last_text(self, token_ids: Sequence[int]) -> Sequence[int]:
+        """Returns the tokens after the last special token: those of the last text."""
+        special = (
+            at for at in reversed(range(len(token_ids)))
+            if self.core.token_bytes(token_ids[at]) is None
+        )  # fmt: skip
+        return token_ids[next(special, -1) + 1 :]
+
+    def space_after(self, front: Sequence[int]) -> LeadingSpace | None:
+        """Returns what the tokenizer inserts before a text that follows these tokens.
+
+        Some tokenizers insert a space at the beginning of a text only, after at most a
+        beginning-of-sequence token. Others insert it after every special token.
+
+        Raises
+        ------
+        VocabularyError
+            As :meth:`encoder`.
+        """
+        if not self.encoder().prepends_space or self._parts.tokenizer is None:
+            return None
+        tokenizer = self._parts.tokenizer
+        space = LeadingSpace(True, False)
+        if tokenizer.kind == "tokenizer.json":
+            space = _space_of(tokenizer.data)
+        after_text = bool(front) and self.core.token_bytes(front[-1]) is not None
+        return space if not after_text and (len(front) <= 1 or not space.first_only) else None
+
+    def is_canonical(self, token_ids: Iterable[int]) -> bool:
+        """Returns whether the tokenizer itself produces these tokens for their text.
+
+        Special tokens separate texts. If the tokenizer inserts a space before every text, tokens
+        are judged as the continuation of a text: as they spell it, including that space.
+
+        Raises
+        ------
+        VocabularyError
+            As :meth:`encoder`.
+        """
+        return self.canonical_error(token_ids) is None
+
+    def canonical_error(self, token_ids: Iterable[int]) -> NonCanonical | None:
+        """Returns why tokens are not canonical; None if they are. See :meth:`is_canonical`."""
+        encoder = self.encoder()
+        return find(encoder, self.core, _integers(token_ids))
+
+    def tokenizations(self, text: str | bytes, *, byte_limit: int = BYTE_LIMIT) -> Tokenizations:
+        """Returns all token sequences that spell a text, as a count and a lazy sequence.
+
+        Any token with bytes takes part, including added tokens that are text and single bytes.
+        Special tokens spell nothing. A text that no tokens spell has none; bytes need not be UTF-8.
+
+        Parameters
+        ----------
+        text
+            The text as tokens spell it: nothing is inserted before it.
+        byte_limit
+            Maximum length of the text in bytes; time and memory grow with its square.
+
+        Raises
+        ------
+        LimitError
+            If the text is longer.
+
+        Examples
+        --------
+        >>> from formalm.models.canary import canary
+        >>> found = canary().vocabulary.tokenizations("the cat")
+        >>> len(found), next(iter(found)) == found.canonical
+        (12, True)
+        """
+        if self._spellings is None:
+            self._spellings = Spellings(self.core.all_token_bytes())
+        return Tokenizations(self, self._spellings, text, byte_limit)
+
+
+def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
+    """Returns the analyzed tokenizer, after verifying that it tokenizes as its own library does.
+
+    Raises
+    ------
+    VocabularyError
+        If its kind is not supported exactly, or a check failed.
+    """
+    encoder = _READERS[tokenizer.kind](tokenizer.data, core)
+    # Verified once only: the tokenizers package leaks what it caches.
+    checked = tokenizer.kind, sha256(tokenizer.data).digest(), core.fingerprint
+    if checked in _checked:
+        return encoder
+    for text in _probes(encoder, core):
+        # The space that such a tokenizer inserts is part of the bytes of its tokens.
+        spelled = " " + text if encoder.prepends_space else text
+        expected, found = tokenizer.encode(text), encoder.encode(spelled)
+        if expected != found and not (found is None and _spell(core, expected) != spelled.encode()):
+            raise VocabularyError(
+                f"the tokenizer does not do what its file says: {text!r} becomes {expected},"
+                f" we read {found}",
+                hint='use tokenization="all" with this vocabulary',
+            )
+    if len(_checked) >= MOST_CHECKED:
+        _checked.clear()
+    _checked.add(checked)
+    return encoder
+
+
+def _spell(core: _core.Vocabulary, ids: Iterable[int]) -> bytes:
+    return b"".join(core.token_bytes(token_id) or b"" for token_id in ids)
+
+
+def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
+    """Returns test strings on which tokenizers differ."""
+    rng = random.Random(0)
+    texts = ["".join(rng.choices(_SCRAPS, k=rng.randrange(1, 12))) for _ in range(400)]
+    borders = encoder.borders()
+    for start in range(0, len(borders), 50):
+        texts.append("".join(f"a{c} {c}1{c}'{c}\n" for c in borders[start : start + 50]))
+    for _ in range(800):
+        ids = [rng.randrange(len(core)) for _ in range(3)]
+        texts.append(_spell(core, ids).decode(errors="ignore"))
+    texts += islice(_overlaps(encoder.added_texts(), core.special_tokens), 500)
+    for text in texts:
+        marked = encoder.marks_spaces and "\u2581" in text
+        if not marked and not (encoder.prepends_space and text[:1] in ("", " ")):
+            yield text
+
+
+def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
+    """Returns added tokens that occur, or begin, inside another's name: they may be shadowed."""
+    for text in added:
+        for name in (*special, *added):
+            if text in name:
+                yield name
+            for size in range(1, min(len(text), len(name))):
+                if name.endswith(text[:size]):
+                    yield name + text[size:]
+
+
+@lru_cache(maxsize=8)
+def _space_of(tokenizer_json: bytes) -> LeadingSpace:
+    """Returns how the tokenizer of a file inserts spaces."""
+    file = json.loads(tokenizer_json)
+    for part in (file.get("normalizer") or {}, file.get("pre_tokenizer") or {}):
+        for step in part.get("normalizers", part.get("pretokenizers", [part])):
+            if step.get("type") == "Prepend":
+                return LeadingSpace(False, False)
+            if step.get("type") == "Metaspace":
+                return LeadingSpace(step.get("prepend_scheme", "always") == "first", True)
+    return LeadingSpace(True, False)

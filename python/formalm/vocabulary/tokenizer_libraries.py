@@ -1,0 +1,188 @@
+"""Tokenizers that encode text to token ids, loaded lazily through the vocabulary's own library."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from hashlib import sha256
+from operator import index
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from formalm.errors import ArgumentError, VocabularyError, lone_surrogate
+
+__all__ = ["Encode", "FunctionTokenizer", "JsonTokenizer", "Tokenizer", "restored"]
+
+Encode = Callable[[str], Sequence[int]]
+
+
+class Tokenizer(Protocol):
+    """Encodes text to token ids: a description as bytes, and a library that is loaded on demand."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the kind in saved files; empty if it cannot be saved."""
+
+    @property
+    def data(self) -> bytes:
+        """The description; together with ``kind``, all that needs to be saved."""
+
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text, without recognizing special tokens."""
+
+
+class FunctionTokenizer:
+    """A tokenizer that calls a user-defined function."""
+
+    kind = ""
+    data = b""
+
+    def __init__(self, function: Encode) -> None:
+        if not callable(function):
+            kind = type(function).__name__
+            raise ArgumentError(f"encode must be a function from text to token ids, got {kind}")
+        self.function = function
+
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids that the function returns."""
+        ids = self.function(text)
+        try:
+            return [index(token_id) for token_id in ids]
+        except TypeError:
+            raise ArgumentError(
+                f"encode must return a list of token ids, got {ids!r:.80}"
+            ) from None
+
+
+class JsonTokenizer:
+    """A ``tokenizer.json``, loaded by the ``tokenizers`` package on first use."""
+
+    kind = "tokenizer.json"
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._text: _Library | None = None
+        self._marked: _Library | None = None
+        self._plain: dict[frozenset[str], _Library] = {}
+        self._added: list[tuple[str, int, bool]] | None = None
+
+    def encode(self, text: str) -> list[int]:
+        """Returns the ids of a text, without tokens that the tokenizer would add by itself."""
+        if self._text is None:
+            # Otherwise "<|endoftext|>" in a user's text would become the end token.
+            self._text = _library(self.data, special_is_text=True)
+        return self._text.ids(text)
+
+    def encode_marked(self, text: str) -> list[int]:
+        """Returns the ids of a text in which the names of special tokens stand for the tokens."""
+        if self._marked is None:
+            self._marked = _library(self.data, special_is_text=False)
+        return self._marked.ids(text)
+
+    def encode_plain(self, text: str, control: Collection[str]) -> list[int]:
+        """Returns the ids of a text in which the names of added tokens ``control`` are ordinary
+        text.
+        """
+        key = frozenset(control)
+        if key not in self._plain:
+            file = json.loads(self.data)
+            for token in file["added_tokens"]:
+                token["special"] = token.get("special") or token["content"] in key
+            data = json.dumps(file).encode()
+            self._plain = {key: _library(data, special_is_text=True)}
+        return self._plain[key].ids(text)
+
+    def added_tokens(self) -> list[tuple[str, int, bool]]:
+        """Returns string, id and special flag of each added token."""
+        if self._added is None:
+            added = json.loads(self.data).get("added_tokens") or []
+            self._added = [(one["content"], one["id"], bool(one.get("special"))) for one in added]
+        return self._added
+
+
+def restored(kind: str, data: bytes) -> Tokenizer:
+    """Returns a tokenizer from its saved kind and description."""
+    if kind == JsonTokenizer.kind:
+        return JsonTokenizer(data)
+    if kind == "tiktoken":
+        from formalm.vocabulary.tiktoken import TiktokenTokenizer
+
+        return TiktokenTokenizer(data)
+    if kind == "sentencepiece":
+        from formalm.vocabulary.sentencepiece import SentencePieceTokenizer
+
+        return SentencePieceTokenizer(data)
+    raise VocabularyError(
+        f"it encodes with {kind!r}, which this version does not know", hint="upgrade formalm"
+    )
+
+
+def missing(package: str) -> VocabularyError:
+    """Returns the error for a package that encoding needs."""
+    return VocabularyError(
+        f"encoding this text needs the {package} package", hint=f"pip install {package}"
+    )
+
+
+def _tokenizer(data: bytes) -> Any:
+    try:
+        from tokenizers import Tokenizer as Library
+    except ImportError:
+        raise missing("tokenizers") from None
+    try:
+        tokenizer = Library.from_str(data.decode())
+    except Exception as error:  # the package raises bare Exception
+        raise VocabularyError(f"tokenizers cannot read this tokenizer: {error}") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+class _Library:
+    """A tokenizer of the ``tokenizers`` package, shared by all vocabularies of one file.
+
+    The package leaks the caches of such an object (up to some megabytes) when it is freed, so
+    loading a file many times must not create one each time.
+    """
+
+    __slots__ = ("__weakref__", "_tokenizer")
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def ids(self, text: str) -> list[int]:
+        """Returns the ids of a text; nothing is added to it."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+# Those in use, and the latest, for a vocabulary that is loaded again. Two threads create two at
+# worst, so there is no lock that a fork could find held.
+_libraries: WeakValueDictionary[tuple[bytes, bool], _Library] = WeakValueDictionary()
+_latest: deque[_Library] = deque(maxlen=2)
+
+
+def _library(data: bytes, *, special_is_text: bool) -> _Library:
+    """Returns the package's tokenizer of a file, with special tokens recognized or not."""
+    key = sha256(data).digest(), special_is_text
+    found = _libraries.get(key)
+    if found is None:
+        tokenizer = _tokenizer(data)
+        tokenizer.encode_special_tokens = special_is_text
+        found = _libraries.setdefault(key, _Library(tokenizer))
+    if found not in _latest:
+        _latest.append(found)
+    return found
+
+
+def checked_text(text: object) -> str:
+    """Returns a string that can be encoded as UTF-8; raises otherwise."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"text must be a str, got {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        message, hint, _ = lone_surrogate("text", text)
+        raise ArgumentError(message, hint=hint) from None
+    return text
