@@ -100,7 +100,7 @@ def test_a_cut_within_a_token() -> None:
     assert error is not None
     assert (error.index, error.boundary, error.merge) == (1, 2, None)
     assert "the pre-tokenizer splits the text between" in error.reason
-    assert "within token 1" in error.reason
+    assert "inside token 1" in error.reason
 
 
 def test_an_added_token_stands_for_its_text() -> None:
@@ -173,7 +173,7 @@ def test_pieces_that_ignore_merges(llama: Case) -> None:
     assert error is not None
     # Not the merge that is broken as well, but in a later piece.
     assert (error.index, error.merge) == (0, None)
-    assert "takes the piece" in error.reason
+    assert "one token for the whole of" in error.reason
     inside = [*spelled(vocabulary, "x"), whole]
     error = vocabulary.canonical_error(inside)
     assert error is not None

@@ -181,7 +181,9 @@ class _Text:
         token, shown = self.tokens[index], self.before + index
         kind = self.encoder.kind(self.ids[index])
         if kind == "added":
-            return f"token {shown}, {token!r}, is an added token that the tokenizer does not use here"
+            return (
+                f"token {shown}, {token!r}, is an added token that the tokenizer does not use here"
+            )
         if kind == "whole" and token != piece:
             return f"token {shown}, {token!r}, must be a whole pre-token, but is part of {piece!r}"
         return f"the tokenizer produces one token for the whole of {piece!r}"
