@@ -109,18 +109,17 @@ class Constraint:
         Number of logits a mask covers; None is ``len(vocabulary)``. Ids beyond the vocabulary are
         never allowed.
     memory_limit_bytes
-        Memory of the constraint, in bytes; None takes the core's default of 128 MB. Half of it is
-        for masks, the rest for what is interned while texts are read. Beyond it masks are forgotten
-        and interned state is replaced: a small limit costs time, and no request fails because
-        others came before it. The least is four times what the language takes before anything is
-        read; what matchers at work keep alive comes on top, as do the arrays of
-        :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` tells what is taken.
+        Memory limit of the constraint, in bytes; None is the default of 128 MB. Half of it is for
+        masks, half for interned states. At the limit, masks are evicted and interned states are
+        replaced: a small limit costs time, but no request fails because of earlier ones. A limit
+        below four times the memory of the constraint before any input acts like that minimum. State
+        that active matchers keep alive is not included, nor are the arrays of
+        :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` reports the memory in use.
     state_limit
-        Most states that one request may need of the language's automaton; None takes the core's
-        default.
+        Maximum number of the automaton's states that one request may need; None is the default.
     timeout_seconds
-        Most time to compile; None is no limit. It ends with this call: what matchers may take is
-        said where they are made (:meth:`matcher`), and constraints are equal whatever it was.
+        Maximum time to compile; None is no limit. It applies to this call only: :meth:`matcher` has
+        a timeout of its own, and constraints that differ in nothing else are equal.
 
     Raises
     ------

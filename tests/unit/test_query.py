@@ -97,7 +97,7 @@ def test_wrong_data_is_refused_with_its_location(data: object, place: str) -> No
     [
         ("{", "not valid JSON"),
         ("[]", "a table"),
-        ("{}", "lacks 'format'"),
+        ("{}", "must have the key 'format'"),
         ('{"format": "x", "version": 1}', "got 'x'"),
         ('{"format": "formalm-query", "version": 2}', "got 2"),
         ('{"format": "formalm-query", "version": 1}', "lacks 'language'"),

@@ -89,7 +89,7 @@ def test_a_schema_may_be_a_table() -> None:
         ({"kind": "typescript", "text": "1", "resources": []}, "'resources'"),
         ({"kind": "structure", "sections": [{"trigger": "a"}]}, "sections[0]"),
         ({"kind": "structure", "sections": []}, "at least one Section"),
-        ({"kind": "tool_calls", "tools": []}, "lacks 'format'"),
+        ({"kind": "tool_calls", "tools": []}, "must have the key 'format'"),
         ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "call must have"),
     ],
 )

@@ -76,7 +76,7 @@ def score(
         from formalm import drivers
 
         if (query is None) == (not texts):
-            raise ArgumentError("either TEXTS or --query is required, and not both")
+            raise ArgumentError("pass either TEXTS or --query" + (", not both" if texts else ""))
         asked: dict[str, Any] = {"limits": drivers.Limits(forwards=FORWARDS)}
         if query is not None:
             texts, asked = _asked(read_query(query))

@@ -35,7 +35,7 @@ class DataReader:
         """Returns the value of a key, checked by type; the default if the key is absent."""
         if key not in self._rest:
             if default is ...:
-                self.refuse(f"{self.where} lacks {key!r}")
+                self.refuse(f"{self.where} must have the key {key!r}")
             return default
         value = self._rest.pop(key)
         kinds = kind if isinstance(kind, tuple) else (kind,)

@@ -79,11 +79,13 @@ def _mismatch(text: bytes, good: int) -> LanguageError:
     shown = text.decode(errors="replace")
     start = len(text[:good].decode(errors="ignore"))
     return LanguageError(
-        f"given must be a prefix of a member, got {shown!r}: {good} of its {len(text)} bytes are"
-        " viable",
+        f"given must be a prefix of a member, got {shown!r}: only its first {good} bytes are viable"
+        if good
+        else f"given must be a prefix of a member, got {shown!r}: no member starts with its first"
+        " byte",
         source=shown,
         span=(start, len(shown)),
-        hint="every string of given must be a prefix of a member",
+        hint="given is part of the member; to pass context outside the language, use prompt",
     )
 
 

@@ -28,7 +28,7 @@ class Parts(NamedTuple):
     chat: ChatTemplate | None = None
     end_source: str = UNKNOWN
     """Where the end tokens came from."""
-    cannot_encode: str = "it came without a tokenizer"
+    cannot_encode: str = "it was made without a tokenizer"
     """Why there is no tokenizer, if there is none."""
     encoder: bytes = b""
     """The tokenizer taken apart for canonical tokens, checked and saved, if it was."""
