@@ -84,7 +84,7 @@ WRONG = [
     ("version = 1", "version = 2", "version must be 1, got 2", "2"),
     ("version = 1", "version = true", "version must be int", "true"),
     ('"tiny.letters"', '"Tiny letters"', "lowercase words", '"Tiny letters"'),
-    ("title =", "titel =", "lacks 'title'", None),
+    ("title =", "titel =", "must have the key 'title'", None),
     ("[slots]", "extra = 1\n[slots]", "unknown keys: 'extra'", "extra"),
     ('who = ["m", "w"]', 'who = ["m", "m"]', "repeats 'm'", '"m"'),
     ('who = ["m", "w"]', 'who = ["m", 3]', "must be a string, got 3", "3"),
@@ -174,7 +174,7 @@ def test_mistakes_are_shown_at_their_location(old, new, said, shown) -> None:
 
 def test_parts_that_have_to_be_there() -> None:
     head = TINY.split("[slots]", maxsplit=1)[0]
-    with pytest.raises(SuiteError, match="lacks 'templates'"):
+    with pytest.raises(SuiteError, match="must have the key 'templates'"):
         Suite.from_toml(head)
     with pytest.raises(SuiteError, match="must have a template"):
         Suite.from_toml(head + "[templates]")

@@ -75,7 +75,7 @@ def test_a_schema_may_be_a_table() -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        ({"kind": "json_schema"}, "lacks 'schema'"),
+        ({"kind": "json_schema"}, "must have the key 'schema'"),
         ({"kind": "json_schema", "schema": 1}, "language.schema"),
         ({"kind": "json_schema", "schema": {}, "blank": 1}, "'blank'"),
         ({"kind": "json_schema", "schema": {}, "max_whitespace": True}, "language.max_whitespace"),

@@ -107,7 +107,7 @@ class Edited(Language):
         region: Region | str | None = None,
     ) -> None:
         if type(count) is not int or count < 0:
-            raise ArgumentError(f"count must be a non-negative integer, got {count!r}")
+            raise ArgumentError(f"count of edits must be a non-negative integer, got {count!r}")
         if region is not None and not isinstance(region, (Region, str)):
             raise ArgumentError(
                 f"region must be a Region or the name of a group, got {region!r:.80}",
