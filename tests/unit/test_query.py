@@ -75,7 +75,7 @@ def test_a_language_comes_back_from_data(language: object) -> None:
         ({"kind": "prose"}, "got 'prose'"),
         ({"kind": "regex"}, "must have the key 'pattern'"),
         ({"kind": "regex", "pattern": "a", "extra": 1}, "'extra'"),
-        ({"kind": "regex", "pattern": 3}, "pattern must be str"),
+        ({"kind": "regex", "pattern": 3}, "pattern must be a string"),
         ({"kind": "regex", "pattern": "a", "flags": ["Q"]}, r"flags\[0\]"),
         ({"kind": "union", "of": [{"kind": "regex"}, 3]}, r"of\[0\] must have"),
         ({"kind": "union", "of": []}, "two languages"),
