@@ -111,18 +111,17 @@ class Constraint:
         Number of logits that a mask covers; None means ``len(vocabulary)``. Ids beyond the
         vocabulary are never allowed.
     memory_limit_bytes
-        Maximum memory of the constraint, in bytes; None means the core's default of 128 MB. Half of
-        it is for masks, the rest for state that is interned while texts are read. Beyond it, masks
-        are evicted and interned state is replaced: a small limit costs time, and no request fails
-        because of earlier ones. The effective minimum is four times the memory of the language
-        before anything is read. State that active matchers keep alive comes on top, and the arrays
-        of :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` reports the memory in use.
+        Memory limit of the constraint, in bytes; None is the default of 128 MB. Half of it is for
+        masks, half for interned states. At the limit, masks are evicted and interned states are
+        replaced: a small limit costs time, but no request fails because of earlier ones. A limit
+        below four times the memory of the constraint before any input acts like that minimum. State
+        that active matchers keep alive is not included, nor are the arrays of
+        :meth:`Matcher.bitmask` (at most 1.8 MB). :meth:`stats` reports the memory in use.
     state_limit
-        Maximum number of states of the language's automaton that one request may need; None means
-        the core's default.
+        Maximum number of the automaton's states that one request may need; None is the default.
     timeout_seconds
-        Maximum time to compile; None means no limit. It applies to this call only: :meth:`matcher`
-        sets the deadline of a matcher's calls, and it does not affect equality.
+        Maximum time to compile; None is no limit. It applies to this call only: :meth:`matcher` has
+        a timeout of its own, and constraints that differ in nothing else are equal.
 
     Raises
     ------

@@ -99,8 +99,8 @@ def test_a_cut_within_a_token() -> None:
     error = vocabulary.canonical_error(spelled(vocabulary, "t", token))
     assert error is not None
     assert (error.index, error.boundary, error.merge) == (1, 2, None)
-    assert "text is cut between" in error.reason
-    assert "within token 1" in error.reason
+    assert "the pre-tokenizer splits the text between" in error.reason
+    assert "inside token 1" in error.reason
 
 
 def test_an_added_token_stands_for_its_text() -> None:
@@ -143,7 +143,7 @@ def test_characters_that_have_a_token_are_not_spelled_in_bytes() -> None:
     error = vocabulary.canonical_error([b, *first, a])
     assert error is not None
     assert error.index == 1
-    assert "is a byte of 'é'" in error.reason
+    assert "is a single byte of 'é'" in error.reason
     unknown = [tokens.index(bytes([byte])) for byte in "ñ".encode()]
     assert vocabulary.is_canonical([b, *unknown, b])
     half = vocabulary.canonical_error([b, *unknown[:1], b])
@@ -173,7 +173,7 @@ def test_pieces_that_ignore_merges(llama: Case) -> None:
     assert error is not None
     # Not the merge that is broken as well, but in a later piece.
     assert (error.index, error.merge) == (0, None)
-    assert "takes the piece" in error.reason
+    assert "one token for the whole of" in error.reason
     inside = [*spelled(vocabulary, "x"), whole]
     error = vocabulary.canonical_error(inside)
     assert error is not None

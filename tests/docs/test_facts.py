@@ -41,12 +41,12 @@ def test_every_page_has_the_number_of_volumes() -> None:
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "tutorial.md"])
 def test_the_documented_copies_of_phone_numbers_are_those_of_the_model(page: Path) -> None:
     text = read(page)
-    (fresh,) = re.findall(rf"Each has {NUMBER} new random", text)
+    (fresh,) = re.findall(rf"Each volume contains {NUMBER} freshly drawn", text)
     assert number(fresh) == PHONE["background_copies"]
-    once = re.findall(rf"(?:first of these \w+|one number) {NUMBER} times", text)
-    more = re.findall(rf"(?:other )?(three)(?: numbers)? {NUMBER} times each", text)
+    once = re.findall(rf"{NUMBER} copies of (?:the first|one) number", text)
+    more = re.findall(rf"{NUMBER} copies of each of (?:the other )?(three)", text)
     assert [number(word) for word in once] == COPIES[:1]
-    assert [(number(count), number(word)) for count, word in more] == [(3, COPIES[1])]
+    assert [(number(count), number(word)) for word, count in more] == [(3, COPIES[1])]
     assert COPIES[1:4] == [COPIES[1]] * 3 > COPIES[4:7]
 
 

@@ -164,6 +164,6 @@ def test_uniform_draws_are_not_healed() -> None:
 
 def test_a_text_that_begins_no_member_is_shown() -> None:
     with pytest.raises(
-        LanguageError, match="given must be a prefix of a member, got 'ax': 1 of its"
+        LanguageError, match="given must be a prefix of a member, got 'ax': only its first byte"
     ):
         Query(WORDS, boundary="heal", given="ax")

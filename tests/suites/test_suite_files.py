@@ -82,14 +82,14 @@ WRONG = [
     # what is replaced, by what, the message, the text that the place shows
     ('"formalm-suite"', '"other"', "must be 'formalm-suite'", '"other"'),
     ("version = 1", "version = 2", "version must be 1, got 2", "2"),
-    ("version = 1", "version = true", "version must be int", "true"),
+    ("version = 1", "version = true", "version must be an integer", "true"),
     ('"tiny.letters"', '"Tiny letters"', "lowercase words", '"Tiny letters"'),
-    ("title =", "titel =", "lacks 'title'", None),
+    ("title =", "titel =", "must have the key 'title'", None),
     ("[slots]", "extra = 1\n[slots]", "unknown keys: 'extra'", "extra"),
     ('who = ["m", "w"]', 'who = ["m", "m"]', "repeats 'm'", '"m"'),
     ('who = ["m", "w"]', 'who = ["m", 3]', "must be a string, got 3", "3"),
     ('who = ["m", "w"]', 'who = ["m", ""]', "nonempty strings", '["m", ""]'),
-    ('who = ["m", "w"]', "who = 3", "who must be list or dict, got 3", "3"),
+    ('who = ["m", "w"]', "who = 3", "who must be a list or a table, got 3", "3"),
     ('who = ["m", "w"]', '"w h o" = ["m"]', "slot names must", '"w h o"'),
     ('pattern = "[.!]"', 'pattern = "[.!"', "suite.slots.end", '"[.!"'),
     ('pattern = "[.!]"', 'pattern = "(?P<x>a)"', "must not have named groups", '"(?P<x>a)"'),
@@ -174,7 +174,7 @@ def test_mistakes_are_shown_at_their_location(old, new, said, shown) -> None:
 
 def test_parts_that_have_to_be_there() -> None:
     head = TINY.split("[slots]", maxsplit=1)[0]
-    with pytest.raises(SuiteError, match="lacks 'templates'"):
+    with pytest.raises(SuiteError, match="must have the key 'templates'"):
         Suite.from_toml(head)
     with pytest.raises(SuiteError, match="must have a template"):
         Suite.from_toml(head + "[templates]")

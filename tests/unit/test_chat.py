@@ -115,5 +115,5 @@ def test_a_template_cannot_write_forever(tmp_path: Any, monkeypatch: pytest.Monk
 def test_without_a_template() -> None:
     bare = Vocabulary.from_tokens([b"a"])
     assert not bare.can_chat
-    with pytest.raises(VocabularyError, match="no chat template"):
+    with pytest.raises(VocabularyError, match="must have a chat template"):
         bare.encode_chat(USER)

@@ -71,13 +71,13 @@ def test_a_language_comes_back_from_data(language: object) -> None:
 @pytest.mark.parametrize(
     ("data", "place"),
     [
-        ({}, "lacks 'kind'"),
+        ({}, "must have the key 'kind'"),
         ({"kind": "prose"}, "got 'prose'"),
-        ({"kind": "regex"}, "lacks 'pattern'"),
+        ({"kind": "regex"}, "must have the key 'pattern'"),
         ({"kind": "regex", "pattern": "a", "extra": 1}, "'extra'"),
-        ({"kind": "regex", "pattern": 3}, "pattern must be str"),
+        ({"kind": "regex", "pattern": 3}, "pattern must be a string"),
         ({"kind": "regex", "pattern": "a", "flags": ["Q"]}, r"flags\[0\]"),
-        ({"kind": "union", "of": [{"kind": "regex"}, 3]}, r"of\[0\] lacks"),
+        ({"kind": "union", "of": [{"kind": "regex"}, 3]}, r"of\[0\] must have"),
         ({"kind": "union", "of": []}, "two languages"),
         ({"kind": "choice", "texts": [{"bytes": "zz"}]}, "hexadecimal"),
         (
@@ -97,11 +97,11 @@ def test_wrong_data_is_refused_with_its_location(data: object, place: str) -> No
     [
         ("{", "not valid JSON"),
         ("[]", "a table"),
-        ("{}", "lacks 'format'"),
+        ("{}", "must have the key 'format'"),
         ('{"format": "x", "version": 1}', "got 'x'"),
         ('{"format": "formalm-query", "version": 2}', "got 2"),
-        ('{"format": "formalm-query", "version": 1}', "lacks 'language'"),
-        (Query(SAT).to_json().replace('"language"', '"lenguage"'), "lacks 'language'"),
+        ('{"format": "formalm-query", "version": 1}', "must have the key 'language'"),
+        (Query(SAT).to_json().replace('"language"', '"lenguage"'), "must have the key 'language'"),
         (Query(SAT, event="prefix").to_json().replace('"event"', '"evnt"'), "'evnt'"),
     ],
 )

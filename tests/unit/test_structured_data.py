@@ -75,7 +75,7 @@ def test_a_schema_may_be_a_table() -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        ({"kind": "json_schema"}, "lacks 'schema'"),
+        ({"kind": "json_schema"}, "must have the key 'schema'"),
         ({"kind": "json_schema", "schema": 1}, "language.schema"),
         ({"kind": "json_schema", "schema": {}, "blank": 1}, "'blank'"),
         ({"kind": "json_schema", "schema": {}, "max_whitespace": True}, "language.max_whitespace"),
@@ -89,7 +89,7 @@ def test_a_schema_may_be_a_table() -> None:
         ({"kind": "typescript", "text": "1", "resources": []}, "'resources'"),
         ({"kind": "structure", "sections": [{"trigger": "a"}]}, "sections[0]"),
         ({"kind": "structure", "sections": []}, "at least one Section"),
-        ({"kind": "tool_calls", "tools": []}, "lacks 'format'"),
+        ({"kind": "tool_calls", "tools": []}, "must have the key 'format'"),
         ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "call must have"),
     ],
 )

@@ -58,7 +58,7 @@ def test_equal_masks_equal_vocabularies() -> None:
 
 
 def test_without_a_tokenizer_nothing_is_encoded() -> None:
-    with pytest.raises(VocabularyError, match="no tokenizer"):
+    with pytest.raises(VocabularyError, match="made without a tokenizer"):
         Vocabulary.from_tokens(TOKENS).encode("a")
 
 

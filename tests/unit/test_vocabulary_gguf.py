@@ -96,7 +96,7 @@ def test_text_is_not_encoded_by_a_guess(
     vocabulary = gguf(header(entries))
     assert not vocabulary.can_encode
     assert any(note.startswith("text cannot be encoded") for note in vocabulary.notes)
-    with pytest.raises(VocabularyError, match="no tokenizer"):
+    with pytest.raises(VocabularyError, match="cannot encode text"):
         vocabulary.encode("a")
     with pytest.raises(VocabularyError, match=r"tokenizer\.json"):
         vocabulary.encode_chat([{"role": "user", "content": "a"}])

@@ -145,7 +145,10 @@ def _worded(message: str) -> str:
         return f"{option} must be a valid {number[2]}, got {number[1]!r}"
     if reason.startswith("Input should be "):
         reason = reason.removeprefix("Input should be ").partition(", unable")[0]
-        return f"{option} must be {reason.replace('a valid integer', 'an integer')}"
+        reason = reason.replace("a valid integer", "an integer").replace(
+            "a valid number", "a number"
+        )
+        return f"{option} must be {reason}"
     return f"{option}: {reason}"
 
 

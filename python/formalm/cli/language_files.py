@@ -62,4 +62,5 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read {str(file)!r}: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"cannot read {str(file)!r}: {reason}") from None

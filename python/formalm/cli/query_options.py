@@ -145,5 +145,6 @@ def read_query(name: str) -> Query:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read {name!r}: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"cannot read {name!r}: {reason}") from None
     return Query.from_json(text) if path.suffix == ".json" else Query.from_toml(text)

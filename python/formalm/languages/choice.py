@@ -37,13 +37,11 @@ class Choice(Language):
         if not isinstance(texts, Iterable):
             raise LanguageError(f"texts must be a list of strings, got {type(texts).__name__}")
         listed = list(texts)
-        for text in listed:
-            _checked_bytes(text)
+        for number, text in enumerate(listed):
+            _checked_bytes(text, f"texts[{number}]")
         unique = tuple(dict.fromkeys(listed))
         if not unique:
-            raise LanguageError(
-                "texts must have at least one string, got none: that is the empty language"
-            )
+            raise LanguageError("texts must contain at least one string, got none")
         super().__init__(unique)
 
     @property
@@ -83,12 +81,12 @@ class StringLiteral(Language):
         return _core.Expression.texts([_checked_bytes(text)])
 
 
-def _checked_bytes(text: object) -> bytes:
+def _checked_bytes(text: object, name: str = "text") -> bytes:
     if not isinstance(text, (str, bytes)):
         hint = "combine languages with |" if isinstance(text, Language) else None
-        raise LanguageError(f"text must be str or bytes, got {type(text).__name__}", hint=hint)
+        raise LanguageError(f"{name} must be str or bytes, got {type(text).__name__}", hint=hint)
     data = text_bytes(text)
     if data is None:
-        message, hint, _ = lone_surrogate("text", str(text))
+        message, hint, _ = lone_surrogate(name, str(text))
         raise LanguageError(message, hint=hint)
     return data

@@ -9,6 +9,16 @@ from formalm.errors import ArgumentError
 
 __all__ = ["DataReader"]
 
+KIND_NAMES: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+    type(None): "null",
+}
+
 
 class DataReader:
     """A table that is read key by key; unread keys are refused.
@@ -35,12 +45,13 @@ class DataReader:
         """Returns the value of a key, checked by type; the default if the key is absent."""
         if key not in self._rest:
             if default is ...:
-                self.refuse(f"{self.where} lacks {key!r}")
+                self.refuse(f"{self.where} must have the key {key!r}")
             return default
         value = self._rest.pop(key)
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            names = " or ".join(one.__name__ for one in kinds)
+            wanted = [one for one in kinds if one is not int or float not in kinds]
+            names = " or ".join(KIND_NAMES.get(one, one.__name__) for one in wanted)
             self.refuse(f"{self.where}.{key} must be {names}, got {_shown(value)}", key)
         return value
 

@@ -217,11 +217,10 @@ def _operations(operations: Iterable[str]) -> tuple[str, ...]:
     try:
         named = (operations,) if isinstance(operations, str) else tuple(operations)
     except TypeError:
-        raise ArgumentError(f"operations must be names of edits, got {operations!r:.80}") from None
+        raise ArgumentError(f"operations must be a list of names, got {operations!r:.80}") from None
     for operation in named:
         if operation not in OPERATIONS:
-            hint = "operations are insert, delete and substitute"
             raise ArgumentError(
-                f"operations must be insert, delete or substitute, got {operation!r}", hint=hint
+                f"operations must be 'insert', 'delete' or 'substitute', got {operation!r}"
             )
     return tuple(operation for operation in OPERATIONS if operation in named)

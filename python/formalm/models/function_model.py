@@ -72,6 +72,7 @@ class FunctionModel:
         top = logits.max(axis=1)
         if not np.all(np.isfinite(top)):
             raise ModelError(
-                "logits must be finite or minus infinity, and no row all minus infinity"
+                "logits must be finite or minus infinity, with a finite one in each row",
+                hint="function must not return NaN or infinity",
             )
         return log_softmax(logits)

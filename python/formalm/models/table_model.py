@@ -74,7 +74,7 @@ class TableModel:
         self.bos_token_id = bos_token_id
         self.context_length = context_length
         self._table = table
-        self._default = None if default is None else self._row((), default)
+        self._default = None if default is None else self._row("default", default)
         self._rows: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
 
     @classmethod
@@ -123,7 +123,7 @@ class TableModel:
             return None
         digest = sha256(repr(self.order).encode())
         for context in sorted(self._table):
-            row = self._row(context, self._table[context])
+            row = self._row(f"the distribution after {context}", self._table[context])
             digest.update(repr(context).encode() + row.tobytes())
         if self._default is not None:
             digest.update(b"default" + self._default.tobytes())
@@ -134,9 +134,9 @@ class TableModel:
         row = self._rows.get(context)
         if row is None:
             if not isinstance(self._table, Mapping):
-                row = self._row(context, self._table(context))
+                row = self._row(f"the distribution after {context}", self._table(context))
             elif context in self._table:
-                row = self._row(context, self._table[context])
+                row = self._row(f"the distribution after {context}", self._table[context])
             elif self._default is not None:
                 row = self._default
             else:
@@ -144,7 +144,7 @@ class TableModel:
             self._rows[context] = row
         return row
 
-    def _row(self, context: tuple[int, ...], given: Distribution) -> npt.NDArray[np.float64]:
+    def _row(self, name: str, given: Distribution) -> npt.NDArray[np.float64]:
         size = len(self.vocabulary)
         if isinstance(given, Mapping):
             probabilities = np.zeros(size)
@@ -159,13 +159,17 @@ class TableModel:
             try:
                 probabilities = np.asarray(given, dtype=np.float64)
             except (TypeError, ValueError) as error:
-                raise ModelError(f"the entries after {context} must be numbers: {error}") from None
+                raise ModelError(f"{name} must contain numbers: {error}") from None
         if probabilities.ndim != 1 or len(probabilities) < size:
             raise ModelError(
-                f"a distribution must have {size} entries, got shape {probabilities.shape}"
+                f"{name} must have one probability for each of the {size} tokens, got shape"
+                f" {probabilities.shape}"
             )
         if not (np.all(probabilities >= 0) and abs(probabilities.sum() - 1) < 1e-6):
-            raise ModelError(f"the entries after {context} must be probabilities that sum to 1")
+            raise ModelError(
+                f"{name} must consist of probabilities that sum to 1, got the sum"
+                f" {probabilities.sum():.6g}"
+            )
         with np.errstate(divide="ignore"):
             logprobs: npt.NDArray[np.float64] = np.log(probabilities)
         return logprobs

@@ -78,12 +78,16 @@ def check_prefixes(given: Language, language: Language, pair_limit: int = PAIR_L
 def _mismatch(text: bytes, good: int) -> LanguageError:
     shown = text.decode(errors="replace")
     start = len(text[:good].decode(errors="ignore"))
+    if good == 0:
+        viable = "no member starts with its first byte"
+    else:
+        some = f"{good} bytes are" if good > 1 else "byte is"
+        viable = f"only its first {some} viable"
     return LanguageError(
-        f"given must be a prefix of a member, got {shown!r}: {good} of its {len(text)} bytes are"
-        " viable",
+        f"given must be a prefix of a member, got {shown!r}: {viable}",
         source=shown,
         span=(start, len(shown)),
-        hint="every string of given must be a prefix of a member",
+        hint="given is part of the member; to pass context outside the language, use prompt",
     )
 
 

@@ -143,7 +143,7 @@ class Query:
             object.__setattr__(self, "given", StringLiteral(self.given))
         for name in ("given", "without"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, as_language(getattr(self, name)))
+                object.__setattr__(self, name, _language(name, getattr(self, name)))
         count: object = self.edits
         if type(count) is int:
             object.__setattr__(self, "edits", Edits(count))
@@ -243,6 +243,17 @@ class Query:
                 name = getattr(value, "__qualname__", None) if one.name == "keep" else None
                 parts.append(f"{one.name}={name or repr(value)}")
         return f"Query({', '.join(parts)})"
+
+
+def _language(name: str, value: object) -> Language:
+    """Returns the value of a field as a language; errors name the field."""
+    try:
+        return as_language(value)
+    except LanguageError as error:
+        if not error.message.startswith("language must be"):
+            raise
+        message = error.message.replace("language", name, 1)
+        raise LanguageError(message, hint=error.hint) from None
 
 
 def as_query(value: object) -> Query:

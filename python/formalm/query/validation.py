@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["CHOICES", "check_query"]
 
 CHOICES: dict[str, tuple[object, ...]] = {
-    "event": (None, "complete", "token_prefix", "prefix", "contains", "never"),
+    "event": ("complete", "token_prefix", "prefix", "contains", "never", None),
     "tokenization": ("all", "canonical", "canonical-given"),
     "decoded": ("suffix", "prefix", "both"),
     "prefix_cost": ("conditional", "joint", "zero"),
     "boundary": ("split", "heal"),
-    "unique": (None, "strings", "tokens"),
+    "unique": ("strings", "tokens", None),
 }
 
 
@@ -37,14 +37,14 @@ def check_query(query: Query) -> None:
         if getattr(query, name) not in choices:
             known = ", ".join(map(repr, choices))
             raise ArgumentError(f"{name} must be one of {known}, got {getattr(query, name)!r:.60}")
-    for name, kind in (
-        ("decoding", Decoding),
-        ("renormalize", bool),
-        ("limits", Limits),
-        ("edits", (Edits, type(None))),
+    for name, kind, wanted in (
+        ("decoding", Decoding, "a Decoding, such as formalm.query.Decoding(top_k=40)"),
+        ("renormalize", bool, "True or False"),
+        ("limits", Limits, "a Limits, such as Limits(hits=10)"),
+        ("edits", (Edits, type(None)), "an integer, an Edits or None"),
     ):
         if not isinstance(getattr(query, name), kind):
-            raise ArgumentError(f"{name} must not be {getattr(query, name)!r:.60}")
+            raise ArgumentError(f"{name} must be {wanted}, got {getattr(query, name)!r:.60}")
     query.limits.check()
     if query.keep is not None and not callable(query.keep):
         raise ArgumentError(
@@ -52,7 +52,9 @@ def check_query(query: Query) -> None:
             hint="to exclude a language, use without=",
         )
     if query.max_tokens is not None and (type(query.max_tokens) is not int or query.max_tokens < 0):
-        raise ArgumentError(f"max_tokens must be a nonnegative integer, got {query.max_tokens!r}")
+        raise ArgumentError(
+            f"max_tokens must be a non-negative integer or None, got {query.max_tokens!r}"
+        )
     if query.bos not in ("auto", None) and type(query.bos) is not int:
         raise ArgumentError(f"bos must be 'auto', None or a token id, got {query.bos!r:.60}")
     _check_together(query)

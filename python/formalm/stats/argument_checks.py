@@ -110,7 +110,8 @@ def checked_p_values(values: object) -> Floats:
     """Returns numbers from 0 to 1."""
     array = checked_values("p-values", values)
     if (array < 0).any() or (array > 1).any():
-        raise ArgumentError("p-values must be from 0 to 1")
+        wrong = array[(array < 0) | (array > 1)][0]
+        raise ArgumentError(f"p-values must be from 0 to 1, got {wrong:g}")
     return array
 
 

@@ -37,8 +37,8 @@ def homogeneity(
     """Tests whether several samples of categories come from one distribution.
 
     All samples are treated as random. A test of one sample against the frequencies of another, as
-    if those were known probabilities, rejects true hypotheses about ten times as often as its level
-    says.
+    if those were known probabilities, rejects true hypotheses too often: with two equally large
+    samples of ten categories, nearly half of the time at a level of 5%.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def _discordant(one: Iterable[bool], other: Iterable[bool]) -> tuple[int, int]:
     first, second = checked_values("one", one), checked_values("other", other)
     if len(first) != len(second):
         raise ArgumentError(
-            f"both must have equally many answers, got {len(first):,} and {len(second):,}"
+            f"one and other must have equally many answers, got {len(first):,} and {len(second):,}"
         )
     for values in (first, second):
         if not np.isin(values, (0, 1)).all():

@@ -68,11 +68,12 @@ class CanonicalTokens(Sources):
         if self._encoder is None:
             tokenizer = self._parts.tokenizer
             if tokenizer is None or tokenizer.kind not in _READERS:
-                reason = "it encodes with a function, which can do anything"
+                reason = "the vocabulary encodes with a Python function"
                 raise VocabularyError(
-                    "canonical tokens need the tokenizer's own file: "
+                    "canonical tokens require the tokenizer's own file, but "
                     + (self._parts.cannot_encode if tokenizer is None else reason),
-                    hint="from_pretrained, from_tokenizer and the readers of files keep it",
+                    hint="make the vocabulary by Vocabulary.from_pretrained, from_tokenizer or"
+                    " from_tokenizer_json",
                 )
             if self._parts.encoder:
                 # It was checked before it was saved.

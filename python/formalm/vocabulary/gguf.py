@@ -156,7 +156,7 @@ def _tokenizer(
     if model not in BYTE_LEVEL:
         return None, f"a GGUF file of type {model!r} does not say how text is normalized"
     if pre not in KNOWN_PRE:
-        return None, f"which pre-tokenizer the file means by {pre!r} is not certain"
+        return None, f"formalm does not know the pre-tokenizer {pre!r} of the file"
     merges = metadata.get(GGML + "merges")
     if not isinstance(merges, list) or not all(isinstance(merge, str) for merge in merges):
         return None, f"the file has no {GGML}merges"

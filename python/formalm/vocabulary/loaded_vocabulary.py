@@ -27,9 +27,9 @@ class Parts(NamedTuple):
     tokenizer: Tokenizer | None = None
     chat: ChatTemplate | None = None
     end_source: str = UNKNOWN
-    """The source of the end tokens."""
-    cannot_encode: str = "it came without a tokenizer"
-    """The reason why there is no tokenizer, if there is none."""
+    """Where the end tokens came from."""
+    cannot_encode: str = "it was made without a tokenizer"
+    """Why there is no tokenizer, if there is none."""
     encoder: bytes = b""
     """The saved tokenizer analysis for canonical tokens; empty if there is none."""
 

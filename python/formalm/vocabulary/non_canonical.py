@@ -136,7 +136,7 @@ class _Text:
         last = pieces[number + 1][0] if number + 1 < len(pieces) else len(self.bytes)
         piece = self.bytes[first:last]
         if added:
-            return self._at(index, f"{piece!r} is an added token, which stands for its text alone")
+            return self._at(index, f"{piece!r} is always one added token")
         return self._within(index, first, last) or self._at(index, self._wholly(index, piece))
 
     def _within(self, index: int, first: int, last: int) -> NonCanonical | None:
@@ -158,14 +158,14 @@ class _Text:
                 return self._at(index, reason, merge, here)
             if starts[at + 1] > last:
                 where = f"{self.bytes[here:last]!r} and {self.bytes[last : starts[at + 1]]!r}"
-                reason = f"text is cut between {where}, within token {shown}"
+                reason = f"the pre-tokenizer splits the text between {where}, inside token {shown}"
                 return self._at(index, reason, boundary=last)
             kind = self.encoder.kind(ids[at])
             if kind == "never":
-                reason = f"the tokenizer never makes token {shown}, {self.tokens[at]!r}"
+                reason = f"the tokenizer never produces token {shown}, {self.tokens[at]!r}"
                 return self._at(index, reason)
             if kind == "byte" and (known := self._character(here)) is not None:
-                reason = f"token {shown} is a byte of {known!r}, which has a token"
+                reason = f"token {shown} is a single byte of {known!r}, which has a token"
                 return self._at(index, reason)
         return None
 
@@ -181,7 +181,9 @@ class _Text:
         token, shown = self.tokens[index], self.before + index
         kind = self.encoder.kind(self.ids[index])
         if kind == "added":
-            return f"token {shown}, {token!r}, is an added token, and text is not cut so here"
+            return (
+                f"token {shown}, {token!r}, is an added token that the tokenizer does not use here"
+            )
         if kind == "whole" and token != piece:
-            return f"token {shown}, {token!r}, is only made of a piece of its own, not of {piece!r}"
-        return f"the tokenizer takes the piece {piece!r} as one token"
+            return f"token {shown}, {token!r}, must be a whole pre-token, but is part of {piece!r}"
+        return f"the tokenizer produces one token for the whole of {piece!r}"

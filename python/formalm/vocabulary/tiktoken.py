@@ -61,8 +61,8 @@ def read_tiktoken(
     if isinstance(source, (str, os.PathLike, Mapping)):
         if not isinstance(pattern, str):
             raise VocabularyError(
-                "pattern must be given with a list of ranks, which does not have it",
-                hint="pass the pattern of the tokenizer, as its makers publish it",
+                "pattern must be given with a list of ranks, which does not contain it",
+                hint="pass the pre-tokenizer pattern that is published with the tokenizer",
             )
         name, ranks, special = "ranks", _ranks(source), _special(special_tokens)
     elif pattern is not None or special_tokens is not None:

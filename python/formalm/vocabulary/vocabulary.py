@@ -117,8 +117,8 @@ class Vocabulary(CanonicalTokens):
         tokenizer = self._parts.tokenizer
         if tokenizer is None:
             raise VocabularyError(
-                f"this vocabulary has no tokenizer to encode text: {self._parts.cannot_encode}",
-                hint="pass token ids, or give from_tokens(..., encode=function)",
+                f"the vocabulary cannot encode text, because {self._parts.cannot_encode}",
+                hint="pass token ids, or make the vocabulary by from_tokens(..., encode=function)",
             )
         return tokenizer.encode(text)
 
@@ -165,12 +165,14 @@ class Vocabulary(CanonicalTokens):
         chat, tokenizer = self._parts.chat, self._parts.tokenizer
         if chat is None:
             raise VocabularyError(
-                "this vocabulary has no chat template",
-                hint="from_pretrained reads the template of a folder, from_tokenizer of an object",
+                "the vocabulary must have a chat template to encode a chat",
+                hint="Vocabulary.from_pretrained reads the template of a model's folder, and"
+                " Vocabulary.from_tokenizer that of a tokenizer object",
             )
         if not isinstance(tokenizer, JsonTokenizer):
             raise VocabularyError(
-                "a chat needs a tokenizer.json, to tell special tokens from their names",
+                "encoding a chat requires a tokenizer.json, which distinguishes special tokens from"
+                " text that spells their names",
                 hint=f"{self._parts.cannot_encode}" if tokenizer is None else None,
             )
         return encode_chat(

@@ -77,7 +77,7 @@ def score(
         from formalm.query import Limits
 
         if (query is None) == (not texts):
-            raise ArgumentError("either TEXTS or --query is required, and not both")
+            raise ArgumentError("pass either TEXTS or --query" + (", not both" if texts else ""))
         options: dict[str, Any] = {"limits": Limits(forwards=FORWARDS)}
         if query is not None:
             texts, options = _texts_and_options(read_query(query))

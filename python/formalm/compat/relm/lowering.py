@@ -198,15 +198,17 @@ def _room(
 
 
 def _check(query: SimpleSearchQuery) -> None:
-    kinds = {
+    kinds: dict[str, type | tuple[type, ...]] = {
         "query_string": QueryString,
         "search_strategy": QuerySearchStrategy,
         "tokenization_strategy": QueryTokenizationStrategy,
         "preprocessors": (QueryPreprocessors, type(None)),
     }
     for name, kind in kinds.items():
-        if not isinstance(getattr(query, name), kind):  # type: ignore[arg-type]
-            raise ArgumentError(f"{name} must not be {getattr(query, name)!r:.60}")
+        if not isinstance(getattr(query, name), kind):
+            one = kind[0] if isinstance(kind, tuple) else kind
+            wanted = one.__name__ + (" or None" if one is not kind else "")
+            raise ArgumentError(f"{name} must be {wanted}, got {getattr(query, name)!r:.60}")
     for name in ("sequence_length", "num_samples"):
         value = getattr(query, name)
         if value is not None and (type(value) is not int or value < 1):

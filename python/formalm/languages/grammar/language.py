@@ -276,9 +276,9 @@ class Grammar(GrammarQueries):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a grammar cannot be edited, rewritten, reversed or complemented: these need a regular"
-            " language",
-            hint="| and + take any language, & and - a regular one",
+            "a grammar cannot be edited, rewritten, reversed or complemented, because it is not a"
+            " regular language",
+            hint="grammars support | and + with any language, and & and - with a regular one",
         )
 
     @property

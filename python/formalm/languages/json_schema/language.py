@@ -284,8 +284,8 @@ class JsonSchema(SchemaQuestions, Language):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a schema cannot be edited, rewritten, reversed or complemented: these need a regular"
-            " language",
+            "a schema cannot be edited, rewritten, reversed or complemented, because it is not a"
+            " regular language",
             hint="combine schemas with allOf, anyOf and not",
         )
 

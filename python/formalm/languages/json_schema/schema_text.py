@@ -41,7 +41,8 @@ def schema_text(schema: object) -> str:
         try:
             return schema.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"the schema cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise ArgumentError(f"cannot read {str(schema)!r}: {reason}") from error
     if not isinstance(schema, Mapping | bool):
         kind, hint = type(schema).__name__, None
         if isinstance(schema, type):

@@ -91,7 +91,7 @@ def checked_sections(sections: object) -> tuple[Section, ...]:
     listed = tuple(sections)
     for one in listed:
         if not isinstance(one, Section):
-            raise ArgumentError(f"section must be a Section, got {type(one).__name__}")
+            raise ArgumentError(f"sections must contain only Section, got {type(one).__name__}")
     if not listed:
         raise ArgumentError(
             "sections must have at least one Section, got none",

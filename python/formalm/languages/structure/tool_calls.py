@@ -72,7 +72,10 @@ class ToolCalls(Structure):
         opened: bool = False,
     ) -> None:
         if not isinstance(format, CallFormat):
-            raise ArgumentError(f"format must be a CallFormat, got {type(format).__name__}")
+            raise ArgumentError(
+                f"format must be a CallFormat, got {type(format).__name__}",
+                hint="write one, such as CallFormat('{name}({arguments})', '[', ']')",
+            )
         named = _checked_tools(tools)
         _check_required(required, named, minimum, maximum)
         self._call = (named, format, minimum, maximum, required)

@@ -101,7 +101,7 @@ class HttpModel:
             ("retries", retries, 0),
         ):
             if type(value) is not int or value < least:
-                raise ArgumentError(f"{name} must be an integer from {least}, got {value!r}")
+                raise ArgumentError(f"{name} must be an integer of at least {least}, got {value!r}")
         if names not in ("ids", "text"):
             raise ArgumentError(f"names must be 'ids' or 'text', got {names!r}")
         try:

@@ -78,7 +78,7 @@ def read_question(part: TomlSection, name: str, parts: Parts) -> Question:
     if ask not in BOUNDED and tolerance is not None:
         part.refuse(f"{part.where}.tolerance applies to masses only, got a {ask}", "tolerance")
     if tolerance is not None and not 0 <= tolerance <= 1:
-        part.refuse(f"{part.where}.tolerance must be from 0 to 1", "tolerance")
+        part.refuse(f"{part.where}.tolerance must be from 0 to 1, got {tolerance}", "tolerance")
     more: dict[str, Any] = {"begins": begins}
     more |= _drawn(part, ask) | _judged(part, ask, chosen, parts)
     if ask == "score":

@@ -171,6 +171,11 @@ class Manifest:
             If there is no run, or it is damaged.
         """
         path = directory / FILE
+        if not path.exists():
+            raise SuiteError(
+                f"cannot read {str(path)!r}: No such file or directory",
+                hint="run_suite() and formalm suite run write the directory of a run",
+            )
         text = read_text(path)
         try:
             data = json.loads(text)
