@@ -98,8 +98,7 @@ def special_tokens_of(language: Language) -> tuple[str, ...]:
             taken = part
     if names and taken is not None:
         raise LanguageError(
-            f"{taken!r:.60} contains the byte FE, which marks special tokens: no language has"
-            " both"
+            f"{taken!r:.60} contains the byte FE, which marks special tokens: no language has both"
         )
     return tuple(sorted(names))
 
