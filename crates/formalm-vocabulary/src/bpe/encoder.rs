@@ -8,7 +8,7 @@ use super::adjacency::Adjacency;
 use super::adjacency_masks::AdjacencyMasks;
 use super::base_symbols::BaseSymbols;
 use super::encoder_cache::TransitionTables;
-use super::pretoken_splitter::{Boundary, Splitter};
+use super::pretokenizer::pretoken_splitter::{Boundary, Splitter};
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
 use super::whole_tokens::{PretokenState, WholeTokens};

@@ -8,7 +8,7 @@ use formalm_core::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::encoder::{BpeEncoder, TokenOrigin};
-use super::pretoken_splitter::{Boundary, SplitterState};
+use super::pretokenizer::pretoken_splitter::{Boundary, SplitterState};
 use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_exit::{CoarseCharClass, ExitTargets};

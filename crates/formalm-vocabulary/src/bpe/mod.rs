@@ -4,7 +4,7 @@
 //! ```text
 //!  text ──splitter──► pre-tokens ──base symbols──► symbols ──merge rules──► tokens
 //!         where pre-tokens begin                            which tokens may be adjacent
-//!         (pretoken_splitter)                               (adjacency)
+//!         (pretokenizer)                                    (adjacency)
 //! ```
 //!
 //! [`BpeEncoder`] decomposes a BPE tokenizer into what decides whether a token sequence is
@@ -21,11 +21,7 @@ mod encoder_cache;
 mod forbidden_intervals;
 mod merge_derivations;
 mod merge_rules;
-mod pike_vm;
-mod pretoken_splitter;
-mod pretokenizer_config;
-mod pretokenizer_dfa;
-mod pretokenizer_nfa;
+mod pretokenizer;
 mod rank_merges;
 mod saved_encoder;
 mod sources;
@@ -38,7 +34,7 @@ mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
 pub use encoder_cache::TokensByState;
-pub use pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+pub use pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
 pub use token_set::TokenSet;
 pub use token_transitions::{TokenTransitions, TransitionTargets};
 pub use tokens_by_exit::{CoarseCharClass, ExitGroup, ExitTargets};

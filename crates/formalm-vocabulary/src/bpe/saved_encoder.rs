@@ -19,7 +19,7 @@ use super::base_symbols::{BaseSymbols, ByteTokens};
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::forbidden_intervals::{AdjacencySide, ForbiddenInterval};
 use super::merge_rules::{MergeRule, MergeRules};
-use super::pretoken_splitter::Splitter;
+use super::pretokenizer::pretoken_splitter::Splitter;
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::saved_vocabulary::{ByteReader, write_bytes, write_length, write_numbers};

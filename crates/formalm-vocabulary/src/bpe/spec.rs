@@ -2,7 +2,7 @@
 
 use super::base_symbols::BaseSymbols;
 use super::merge_derivations::MergeDerivations;
-use super::pretokenizer_config::SplitSteps;
+use super::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::Error;
 
 /// The description into which every source is read, and from which the encoder is built.

@@ -16,7 +16,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::pretoken_splitter::{Boundary, Splitter, SplitterState};
+use super::pretokenizer::pretoken_splitter::{Boundary, Splitter, SplitterState};
 use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
 use super::transition_interner::TransitionKernels;
 use crate::{MaskWords, TokenTrie};

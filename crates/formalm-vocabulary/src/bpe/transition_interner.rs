@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+use super::pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
 use super::token_transitions::{DEAD, NONE};
 
 /// Maximum number of transitions. Chosen, not measured.

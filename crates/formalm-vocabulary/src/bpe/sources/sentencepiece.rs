@@ -7,7 +7,7 @@ use super::protobuf::{FieldValue, MessageFields};
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE, byte_token_table};
 use crate::bpe::merge_derivations::MergeDerivations;
-use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{BpeSpec, refused};
 use crate::token_bytes::MAX_IDS;

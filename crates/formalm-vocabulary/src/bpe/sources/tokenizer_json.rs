@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, byte_token_table};
 use crate::bpe::merge_derivations::{MergeDerivations, characters};
-use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::spec::{BpeSpec, refused};
 use crate::tokenizer_json::{
     AddedToken, BpeModel, PieceDecoding, TokenizerFile, VocabPieces, fallback_byte,

@@ -17,14 +17,14 @@ use super::pretokenizer_nfa::SplitStep;
 use crate::Error;
 
 /// Maximum number of states; a tokenizer that needs more is rejected. Chosen, not measured.
-pub(super) const MAX_STATES: usize = 4096;
+pub(in crate::bpe) const MAX_STATES: usize = 4096;
 
 /// Maximum of states times rows inside characters when a saved splitter is read. Bounds memory,
 /// chosen, not measured.
 const MAX_INSIDE_ROWS: usize = 1 << 22;
 
 /// The missing transition.
-pub(super) const DEAD: u32 = u32::MAX;
+pub(in crate::bpe) const DEAD: u32 = u32::MAX;
 
 /// Number of low bits of a state that hold flags; the row follows above them.
 const LOW_BITS: u32 = 3;
@@ -117,13 +117,13 @@ impl Splitter {
 
     /// Returns the tables to save: the character classes, the transitions, whether text may end in
     /// each state and whether each state is in an added token, and whether each class is a symbol.
-    pub(super) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
+    pub(in crate::bpe) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
         (self.partition.to_numbers(), &self.table, [&self.ends, &self.added, &self.symbols])
     }
 
     /// Rebuilds the splitter from [`Splitter::parts`]. Returns `None` if they contradict each
     /// other.
-    pub(super) fn from_parts(
+    pub(in crate::bpe) fn from_parts(
         partition: &[u32],
         table: Vec<u32>,
         flags: [Vec<bool>; 3],

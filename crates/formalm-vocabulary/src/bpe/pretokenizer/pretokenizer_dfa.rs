@@ -23,11 +23,11 @@ const NONE: u32 = u32::MAX - 1;
 const UNKNOWN: u32 = u32::MAX - 2;
 
 /// The states of the DFA: transitions by boundary and class, and the properties of each state.
-pub(super) struct SplitterDfa {
+pub(in crate::bpe) struct SplitterDfa {
     /// `[state][boundary][class]`
-    pub(super) table: Vec<u32>,
-    pub(super) ends: Vec<bool>,
-    pub(super) added: Vec<bool>,
+    pub(in crate::bpe) table: Vec<u32>,
+    pub(in crate::bpe) ends: Vec<bool>,
+    pub(in crate::bpe) added: Vec<bool>,
 }
 
 /// The interned segments of one split step.
@@ -67,7 +67,7 @@ struct DfaBuilder<'a> {
 /// # Errors
 ///
 /// The DFA would have too many states.
-pub(super) fn build_dfa(
+pub(in crate::bpe) fn build_dfa(
     split_steps: &[SplitStep],
     has_added: bool,
     never: &[bool],

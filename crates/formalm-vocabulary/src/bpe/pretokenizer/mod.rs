@@ -1,0 +1,13 @@
+//! Pre-tokenizers: where a text is split before its parts are merged.
+//!
+//! ```text
+//!  tokenizer file ──pretokenizer_config──► split steps ──pike_vm, pretokenizer_nfa──► pretokenizer_dfa
+//!                                                                                          │
+//!                                                     pretoken_splitter: a byte, a state ◄─┘
+//! ```
+
+pub(super) mod pike_vm;
+pub(super) mod pretoken_splitter;
+pub(super) mod pretokenizer_config;
+pub(super) mod pretokenizer_dfa;
+pub(super) mod pretokenizer_nfa;
