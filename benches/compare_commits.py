@@ -4,7 +4,8 @@ Run as ``python -m benches.compare_commits BENCH OLD NEW``, where BENCH is one o
 ``regex_masks`` and ``grammar_masks``, and OLD and NEW are folders with the extension built in each
 by the same profile. Further options go to the benchmark. Each run is a process of its own, with the
 package and the benchmark of its checkout; old and new take turns, so that other work of the machine
-disturbs both alike. Writes ``records/compare_commits-BENCH-DATE.md`` and the ``.json`` next to it.
+disturbs both alike. Writes ``records/compare_commits-BENCH-DATE.md`` and the ``.json`` next to it;
+``--suffix`` adds a word to their name.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("old", type=Path, help="folder of the earlier commit")
     parser.add_argument("new", type=Path, help="folder of the later commit")
     parser.add_argument("--runs", type=int, default=5, help="number of runs of each")
+    parser.add_argument("--suffix", help="word in the record's name, to tell it from others")
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     arguments, options = parser.parse_known_args()
     folders = {"old": arguments.old.resolve(), "new": arguments.new.resolve()}
@@ -54,7 +56,7 @@ def main() -> None:
     page = markdown(about, figures)
     write(
         arguments.output,
-        f"compare_commits-{arguments.bench}",
+        "-".join(filter(None, ["compare_commits", arguments.bench, arguments.suffix])),
         {"about": about, "figures": listed(figures)},
         page,
     )
