@@ -8,7 +8,15 @@ from __future__ import annotations
 import json
 import random
 
-__all__ = ["distinct_numbers", "distinct_strings", "dumped", "integer", "record", "word"]
+__all__ = [
+    "distinct_numbers",
+    "distinct_strings",
+    "dumped",
+    "integer",
+    "prefixed_record",
+    "record",
+    "word",
+]
 
 
 def word(draw: random.Random) -> str:
@@ -29,6 +37,11 @@ def dumped(value: object) -> str:
 def record(draw: random.Random) -> str:
     """Draw an object of 3 integers."""
     return dumped({word(draw): integer(draw) for _ in range(3)})
+
+
+def prefixed_record(draw: random.Random) -> str:
+    """Draw an object of 3 integers whose names begin with an x."""
+    return dumped({f"x{word(draw)}": integer(draw) for _ in range(3)})
 
 
 def distinct_strings(draw: random.Random) -> str:

@@ -34,7 +34,7 @@ from tokenizers import Tokenizer
 
 from benches import cases
 from benches.clocks import CLOCKS, NAMES
-from benches.fresh_requests import distinct_numbers, distinct_strings, record
+from benches.fresh_requests import distinct_numbers, distinct_strings, prefixed_record, record
 from benches.machine import ROOT, describe
 from benches.writing import origin, write
 from formalm import Constraint, JsonSchema, LimitError, Vocabulary, new_bitmask
@@ -90,9 +90,11 @@ OPEN = {"type": "object"}
 STRINGS = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 NUMBERS = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
 TYPED = {"type": "object", "additionalProperties": {"type": "integer"}}
+PATTERNS = {"type": "object", "patternProperties": {"^x": {"type": "integer"}}}
 CASES = {
     "open object": Case(OPEN, record, 4 * MB, 20_000, 200_000),
     "typed extra properties": Case(TYPED, record, 4 * MB, 20_000, 200_000),
+    "property patterns": Case(PATTERNS, prefixed_record, 16 * MB, 4000, 10_000),
     "distinct strings": Case(STRINGS, distinct_strings, 16 * MB, 4000, 20_000),
     "distinct numbers": Case(NUMBERS, distinct_numbers, 16 * MB, 4000, 20_000),
     "open object, canonical": Case(OPEN, record, 64 * MB, 300, 1000, "canonical"),

@@ -17,6 +17,7 @@ from benches.fresh_requests import (
     distinct_strings,
     dumped,
     integer,
+    prefixed_record,
     record,
     word,
 )
@@ -130,10 +131,6 @@ def block(draw: random.Random, level: int = 0) -> str:
     return "".join(lines)
 
 
-def pairs(draw: random.Random) -> str:
-    return dumped({f"x{word(draw)}": integer(draw) for _ in range(3)})
-
-
 def even(draw: random.Random) -> str:
     text = f"{word(draw)},{word(draw)}"
     return text if len(text) % 2 == 0 else f"{text}a"
@@ -171,7 +168,7 @@ KINDS = [
     Kind(
         "an object with property patterns",
         schema(type="object", patternProperties={"^x": {"type": "integer"}}),
-        pairs,
+        prefixed_record,
     ),
     Kind(
         "distinct strings",
