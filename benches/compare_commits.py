@@ -4,7 +4,9 @@ Run as ``python -m benches.compare_commits BENCH OLD NEW``, where BENCH is one o
 ``regex_masks`` and ``grammar_masks``, and OLD and NEW are folders with the extension built in each
 by the same profile. Further options go to the benchmark. Each run is a process of its own, with the
 package and the benchmark of its checkout; old and new take turns, so that other work of the machine
-disturbs both alike. Writes ``records/compare_commits-BENCH-DATE.md`` and the ``.json`` next to it.
+disturbs both alike: run by run, or in slices of seconds (``--slice``). Writes
+``records/compare_commits-BENCH-DATE.md`` and the ``.json`` next to it; ``--suffix`` adds a word to
+their name.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,6 +31,11 @@ from benches.writing import origin, write
 #: Highest accepted ratios of the medians of the runs, new to old.
 LIMITS = {"p50": 1.05, "p99": 1.15}
 
+#: Options of a process whose children are stopped with it.
+OWN_GROUP: dict[str, Any] = (
+    {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+)
+
 #: Microseconds of each figure, by what is timed and by quantile, for one engine.
 Figures = dict[tuple[str, str], float]
 
@@ -39,39 +47,88 @@ def main() -> None:
     parser.add_argument("old", type=Path, help="folder of the earlier commit")
     parser.add_argument("new", type=Path, help="folder of the later commit")
     parser.add_argument("--runs", type=int, default=5, help="number of runs of each")
+    parser.add_argument(
+        "--slice",
+        type=float,
+        help="seconds after which old and new take turns within a run, for benchmarks that are"
+        " timed by the CPU clock; without it they take turns run by run",
+    )
+    parser.add_argument("--suffix", help="word in the record's name, to tell it from others")
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     arguments, options = parser.parse_known_args()
     folders = {"old": arguments.old.resolve(), "new": arguments.new.resolve()}
     about = {**describe(), "bench": arguments.bench, "options": options}
     about["commits"] = {which: commit(folder) for which, folder in folders.items()}
     runs: dict[str, list[dict[str, Any]]] = {which: [] for which in folders}
+    about["slice"] = arguments.slice
     for at in range(arguments.runs):
         # The first of the two alternates as well.
-        for which in ("old", "new") if at % 2 == 0 else ("new", "old"):
-            runs[which].append(measured(arguments.bench, folders[which], options))
+        order = ("old", "new") if at % 2 == 0 else ("new", "old")
+        if arguments.slice:
+            processes = [Run(arguments.bench, folders[which], options) for which in order]
+            take_turns([one.process for one in processes], arguments.slice)
+            for which, one in zip(order, processes, strict=True):
+                runs[which].append(one.record())
+        else:
+            for which in order:
+                runs[which].append(Run(arguments.bench, folders[which], options).record())
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     figures = {which: [summary(arguments.bench, one) for one in runs[which]] for which in runs}
     page = markdown(about, figures)
     write(
         arguments.output,
-        f"compare_commits-{arguments.bench}",
+        "-".join(filter(None, ["compare_commits", arguments.bench, arguments.suffix])),
         {"about": about, "figures": listed(figures)},
         page,
     )
     sys.stdout.write(page)
 
 
-def measured(bench: str, folder: Path, options: list[str]) -> dict[str, Any]:
-    """Return the record of one run in a checkout."""
-    paths = [str(folder / "python"), str(folder), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    with TemporaryDirectory() as output:
-        fixed = [*BENCHES[bench][0], "--output", output]
+class Run:
+    """A benchmark that runs in a checkout."""
+
+    def __init__(self, bench: str, folder: Path, options: list[str]) -> None:
+        paths = [str(folder / "python"), str(folder), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        self.output = TemporaryDirectory()
+        fixed = [*BENCHES[bench][0], "--output", self.output.name]
         command = [sys.executable, "-m", f"benches.{bench}", *options, *fixed]
-        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-        (written,) = Path(output).glob("*.json")
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            **OWN_GROUP,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Wait for the end, and return the record."""
+        status = self.process.wait()
+        if status:
+            raise subprocess.CalledProcessError(status, self.process.args)
+        (written,) = Path(self.output.name).glob("*.json")
         record: dict[str, Any] = json.loads(written.read_text())
-    return record
+        self.output.cleanup()
+        return record
+
+
+def take_turns(processes: list[subprocess.Popen[bytes]], seconds: float) -> None:
+    """Let one process run at a time, until all have ended.
+
+    A shared machine changes its pace within seconds. Turns that are shorter let each change meet
+    all processes. CPU time does not count while a process is stopped.
+    """
+    for process in processes:
+        os.killpg(process.pid, signal.SIGSTOP)
+    running = list(processes)
+    while running:
+        for process in list(running):
+            os.killpg(process.pid, signal.SIGCONT)
+            try:
+                process.wait(seconds)
+                running.remove(process)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGSTOP)
 
 
 def summary(bench: str, record: dict[str, Any]) -> dict[str, Figures]:
@@ -149,7 +206,8 @@ def markdown(about: dict[str, Any], figures: dict[str, list[dict[str, Figures]]]
         f"Old is {commits['old']}, new is {commits['new']}; {len(figures['new'])} runs of each,",
         "each in its own process; medians of the runs in µs. llguidance, measured in the",
         "same processes, shows how steady the machine was.",
-        f"Options: `{' '.join(about['options'])}`.",
+        f"Options: `{' '.join(about['options'])}`. They take turns"
+        + (f" every {about['slice']:g} s." if about["slice"] else " run by run."),
         "",
         "| what | figure | old | new | ratio | limit | | llguidance with old, new |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",

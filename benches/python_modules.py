@@ -54,6 +54,8 @@ def without_levels(text: str) -> str:
     name = f"NAME: {names} & ~/{'|'.join(KEYWORDS)}/"
     text = text.replace("%declare NAME WORD _INDENT _DEDENT", name)
     text = re.sub(r"(?m)^%whole .*\n?", "", text)
+    # Rust's patterns have no look-ahead; that a joined line is not the last one is left out.
+    text = re.sub(r"(?m)^(JOINED_LINE: ).*", lambda found: found[1] + r"/\\(\r\n|\r|\n)/", text)
     # Rust's patterns write it so.
     text = re.sub(r"(\\\\)|\\0", lambda found: found[1] or r"\x00", text)
     return written_out(text)

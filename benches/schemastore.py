@@ -27,7 +27,7 @@ from benches.clocks import CLOCKS, NAMES
 from benches.machine import ROOT, describe
 from benches.maskbench_page import summary
 from benches.schema_engines import Ours
-from benches.writing import write
+from benches.writing import origin, write
 from formalm import LanguageError, LimitError
 
 #: Most milliseconds that are asked for: what is measured, and at which quantile.
@@ -127,6 +127,8 @@ def markdown(record: dict[str, Any]) -> str:
     about = record["about"]
     lines = [
         "# Real schemas of configuration files",
+        "",
+        *origin(about, about["load_average_after"]),
         "",
         f"{NAMES[about['clock']]}, {about['vocabulary']}, in ms.",
         "",

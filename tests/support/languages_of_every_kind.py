@@ -6,13 +6,21 @@ what it has read grows with every one of them.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
+from benches.fresh_requests import (
+    distinct_numbers,
+    distinct_strings,
+    dumped,
+    integer,
+    prefixed_record,
+    record,
+    word,
+)
 from formalm import (
     CallFormat,
     Choice,
@@ -103,25 +111,9 @@ class Lengths(Letters):
         return hash(len(self.read) % 2)
 
 
-def word(draw: random.Random) -> str:
-    return "".join(draw.choice("abcdefgh") for _ in range(draw.randint(3, 7)))
-
-
-def number(draw: random.Random) -> int:
-    return draw.randint(-9999, 999_999)
-
-
-def dumped(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def record(draw: random.Random) -> str:
-    return dumped({word(draw): number(draw) for _ in range(3)})
-
-
 def nested(draw: random.Random, depth: int = 3) -> str:
     if depth == 0 or draw.random() < 0.3:
-        return dumped(draw.choice([number(draw), word(draw), True, None]))
+        return dumped(draw.choice([integer(draw), word(draw), True, None]))
     parts = [nested(draw, depth - 1) for _ in range(draw.randint(0, 3))]
     if draw.random() < 0.5:
         return "[" + ",".join(parts) + "]"
@@ -139,18 +131,6 @@ def block(draw: random.Random, level: int = 0) -> str:
     return "".join(lines)
 
 
-def pairs(draw: random.Random) -> str:
-    return dumped({f"x{word(draw)}": number(draw) for _ in range(3)})
-
-
-def items(draw: random.Random) -> str:
-    return dumped(list({word(draw) for _ in range(4)}))
-
-
-def numbers(draw: random.Random) -> str:
-    return dumped(list({number(draw) for _ in range(4)}))
-
-
 def even(draw: random.Random) -> str:
     text = f"{word(draw)},{word(draw)}"
     return text if len(text) % 2 == 0 else f"{text}a"
@@ -159,7 +139,7 @@ def even(draw: random.Random) -> str:
 def shuffled(draw: random.Random) -> str:
     names = [*"abcd", word(draw)]
     draw.shuffle(names)
-    return dumped({name: number(draw) for name in names})
+    return dumped({name: integer(draw) for name in names})
 
 
 def schema(**keywords: object) -> Callable[[], Language]:
@@ -188,15 +168,17 @@ KINDS = [
     Kind(
         "an object with property patterns",
         schema(type="object", patternProperties={"^x": {"type": "integer"}}),
-        pairs,
+        prefixed_record,
     ),
     Kind(
-        "distinct strings", schema(type="array", items={"type": "string"}, uniqueItems=True), items
+        "distinct strings",
+        schema(type="array", items={"type": "string"}, uniqueItems=True),
+        distinct_strings,
     ),
     Kind(
         "distinct numbers",
         schema(type="array", items={"type": "integer"}, uniqueItems=True),
-        numbers,
+        distinct_numbers,
     ),
     Kind(
         "properties in any order",

@@ -109,7 +109,8 @@ def _recorded(pattern: str, dialect: str) -> str:
     """Returns the dialect that has the same meaning in every version of Python."""
     if not dialect.startswith("python"):
         return dialect
-    if not CHANGED.search(pattern):
+    # The search of a list of 200 words takes as long as reading it.
+    if not (("\\B" in pattern or "\\z" in pattern) and CHANGED.search(pattern)):
         return "python"
     if dialect != "python":
         return dialect
