@@ -14,7 +14,7 @@ from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.languages.exactness_report import Report, grammar_notes, schemas_within
 from formalm.languages.special_tokens import special_tokens_of, spelled
-from formalm.languages.structure.marks import check_marks
+from formalm.languages.structure.delimiters import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.loaded_vocabulary import token_ids

@@ -15,7 +15,7 @@ from formalm.execution.query_execution import QueryExecution
 from formalm.execution.sequence_trie import NodeQueue, SequenceTrie
 from formalm.models import Session
 from formalm.query import Decoding
-from formalm.query.decoding import best
+from formalm.query.decoding_rules import best
 from formalm.searching.best_first_search import Search
 from formalm.searching.token_search import TokenSearch
 

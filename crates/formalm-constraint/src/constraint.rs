@@ -16,7 +16,7 @@ use formalm_automata::{
     Automaton,
     materialized::{DfaSizeLimits, MaterializedDfa},
 };
-use formalm_core::{Error, ForkSafeMutex, InterruptCheck, fork};
+use formalm_core::{Error, ForkSafeMutex, InterruptCheck, process_fork};
 use formalm_machines::{MaskClasses, RegularMaskClasses};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
@@ -184,7 +184,8 @@ impl<K: MaskClasses> Constraint<K> {
     #[cold]
     fn replace(&self, retired: Arc<StateEpoch<K>>) -> Arc<StateEpoch<K>> {
         // A thread of the parent process never finishes what it began.
-        let (here, before) = (1 + u64::from(fork::epoch()), self.renewing.load(Ordering::Acquire));
+        let (here, before) =
+            (1 + u64::from(process_fork::epoch()), self.renewing.load(Ordering::Acquire));
         let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
         let mine =
             before != here && self.renewing.compare_exchange(before, here, done, failed).is_ok();

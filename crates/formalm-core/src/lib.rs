@@ -21,6 +21,7 @@ pub use machine::{
 pub use non_ascii::reads_all_non_ascii;
 pub use runtime::{
     AppendVec, BudgetExhausted, ForkCheck, ForkSafeMutex, InterruptCheck, LruCache, OnceSlice,
-    SetOnce, StepBudget, StepMeter, deadline, fork, interrupt, pool, record_steps, steps_taken,
+    SetOnce, StepBudget, StepMeter, deadline, interrupt, pool, process_fork, record_steps,
+    steps_taken,
 };
 pub use state_ids::{MaskClassId, StateId};

@@ -25,7 +25,7 @@ pub enum Lexing {
 ///
 /// ```
 /// use formalm_grammar::{GrammarAutomaton, Syntax, parse};
-/// use formalm_core::Machine;
+/// use formalm_core::{LazyDfa, ReadingHints};
 ///
 /// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
 /// let automaton = GrammarAutomaton::new(&grammar, Default::default())?;

@@ -9,11 +9,11 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMaskClasses;
-use crate::automaton::Automaton;
 use crate::encoder::Encoder;
 use crate::errors;
 use crate::gil_cell::GilGuard;
 use crate::interruptible::in_own_thread;
+use crate::lazy_automaton::Automaton;
 use crate::matcher::{Cursor, Matcher};
 use crate::shared_bitmasks::SharedBitmasks;
 use crate::vocabulary::Vocabulary;

@@ -8,8 +8,8 @@ use formalm_grammar::{
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
-use crate::automaton::Automaton;
 use crate::errors;
+use crate::lazy_automaton::Automaton;
 use crate::regular_language::Expression;
 
 /// The indentation rules, by names of terminals.

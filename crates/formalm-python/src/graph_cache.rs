@@ -9,7 +9,7 @@ use formalm_core::{Error, ForkSafeMutex, InterruptCheck, SetOnce};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::automaton::unit;
+use crate::lazy_automaton::unit;
 
 /// A graph and its caches, one per unit of length (bytes or characters).
 pub(crate) struct GraphCache {

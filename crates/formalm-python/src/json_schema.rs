@@ -10,8 +10,8 @@ use formalm_schema::{
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
-use crate::automaton::Automaton;
 use crate::errors;
+use crate::lazy_automaton::Automaton;
 
 /// The text of a schema and the format of its instances; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]

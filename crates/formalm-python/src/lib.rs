@@ -3,18 +3,18 @@
 //! It decides nothing by itself.
 
 mod any_machine;
-mod automaton;
 mod constraint;
 mod encoder;
 mod errors;
 mod gil_cell;
 mod grammar;
-mod graph;
 mod graph_cache;
 mod interruptible;
 mod json_schema;
+mod lazy_automaton;
 mod masked_logits;
 mod matcher;
+mod materialized_graphs;
 mod numpy_bitmasks;
 mod parse_trees;
 mod parser;
@@ -51,23 +51,23 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::automaton::Automaton;
-    #[pymodule_export]
     use super::constraint::Constraint;
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]
     use super::grammar::{Grammar, GrammarText, IndentationLevels};
     #[pymodule_export]
-    use super::graph::{Graph, Members};
-    #[pymodule_export]
     use super::interruptible::Deadline;
     #[pymodule_export]
     use super::json_schema::{JsonSchema, SchemaOptions};
     #[pymodule_export]
+    use super::lazy_automaton::Automaton;
+    #[pymodule_export]
     use super::masked_logits::masked_scores;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
+    #[pymodule_export]
+    use super::materialized_graphs::{Graph, Members};
     #[pymodule_export]
     use super::numpy_bitmasks::apply_bitmask;
     #[pymodule_export]
@@ -88,7 +88,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        formalm_core::fork::watch();
+        formalm_core::process_fork::watch();
         checked_threads(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::any_machine::AnyMachine;
-use crate::automaton::{Automaton, unit};
 use crate::errors;
 use crate::grammar::GrammarText;
 use crate::interruptible::without_gil;
+use crate::lazy_automaton::{Automaton, unit};
 
 /// A grammar in the form that trees show.
 #[pyclass(frozen, module = "formalm._core")]

@@ -8,9 +8,9 @@ use formalm_regex::{PatternDialect, PatternFlags, parse};
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
-use crate::automaton::Automaton;
 use crate::errors;
 use crate::interruptible::without_gil;
+use crate::lazy_automaton::Automaton;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]

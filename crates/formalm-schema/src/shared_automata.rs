@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, SetOnce, fork::PerProcess};
+use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, SetOnce, process_fork::PerProcess};
 
 /// Maximum number of cached automata; the least recently used one is evicted. Chosen, not measured.
 const MAX_AUTOMATA: usize = 64;

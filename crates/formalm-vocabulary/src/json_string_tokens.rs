@@ -21,7 +21,7 @@ use formalm_json::escapes::{
 use rustc_hash::FxHashMap;
 
 use crate::flat_trie::{FlatTrie, TrieNode};
-use crate::token_bytes::TokenBytes;
+use crate::token_byte_table::TokenBytes;
 use crate::{MaskWords, flat_trie};
 
 /// Maximum number of cached masks of "continues or closes with one of these suffixes". Beyond it

@@ -1,29 +1,29 @@
 #![doc = include_str!("../README.md")]
 
 pub mod bpe;
-mod char_profile;
+mod character_class_mask_cache;
+mod character_class_masks;
 mod checksum;
-mod class_mask_cache;
-mod class_masks;
 mod error;
 mod flat_trie;
 mod json_string_tokens;
+mod occurring_characters;
 mod partial_chars;
 mod saved_vocabulary;
 mod special_token_bytes;
 mod subtree_characters;
-mod token_bytes;
+mod token_byte_table;
 mod token_trie;
 pub mod tokenizer_json;
 mod tokens_by_length;
 mod tokens_by_remainder;
 mod vocabulary;
 
-pub use char_profile::{CharProfile, ProfileFilter, Utf8Shape};
-pub use class_masks::ClassMasks;
+pub use character_class_masks::ClassMasks;
 pub use error::Error;
 pub use flat_trie::TrieNode;
 pub use json_string_tokens::{ClosingToken, EndingToken, JsonStringTokens};
+pub use occurring_characters::{CharProfile, ProfileFilter, Utf8Shape};
 pub use partial_chars::{PartialChar, PartialToken};
 pub use subtree_characters::SubtreeSignature;
 pub use token_trie::TokenTrie;

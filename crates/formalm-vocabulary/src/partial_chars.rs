@@ -4,7 +4,7 @@
 //! each partial character once, from the state after the whole-character prefix, and tests the
 //! prefixes by their profiles.
 
-use crate::char_profile::CharProfile;
+use crate::occurring_characters::CharProfile;
 
 /// The first one to three bytes of a character, and the tokens that end with them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::token_bytes::{MAX_IDS, TokenBytes};
+use crate::token_byte_table::{MAX_IDS, TokenBytes};
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm vocabulary\n";

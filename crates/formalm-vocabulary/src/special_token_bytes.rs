@@ -2,7 +2,7 @@
 
 use formalm_machines::{SPECIAL_BYTE, special_token_bytes};
 
-use crate::token_bytes::TokenBytes;
+use crate::token_byte_table::TokenBytes;
 use crate::{Error, Vocabulary};
 
 impl Vocabulary {

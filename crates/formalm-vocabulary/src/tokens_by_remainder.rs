@@ -15,8 +15,8 @@
 //! several times. A remainder that begins beyond ASCII is stored only if p is ASCII, which serves
 //! classes that end there.
 
-use crate::char_profile::CharProfile;
 use crate::flat_trie::{self, FlatTrie, TrieNode};
+use crate::occurring_characters::CharProfile;
 
 /// A token p·r with remainder r.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use formalm_core::{CharSet, ClassCover, SetOnce, WIDE_PARTS, pool};
 use formalm_json::{NameTokens, escapes::EscapePolicy};
 use sha2::{Digest, Sha256};
 
-use crate::class_mask_cache::ClassMaskCache;
+use crate::character_class_mask_cache::ClassMaskCache;
 use crate::json_string_tokens::JsonStringTokens;
-use crate::token_bytes::TokenBytes;
+use crate::token_byte_table::TokenBytes;
 use crate::{ClassMasks, Error, MaskWords, TokenTrie};
 
 /// The bytes of every token id, the ids that end a text, and the mask tables.

@@ -18,7 +18,7 @@ from formalm.errors import ArgumentError, ModelError
 from formalm.execution.query_contexts import QueryContext
 from formalm.models import Position, Session
 from formalm.models.model_protocols import log_softmax
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.limits import Limits
 from formalm.query.query import Query
 

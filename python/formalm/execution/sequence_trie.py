@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.query.decoding import best
+from formalm.query.decoding_rules import best
 
 __all__ = ["END", "SLACK", "UNKNOWN", "NodeQueue", "SequenceTrie", "TriePath"]
 

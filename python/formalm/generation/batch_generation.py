@@ -16,7 +16,7 @@ from formalm.generation.scheduler import SampledSequence, SequenceGroup, advance
 from formalm.generation.streaming import StreamOptions
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
-from formalm.query.decoding import Decoding, chosen_seed
+from formalm.query.decoding_rules import Decoding, chosen_seed
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm, Unpack

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from formalm.generation.sequence import NOT_EVALUATED, GeneratedSequence, PromptPlan
 from formalm.models import Position, Session
-from formalm.query.decoding import Decoding, random_numbers
+from formalm.query.decoding_rules import Decoding, random_numbers
 
 __all__ = ["SampledSequence", "SequenceGroup", "advance"]
 

@@ -14,7 +14,7 @@ from formalm.generation.result import Generation, T, read_partial
 from formalm.generation.scheduler import SampledSequence, advance
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
-from formalm.query.decoding import Decoding, chosen_seed
+from formalm.query.decoding_rules import Decoding, chosen_seed
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm, Unpack

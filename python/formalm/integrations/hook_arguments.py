@@ -13,7 +13,7 @@ from formalm.execution.arguments import compiled
 from formalm.languages import JsonSchema, PythonType, TypeScript
 from formalm.languages.python_types.language import is_type
 from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
-from formalm.query.decoding import Decoding, check_seed
+from formalm.query.decoding_rules import Decoding, check_seed
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.loaded_vocabulary import end_token_ids as ids_of
 

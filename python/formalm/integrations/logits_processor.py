@@ -25,7 +25,7 @@ from formalm.integrations.hook_arguments import (
 from formalm.integrations.prompt_boundaries import ID_BYTES, Prompt
 from formalm.languages import Language
 from formalm.models.transformers.model_metadata import check_fits, end_token_ids_of, width_of
-from formalm.query.decoding import random_numbers
+from formalm.query.decoding_rules import random_numbers
 from formalm.vocabulary.loaded_vocabulary import EndTokens
 
 __all__ = ["ConstraintLogitsProcessor", "logits_processors"]

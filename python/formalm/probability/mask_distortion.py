@@ -30,7 +30,7 @@ from formalm.probability.divergence import (
     unfinished,
 )
 from formalm.probability.exhaustive_mass import MemberMasses, enumerate_masses
-from formalm.query.decoding import chosen_seed
+from formalm.query.decoding_rules import chosen_seed
 from formalm.query.limits import Limits
 from formalm.query.plan import Counts
 from formalm.query.query import Query, TokenEvent

@@ -21,7 +21,7 @@ from formalm.execution.sequence_scores import SequenceScores
 from formalm.languages import StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.probability.bounds import BoundStatus, Interval, ProbabilityBounds
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query, TokenEvent
 from formalm.records.record import Origin, Record

@@ -1,6 +1,6 @@
 """Queries as values: ``Query``, decoding rules, limits and plans; no model is needed here."""
 
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.edits_and_weights import Edits
 from formalm.query.limits import Limits
 from formalm.query.plan import Counts, Plan, plan

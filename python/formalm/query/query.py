@@ -10,7 +10,7 @@ from typing import Any, Literal
 from formalm.errors import LanguageError
 from formalm.languages import Language, Region, StringLiteral, as_language
 from formalm.languages.special_tokens import special_tokens_of
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.edits_and_weights import Edits, checked_weights
 from formalm.query.limits import Limits
 from formalm.query.prefixes import anything, check_prefixes

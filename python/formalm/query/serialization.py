@@ -13,7 +13,7 @@ from typing import Any
 from formalm.errors import ArgumentError
 from formalm.languages.data_reader import DataReader
 from formalm.languages.serialization import read_region, region_data, to_data
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.edits_and_weights import Edits
 from formalm.query.limits import Limits
 from formalm.query.query import Query

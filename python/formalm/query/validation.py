@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm.errors import ArgumentError
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.edits_and_weights import Edits
 from formalm.query.limits import Limits
 from formalm.query.prefixes import members

@@ -14,7 +14,7 @@ from formalm.automata.text_and_argument_checks import shown_text
 from formalm.errors import ArgumentError
 from formalm.languages import Edit
 from formalm.languages.data_reader import DataReader
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.query import Event
 from formalm.records.record import Record
 

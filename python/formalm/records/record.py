@@ -11,7 +11,7 @@ from formalm.cost import Cost
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.events import deciding_member
 from formalm.query.query import Event, Query
 from formalm.vocabulary import Vocabulary

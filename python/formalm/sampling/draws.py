@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.execution.sequence_trie import END
-from formalm.query.decoding import random_numbers
+from formalm.query.decoding_rules import random_numbers
 from formalm.sampling.random_walks import RandomWalks
 
 __all__ = ["Draw", "draw_root", "gumbel_order", "local_draws", "posterior_draws"]

@@ -28,7 +28,7 @@ from formalm.execution.query_setup import (
 )
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
-from formalm.query.decoding import chosen_seed
+from formalm.query.decoding_rules import chosen_seed
 from formalm.query.events import any_string, event_language
 from formalm.query.limits import Limits
 from formalm.query.prefixes import anything

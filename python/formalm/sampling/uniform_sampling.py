@@ -15,7 +15,7 @@ from formalm.errors import ArgumentError
 from formalm.execution.query_contexts import canonical_tokens
 from formalm.execution.query_execution import LimitReached
 from formalm.languages import Language, StringLiteral
-from formalm.query.decoding import random_numbers
+from formalm.query.decoding_rules import random_numbers
 from formalm.query.prefixes import anything
 from formalm.sampling.draws import Draw, draw_root
 from formalm.sampling.random_walks import RandomWalks

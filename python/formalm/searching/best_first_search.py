@@ -24,7 +24,7 @@ from formalm.execution.query_setup import (
 )
 from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
-from formalm.query.decoding import Decoding
+from formalm.query.decoding_rules import Decoding
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query, TokenEvent, Tokenization, Unique
 from formalm.records.record import Origin, Record

@@ -13,7 +13,7 @@ ten lines each.
 from formalm.stats.bootstrap import bootstrap
 from formalm.stats.clustered_means import clustered_mean
 from formalm.stats.distances import jensen_shannon, log_odds_ratio, log_ratio, total_variation
-from formalm.stats.effects import (
+from formalm.stats.categorical_effects import (
     counted_jensen_shannon,
     counted_log_odds_ratio,
     counted_total_variation,

@@ -111,7 +111,7 @@ class Suite:
 
     def to_toml(self) -> str:
         """Returns the suite as TOML; defaults are left out, and word lists stay in their files."""
-        from formalm.suites.files.dump import to_toml
+        from formalm.suites.files.suite_to_toml import to_toml
 
         return to_toml(self)
 

@@ -10,11 +10,11 @@
 //! DFA is trimmed and numbered breadth first by ascending label, so equal languages have equal DFAs.
 
 mod binary_format;
-mod bounded_length;
 mod language_comparison;
 mod length_counts;
 mod length_unit;
 mod member_enumeration;
+mod members_up_to_length;
 mod minimization;
 mod ranking;
 #[cfg(test)]

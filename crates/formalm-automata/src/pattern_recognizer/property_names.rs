@@ -1,8 +1,8 @@
 //! Names of character properties, and their prefixes.
 
 use formalm_regex::unicode::{
-    name_tables::scripts,
     properties::{self, ecma_property},
+    script_and_compatibility_tables::scripts,
 };
 
 /// Returns `true` if `\p{name}` is a property.

@@ -4,7 +4,7 @@
 //! states: there the shortest string, spelled in the fewest tokens, is a completion known at once.
 //! Longer strings that take fewer tokens are searched for only if that is cheap.
 
-mod tokens_by_completion;
+mod tokens_sharing_completions;
 
 use std::sync::{Arc, MutexGuard};
 
@@ -12,7 +12,7 @@ use formalm_core::{Error, ForkSafeMutex, Machine, SetOnce, StateId, deadline::ch
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::tokens_by_completion::{ClassFinder, CompletionClass};
+use self::tokens_sharing_completions::{ClassFinder, CompletionClass};
 use crate::mask::{MaskWords, has, patch};
 use crate::trie_walk;
 

@@ -21,7 +21,7 @@ use crate::lexical::LexicalMasks;
 use crate::mask::{MaskWords, patch};
 use crate::mask_builder::MaskBuilder;
 use crate::mask_cache::MaskCache;
-use crate::prefix_sharing::read_in_order;
+use crate::sorted_token_reading::read_in_order;
 use crate::trie_walk::TrieWalk;
 
 /// Maximum number of cached named states and of cached character sets. Chosen, not measured.

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use crate::fork;
+use crate::process_fork;
 
 /// A fork number that never occurs: the original value is not used.
 const NEVER: u32 = u32::MAX;
@@ -67,7 +67,7 @@ impl<T> ForkSafeMutex<T> {
     }
 
     fn of(value: T, anew: Option<fn() -> T>) -> ForkSafeMutex<T> {
-        let now = fork::epoch();
+        let now = process_fork::epoch();
         ForkSafeMutex {
             ready_in: AtomicU32::new(now),
             mutex: ManuallyDrop::new(Mutex::new(value)),
@@ -87,7 +87,7 @@ impl<T> ForkSafeMutex<T> {
     /// an owner forgot to check [`ForkSafeMutex::is_abandoned`].
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        if self.ready_in.load(Ordering::Acquire) == fork::epoch() {
+        if self.ready_in.load(Ordering::Acquire) == process_fork::epoch() {
             self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
         } else {
             self.lock_elsewhere()
@@ -106,12 +106,13 @@ impl<T> ForkSafeMutex<T> {
     /// this process cannot use it. Never waits.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
-        self.ready_in.load(Ordering::Acquire) != fork::epoch() && self.mutex_here().is_none()
+        self.ready_in.load(Ordering::Acquire) != process_fork::epoch()
+            && self.mutex_here().is_none()
     }
 
     /// Returns how often the value was lost and replaced.
     pub fn losses(&self) -> u32 {
-        if self.ready_in.load(Ordering::Acquire) != fork::epoch() {
+        if self.ready_in.load(Ordering::Acquire) != process_fork::epoch() {
             self.mutex_here();
         }
         self.losses.load(Ordering::Relaxed)
@@ -119,7 +120,7 @@ impl<T> ForkSafeMutex<T> {
 
     /// Returns the mutex to use in this process, or `None` if the value is lost.
     fn mutex_here(&self) -> Option<&Mutex<T>> {
-        let now = fork::epoch();
+        let now = process_fork::epoch();
         loop {
             let known = self.state.load(Ordering::Acquire);
             if known == state_of(now, IN_USE) {
@@ -206,13 +207,13 @@ pub struct ForkCheck {
 impl ForkCheck {
     /// Creates the check for values that were just built.
     pub fn new() -> ForkCheck {
-        ForkCheck { done_in: AtomicU32::new(fork::epoch()) }
+        ForkCheck { done_in: AtomicU32::new(process_fork::epoch()) }
     }
 
     /// Returns `true` if a value is abandoned; `look` finds out where that is unknown.
     #[inline]
     pub fn is_abandoned(&self, look: impl FnOnce() -> bool) -> bool {
-        let now = fork::epoch();
+        let now = process_fork::epoch();
         if self.done_in.load(Ordering::Acquire) == now {
             return false;
         }

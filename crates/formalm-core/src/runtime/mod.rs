@@ -9,12 +9,12 @@
 
 mod append_vec;
 pub mod deadline;
-pub mod fork;
 mod fork_safe_mutex;
 pub mod interrupt;
 mod interrupt_check;
 mod lru_cache;
 pub mod pool;
+pub mod process_fork;
 mod set_once;
 mod step_budget;
 mod step_meter;

@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use crate::fork::PerProcess;
+use crate::process_fork::PerProcess;
 
 /// Maximum number of threads unless the environment sets it. More threads gain nothing measurable
 /// for a batch of masks, and a server needs its cores for other work.

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::fork;
+use crate::process_fork;
 
 /// No thread is building the value.
 const NOBODY: u64 = 0;
@@ -59,13 +59,13 @@ impl<T> SetOnce<T> {
 
     #[cold]
     fn init(&self, make: impl FnOnce() -> T) -> &T {
-        fork::watch();
+        process_fork::watch();
         let mut pause = Duration::from_micros(10);
         loop {
             if let Some(value) = self.get() {
                 return value;
             }
-            let me = u64::from(fork::epoch()) + 1;
+            let me = u64::from(process_fork::epoch()) + 1;
             let maker = self.maker.load(Ordering::Acquire);
             // A thread that builds it in another epoch belongs to a parent process.
             if maker == me {
@@ -292,7 +292,7 @@ mod tests {
     fn a_value_whose_builder_was_lost_in_a_fork_is_built_anew() {
         let place = SetOnce::new();
         // The state a child finds: a thread of another epoch has begun.
-        place.maker.store(u64::from(fork::epoch()) + 2, Ordering::Release);
+        place.maker.store(u64::from(process_fork::epoch()) + 2, Ordering::Release);
         assert_eq!(*place.get_or_init(|| 5), 5);
     }
 

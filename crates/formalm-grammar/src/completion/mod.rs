@@ -38,7 +38,7 @@ mod lr1_items;
 pub(crate) mod search;
 pub(crate) mod shortest_completion;
 mod stack_suffix;
-mod terminal_reachability;
+mod terminal_spelling_costs;
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ use cfl_reachability::{CflReachability, ControlState};
 use competing_stacks::CompetingStacks;
 use lexeme_exits::{BetweenLexemes, LexemeExit, LinePosition};
 use stack_suffix::{StackSuffixGraph, SuffixNode};
-use terminal_reachability::{SpellableTerminals, SpellingStart, TerminalReachability};
+use terminal_spelling_costs::{SpellableTerminals, SpellingStart, TerminalReachability};
 
 /// Completion bounds of a grammar, alone or intersected with a regular language.
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 mod intersection;
 mod position_automaton;
 mod prefixed;
-mod scratch_machine;
+mod scratch_copies;
 mod state_interner;
 mod states_as_mask_classes;
 
@@ -17,5 +17,5 @@ pub use intersection::{
 };
 pub use position_automaton::{Position, PositionAutomaton};
 pub use prefixed::{Prefix, PrefixedMachine, PrefixedMaskClasses};
-pub use scratch_machine::{SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton};
+pub use scratch_copies::{SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton};
 pub use states_as_mask_classes::{IdentityClasses, StatesAsClasses};

@@ -19,7 +19,7 @@ use formalm_core::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scratch_machine::ScratchCache;
+use super::scratch_copies::ScratchCache;
 use super::state_interner::{
     PartState, StateInterner, class_of, live_bytes_by_step, shortest_by_distance,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
 
-use super::scratch_machine::ScratchCache;
+use super::scratch_copies::ScratchCache;
 use crate::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
     ClassRenewal, ClassVisitor, MaskShortcuts, NoLexicalMachine, StateClasses, StringClasses,

@@ -13,7 +13,7 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::opaque_automaton::OpaqueAutomaton;
+use super::direct_mask_automaton::OpaqueAutomaton;
 
 /// The states of a grammar machine that calls parsers, each a mask class of its own, for one
 /// vocabulary.

@@ -6,9 +6,9 @@
 //!                        └──► masks: forced strings │ token groups │ walk of the vocabulary trie
 //! ```
 
+mod direct_mask_automaton;
 mod embedded_parser_masks;
 mod input_trie;
-mod opaque_automaton;
 mod parser_machine;
 mod parser_masks;
 mod python_calls;

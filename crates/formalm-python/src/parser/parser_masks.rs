@@ -9,7 +9,7 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::opaque_automaton::OpaqueAutomaton;
+use super::direct_mask_automaton::OpaqueAutomaton;
 use super::parser_machine::ParserMachine;
 use super::python_calls::{NextInput, contract_error};
 use super::token_groups::TokenGroups;

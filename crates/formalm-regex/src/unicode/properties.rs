@@ -3,7 +3,7 @@
 use formalm_core::{CharSet, SetOnce};
 use regex_syntax::hir::{Class, HirKind};
 
-use crate::unicode::name_tables::{compatibility, is_script};
+use crate::unicode::script_and_compatibility_tables::{compatibility, is_script};
 
 /// General categories by their short name, then their aliases. ECMA-262 is strict about spelling;
 /// the tables of `regex-syntax` are not.

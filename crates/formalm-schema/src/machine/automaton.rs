@@ -48,7 +48,7 @@ impl SchemaSource {
 /// The lazy deterministic automaton of a schema. Threads share it freely.
 ///
 /// ```
-/// use formalm_core::Machine;
+/// use formalm_core::{LazyDfa, ReadingHints};
 /// use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton};
 ///
 /// let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;

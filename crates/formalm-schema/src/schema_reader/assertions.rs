@@ -6,7 +6,7 @@ use formalm_core::{Error, Resource};
 use formalm_regex::{Pattern, PatternDialect, PatternFlags};
 use referencing::Draft;
 
-use super::ignored_keywords::find_wrapped_schema;
+use super::ineffective_keyword_notes::find_wrapped_schema;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at, keyword_set, property_names};
 use super::string_parts::string_parts_language;

@@ -11,7 +11,7 @@ use formalm_core::Error;
 use referencing::Draft;
 use rustc_hash::FxHashSet;
 
-use super::ignored_keywords::missing_companion;
+use super::ineffective_keyword_notes::missing_companion;
 use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_values::{KeywordValues, SchemaFault, keyword_set};
 use super::resource_registry::draft_from_uri;

@@ -16,8 +16,8 @@
 mod applicators;
 mod assertions;
 mod duplicate_nodes;
-mod ignored_keywords;
 mod in_place_cycles;
+mod ineffective_keyword_notes;
 mod keyword_table;
 mod keyword_value_types;
 mod keyword_values;
@@ -42,7 +42,7 @@ use crate::options::JsonSchemaOptions;
 use crate::schema_nodes::{
     KeywordPart, KeywordRule, NodeId, NodeLocation, ResolvedSchema, SchemaNode,
 };
-use ignored_keywords::IgnoredKeywords;
+use ineffective_keyword_notes::IgnoredKeywords;
 use keyword_table::Keyword;
 use keyword_value_types::UnreadSchemas;
 use keyword_values::{KeywordValues, SchemaFault, fault_at};

@@ -3,7 +3,7 @@
 use referencing::{Draft, Resolver, Vocabulary};
 use serde_json::Value as Json;
 
-use super::ignored_keywords::draft_name;
+use super::ineffective_keyword_notes::draft_name;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault};
 use super::resource_registry::{

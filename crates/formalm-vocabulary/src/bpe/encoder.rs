@@ -12,7 +12,7 @@ use super::pretokenizer::pretoken_splitter::{Boundary, Splitter};
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
 use super::whole_tokens::{PretokenState, WholeTokens};
-use crate::token_bytes::MAX_IDS;
+use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 /// The way in which a tokenizer produces a token.

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::adjacency::{Adjacency, TokenDerivation};
 use super::merge_rules::{MergeRule, MergeRules};
 use crate::Error;
-use crate::token_bytes::MAX_IDS;
+use crate::token_byte_table::MAX_IDS;
 use crate::tokenizer_json::PieceText;
 
 /// Number of pieces or merges below which the calling thread does all the work: some milliseconds.

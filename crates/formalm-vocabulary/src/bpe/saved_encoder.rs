@@ -23,7 +23,7 @@ use super::pretokenizer::pretoken_splitter::Splitter;
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::saved_vocabulary::{ByteReader, write_bytes, write_length, write_numbers};
-use crate::token_bytes::MAX_IDS;
+use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::file_format::{AddedToken, BpeModel, TokenizerFile, VocabPieces};
 use super::piece_decoding::{PieceDecoding, UnmappedCharacter, fuses_before_decoding};
-use crate::token_bytes::{MAX_IDS, TokenBytes};
+use crate::token_byte_table::{MAX_IDS, TokenBytes};
 use crate::{Error, Vocabulary};
 
 impl Vocabulary {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from formalm.errors import LanguageError
-from formalm.languages.structure.marks import Mark, checked_mark, joined, pieces_of_mark
+from formalm.languages.structure.delimiters import Mark, checked_mark, joined, pieces_of_mark
 
 __all__ = ["JOINING", "Call", "CallFormat", "in_names"]
 

@@ -6,7 +6,7 @@ from formalm.languages.algebra import Combination
 from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
-from formalm.languages.structure.marks import (
+from formalm.languages.structure.delimiters import (
     Mark,
     checked_mark,
     joined,

@@ -12,7 +12,7 @@ from formalm.automata.text_and_argument_checks import checked_integer, shown_tex
 from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat
-from formalm.languages.structure.marks import find_mark, mark_bytes
+from formalm.languages.structure.delimiters import find_mark, mark_bytes
 from formalm.languages.structure.section import Piece, Section
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, as_language
 from formalm.languages.language import Language
-from formalm.languages.structure.marks import (
+from formalm.languages.structure.delimiters import (
     Mark,
     checked_mark,
     find_mark,

@@ -10,7 +10,7 @@ from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.language import Language
 from formalm.languages.python_types.language import is_type
 from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
-from formalm.languages.structure.marks import Mark, joined, mark_language
+from formalm.languages.structure.delimiters import Mark, joined, mark_language
 from formalm.languages.structure.section import Section, one_of
 from formalm.languages.structure.structure import Structure
 

@@ -8,7 +8,7 @@ use formalm_json::{
 };
 use formalm_vocabulary::{TrieNode, Vocabulary};
 
-use super::continuing_tokens::ContinuingTokens;
+use super::continuing_token_set::ContinuingTokens;
 use crate::mask::Mask;
 use crate::trie_walk::DEADLINE_CHECK_MASK;
 

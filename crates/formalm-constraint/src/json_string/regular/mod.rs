@@ -10,7 +10,7 @@
 //! - closing tokens: those whose prefix is accepted, grouped by the suffix after the quote. The
 //!   surroundings of the string decide which suffixes are viable ([`QuoteContinuations`]).
 
-mod continuing_tokens;
+mod continuing_token_set;
 mod escaped_walk;
 mod strategies;
 
@@ -32,8 +32,8 @@ use crate::json_value::ValueLists;
 use crate::lexical::LexicalMasks;
 use crate::mask::Mask;
 use crate::mask_cache::MaskCache;
-use crate::prefix_sharing::LongStringTokens;
-use continuing_tokens::ContinuingTokens;
+use crate::sorted_token_reading::LongStringTokens;
+use continuing_token_set::ContinuingTokens;
 use escaped_walk::continuing_by_walk;
 pub(crate) use escaped_walk::walk_escaped;
 

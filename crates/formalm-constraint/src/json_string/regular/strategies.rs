@@ -5,12 +5,12 @@ use formalm_json::{JsonStringState, escapes::EscapeState, step_json_string};
 use formalm_machines::{ClassAutomaton, ClassVisitor, MaskShortcuts, StateClasses};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
-use super::continuing_tokens::ContinuingTokens;
+use super::continuing_token_set::ContinuingTokens;
 use super::escaped_walk::walk_escaped;
 use super::{RegularStringMasks, SharedStringMasks};
 use crate::mask::{Mask, has, patch};
 use crate::mask_builder::MaskBuilder;
-use crate::prefix_sharing::{MAX_SHORT_LENGTH, read_in_order};
+use crate::sorted_token_reading::{MAX_SHORT_LENGTH, read_in_order};
 
 /// Maximum number of first bytes of the alternatives that are read separately. Chosen, not
 /// measured.

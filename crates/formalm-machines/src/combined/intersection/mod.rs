@@ -28,7 +28,7 @@ pub use bounds::{CompletionLength, IntersectionBounds, OpaqueCache, Precision, P
 use formalm_automata::Automaton;
 use formalm_core::{ByteSet, Error, ForkSafeMutex, StateId, group_by_successor};
 
-use super::scratch_machine::{SCRATCH_BYTES, ScratchCache};
+use super::scratch_copies::{SCRATCH_BYTES, ScratchCache};
 use super::state_interner::{StateInterner, class_of, live_bytes_by_step, shortest_by_distance};
 use nonemptiness_search::{EFFORTS, PLAIN_EFFORT, SearchEffort};
 

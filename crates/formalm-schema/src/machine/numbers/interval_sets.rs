@@ -11,7 +11,7 @@ use num_traits::{One, ToPrimitive};
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
 use crate::json::decimal::Decimal;
 use crate::machine::frame::{NumberPart, NumberPrefix};
-use crate::machine::numbers::intervals::{
+use crate::machine::numbers::magnitude_intervals::{
     MagnitudeInterval, SignedInterval, round_up, split_by_sign, subtract_points,
 };
 use crate::solver::{NumberCells, number_satisfies};

@@ -10,7 +10,7 @@
 
 pub(crate) mod exponents;
 pub(crate) mod interval_sets;
-pub(crate) mod intervals;
+pub(crate) mod magnitude_intervals;
 pub(crate) mod modular_sets;
 pub(crate) mod tables;
 pub(crate) mod viability;

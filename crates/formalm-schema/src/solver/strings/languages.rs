@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits as TextLimits, Expression};
-use formalm_core::{Error, LazyDfa, StateId, fork::PerProcess};
+use formalm_core::{Error, LazyDfa, StateId, process_fork::PerProcess};
 use formalm_regex::{Pattern, PatternDialect};
 use rustc_hash::FxHashMap;
 

@@ -13,7 +13,7 @@ use crate::bpe::merge_derivations::MergeDerivations;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{BpeSpec, refused};
-use crate::token_bytes::MAX_IDS;
+use crate::token_byte_table::MAX_IDS;
 use crate::tokenizer_json::PieceText;
 
 /// A tiktoken encoding as JSON. Special tokens are no text and left out.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use formalm_core::{CharSet, ClassCover, ForkSafeMutex, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
-use crate::char_profile::ProfileFilter;
-use crate::token_bytes::TokenBytes;
+use crate::occurring_characters::ProfileFilter;
+use crate::token_byte_table::TokenBytes;
 use crate::{ClassMasks, MaskWords};
 
 /// Cached classes; the oldest is evicted. A bitmask takes one bit per token and about 10 µs to

@@ -14,7 +14,7 @@ use formalm_core::ClassCover;
 use rustc_hash::FxHashMap;
 
 use crate::MaskWords;
-use crate::char_profile::{CharProfile, ProfileFilter, Utf8Shape, whole_char_prefix};
+use crate::occurring_characters::{CharProfile, ProfileFilter, Utf8Shape, whole_char_prefix};
 use crate::partial_chars::{PartialChar, PartialToken, PartialTokens};
 use crate::tokens_by_length::TokensByLength;
 use crate::tokens_by_remainder::{ClassExits, ExitCollector};

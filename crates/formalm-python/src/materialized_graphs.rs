@@ -11,11 +11,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::automaton::{Automaton, relation, unit};
 use crate::constraint::Constraint;
 use crate::errors;
 use crate::graph_cache::GraphCache;
 use crate::interruptible::without_gil;
+use crate::lazy_automaton::{Automaton, relation, unit};
 
 /// A minimal deterministic graph whose labels are bytes or token ids.
 #[pyclass(frozen, module = "formalm._core")]
