@@ -209,7 +209,7 @@ def test_slots_that_are_schemas_can_be_asked_about_everywhere(tmp_path: Path) ->
 
 def test_questions_about_schemas_have_keys_of_all_they_are_made_of() -> None:
     def keys(text: str) -> list[str]:
-        return [json.dumps(one.asked_data()) for one in Suite.from_toml(text).items()]
+        return [json.dumps(one.query_data()) for one in Suite.from_toml(text).items()]
 
     first, second = keys(with_schema(*SCHEMAS["not given"]))
     assert first != second

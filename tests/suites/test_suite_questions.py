@@ -437,7 +437,7 @@ def test_schemas_are_languages_of_slots() -> None:
     assert Suite.from_toml(suite.to_toml()) == suite
     (item,) = suite.items()
     assert item.query.language.matches("22")
-    assert item.asked_data()["language"] == ["{object}", '{"enum": [1, 22]}']
+    assert item.query_data()["language"] == ["{object}", '{"enum": [1, 22]}']
     answer = answer_of(canary(), item)
     assert 0 <= answer["low"] <= answer["high"] <= 1e-3
     with pytest.raises(SuiteError, match="not valid JSON"):
