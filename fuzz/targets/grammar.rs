@@ -1,7 +1,7 @@
 //! Texts of grammars: read or refused, and a machine that answers or says that it cannot.
 #![no_main]
 
-use formalm_core::Machine;
+use formalm_core::LazyDfa;
 use formalm_grammar::{GrammarAutomaton, GrammarLimits, Syntax, parse};
 use libfuzzer_sys::fuzz_target;
 

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_automata::{Automaton, AutomatonLimits, CaptureFinder, Expression};
-use formalm_core::Machine;
+use formalm_core::LazyDfa;
+use formalm_regex::{PatternDialect, PatternFlags, parse};
 use libfuzzer_sys::fuzz_target;
 
 /// Small, so that what would run away is stopped within a run.

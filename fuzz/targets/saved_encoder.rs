@@ -6,11 +6,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use formalm_regex::{PatternDialect, PatternFlags, parse};
-use formalm_automata::{Automaton, AutomatonLimits, Expression, RegularMaskClasses};
+use formalm_automata::{Automaton, AutomatonLimits, Expression};
 use formalm_constraint::{Constraint, Matcher};
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_machines::RegularMaskClasses;
+use formalm_regex::{PatternDialect, PatternFlags, parse};
+use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_128;
 

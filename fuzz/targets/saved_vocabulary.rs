@@ -7,10 +7,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use formalm_json::escapes::EscapePolicy;
-use formalm_core::{Machine, StateId};
-use formalm_machines::MaskClasses;
 use formalm_constraint::{Constraint, Matcher, reference};
+use formalm_core::{LazyDfa, ReadingHints, StateId};
+use formalm_json::escapes::EscapePolicy;
+use formalm_machines::MaskClasses;
 use formalm_schema::{
     Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
     SchemaMaskClasses,

@@ -2,7 +2,7 @@
 //! what can be gone on with ends in a member that is JSON.
 #![no_main]
 
-use formalm_core::Machine;
+use formalm_core::LazyDfa;
 use formalm_schema::{
     Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
 };

@@ -1,8 +1,7 @@
 //! A stranger's tokenizer file: read or refused, never a panic, and what is read holds together.
 #![no_main]
 
-use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -11,14 +11,14 @@ ten lines each.
 """
 
 from formalm.stats.bootstrap import bootstrap
-from formalm.stats.clustered_means import clustered_mean
-from formalm.stats.distances import jensen_shannon, log_odds_ratio, log_ratio, total_variation
 from formalm.stats.categorical_effects import (
     counted_jensen_shannon,
     counted_log_odds_ratio,
     counted_total_variation,
     cramers_v,
 )
+from formalm.stats.clustered_means import clustered_mean
+from formalm.stats.distances import jensen_shannon, log_odds_ratio, log_ratio, total_variation
 from formalm.stats.homogeneity import expected_counts, homogeneity
 from formalm.stats.multiplicity import benjamini_hochberg, holm
 from formalm.stats.paired_tests import mcnemar, paired_odds_ratio

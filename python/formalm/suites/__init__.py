@@ -3,13 +3,13 @@
 from formalm.suites.answers.query_answers import answer_of
 from formalm.suites.builtin_suites import builtin, builtin_names
 from formalm.suites.fact_rows import Rows
+from formalm.suites.metrics.assertion_verdicts import Evaluation, Outcome, evaluate
 from formalm.suites.metrics.bounded_metrics import Answered, Measurement
 from formalm.suites.metrics.comparisons import Difference
-from formalm.suites.metrics.assertion_verdicts import Evaluation, Outcome, evaluate
 from formalm.suites.oracles.corpora import Bloom, CorpusIndex
 from formalm.suites.oracles.oracle import Oracle, judge_of, luhn
-from formalm.suites.runs.run import Run, run_suite
 from formalm.suites.runs.answer_items import Step
+from formalm.suites.runs.run import Run, run_suite
 from formalm.suites.slots_and_templates import Slot, Template
 from formalm.suites.suite import Suite
 from formalm.suites.suite_items import Item

@@ -8,8 +8,8 @@ from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
 from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language
-from formalm.languages.structure.free_text import free_text, until
 from formalm.languages.structure.delimiters import Mark, checked_mark, mark_language
+from formalm.languages.structure.free_text import free_text, until
 from formalm.languages.structure.section import (
     Piece,
     Section,

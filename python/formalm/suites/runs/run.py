@@ -16,8 +16,8 @@ from formalm.stats.argument_checks import scipy_part
 from formalm.store import Journal
 from formalm.suites.answers.query_answers import Answer
 from formalm.suites.metrics.assertion_verdicts import Evaluation, evaluate
-from formalm.suites.runs.manifest import Manifest, described, key_of, log_tolerance_of
 from formalm.suites.runs.answer_items import Step, Worker, checked, chosen_items, work_on
+from formalm.suites.runs.manifest import Manifest, described, key_of, log_tolerance_of
 from formalm.suites.suite import Suite
 from formalm.suites.suite_items import Item
 
