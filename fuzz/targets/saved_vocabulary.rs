@@ -8,7 +8,7 @@
 use std::sync::{Arc, LazyLock};
 
 use formalm_constraint::{Constraint, Matcher, reference};
-use formalm_core::{LazyDfa, ReadingHints, StateId};
+use formalm_core::{LazyDfa, StateId};
 use formalm_json::escapes::EscapePolicy;
 use formalm_machines::MaskClasses;
 use formalm_schema::{

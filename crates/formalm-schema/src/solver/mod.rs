@@ -219,7 +219,7 @@ impl SolverContext {
             return Ok(known);
         }
         let rest = self.base.formulas.drop_exclusions(id);
-        let found = rest != id && self.base.numbers(rest).is_infinite()?
+        let found = rest != id && self.base.numbers(rest).has_no_bound()?
             || self.base.numbers(id).find(&NumberInterval::default())?.is_some();
         self.answers.numbers.insert(id, found);
         Ok(found)

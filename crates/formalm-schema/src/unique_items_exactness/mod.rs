@@ -266,7 +266,7 @@ fn has_infinite_values(solver: &mut SolverContext, item: FormulaId) -> Result<bo
     for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
         let formula = solver.formula_for_type(item, ty)?;
         let endless = match ty {
-            JsonType::Number => solver.base.numbers(formula).is_infinite()?,
+            JsonType::Number => solver.base.numbers(formula).has_no_bound()?,
             JsonType::Array => ArrayCardinality { solver, depth: 0 }.is_infinite(formula)?,
             _ => UnboundedValues::new(solver, 0).has_unbounded_values(formula, ty)?,
         };

@@ -62,7 +62,7 @@ impl<'a> UnboundedValues<'a> {
             },
             // Numbers are recorded digit by digit and arrays item by item, so only those inside
             // objects count.
-            JsonType::Number if self.depth > 0 => self.core.base.numbers(id).is_infinite(),
+            JsonType::Number if self.depth > 0 => self.core.base.numbers(id).has_no_bound(),
             JsonType::Array if 0 < self.depth && self.depth < MAX_OBJECT_DEPTH => {
                 ArrayCardinality { solver: self.core, depth: self.depth }.is_infinite(id)
             }

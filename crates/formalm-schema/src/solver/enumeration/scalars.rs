@@ -73,7 +73,7 @@ fn enumerate_numbers(
     formula: FormulaId,
     enough: usize,
 ) -> Result<Option<Vec<ValueId>>, Error> {
-    if formula == TRUE || base.numbers(formula).is_infinite()? {
+    if formula == TRUE || base.numbers(formula).has_no_bound()? {
         return Ok(None);
     }
     Ok(base.numbers(formula).enumerate(enough)?.map(|numbers| {

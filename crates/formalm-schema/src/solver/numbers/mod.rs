@@ -265,7 +265,7 @@ impl NumberQuery<'_> {
 
     /// Returns `true` if a formula holds for arbitrarily large numbers. Multiples recur, so one
     /// beyond every bound suffices.
-    pub(crate) fn is_infinite(mut self) -> Result<bool, Error> {
+    pub(crate) fn has_no_bound(mut self) -> Result<bool, Error> {
         if self.formula == TRUE || self.formula == FALSE {
             return Ok(self.formula == TRUE);
         }
