@@ -56,6 +56,12 @@ def test_threads_are_served_by_one_constraint(tokenizer: str) -> None:
     assert tenths[-1].replacements > 0
 
 
+@needs_limits
+def test_masks_of_canonical_tokens_count_as_growth(tokenizer: str) -> None:
+    soak = Soak("distinct numbers", 4, tokenizer, "canonical", memory_limit_bytes=1)
+    assert run(soak)[-1].replacements > 0
+
+
 def whole(soak: Soak) -> list[Tenth]:
     """A soak in a process under a limit of addresses; all its figures, those kept before too."""
     command = json.dumps({**vars(soak)})

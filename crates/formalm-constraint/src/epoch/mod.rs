@@ -275,6 +275,10 @@ impl<K: MaskClasses> StateEpoch<K> {
     pub fn fill(&self, position: ConstraintState, out: &mut MaskWords) -> Result<(), Error> {
         match &self.canonical {
             Some(canonical) => {
+                // A new canonical mask interns more than a hundred tokens do.
+                if !canonical.is_ready(position.state) {
+                    self.note(growth::TOKENS_PER_MASK);
+                }
                 canonical.fill(&self.keys, (position.state, position.last), out)?;
             }
             None => {
