@@ -101,6 +101,11 @@ pub struct PatternFlags {
     pub verbose: bool,
 }
 
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
+
 #[cfg(test)]
 mod parser_tests;
 #[cfg(any(test, feature = "reference"))]

@@ -37,7 +37,7 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// [`MAX_REPETITION`](super::MAX_REPETITION).
 ///
 /// ```
-/// use crate::{PatternDialect, PatternFlags, parse};
+/// use formalm_regex::{PatternDialect, PatternFlags, parse};
 ///
 /// let source = "(?P<year>[0-9]{4})-Q[1-4]";
 /// let pattern = parse(source, PatternDialect::Python, PatternFlags::default())?;

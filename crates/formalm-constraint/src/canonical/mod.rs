@@ -438,7 +438,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     }
 
     /// Returns `true` if a thread was modifying the state while the process was forked, see
-    /// [`ClassRenewal::is_abandoned`].
+    /// [`formalm_machines::ClassRenewal::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
         self.grown.is_abandoned() || self.subsets.is_abandoned()
     }

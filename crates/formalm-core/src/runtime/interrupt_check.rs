@@ -11,7 +11,8 @@ use crate::{StepBudget, steps_taken};
 /// Steps between two questions to the owner: about a millisecond of work.
 const STEPS_PER_POLL: u64 = 1 << 16;
 
-/// Inputs of at most this many bytes are read without looking at the clock: single steps of a search.
+/// Inputs of at most this many bytes are read without looking at the clock: single steps of a
+/// search.
 const UNPOLLED_BYTES: usize = 8;
 /// Maximum number of bytes read in one piece: about 0.01 ms where states are known.
 const MAX_PIECE_BYTES: usize = 1 << 12;
@@ -57,7 +58,7 @@ impl<'a> InterruptCheck<'a> {
         if (self.ask)() { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    /// Reads `text` from `state` as [`LazyDfa::walk`] does, with interrupt checks.
+    /// Reads `text` from `state` as [`crate::LazyDfa::walk`] does, with interrupt checks.
     ///
     /// No lock of the machine is held while the owner is asked, who may wait for somebody that
     /// waits for the machine. The cost of a byte is not known beforehand: a known state takes

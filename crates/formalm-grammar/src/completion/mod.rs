@@ -17,7 +17,7 @@
 //! spelling. All of these conditions are finite. Together they form a *control*: the competing
 //! terminals, the negative threads and a state of the regular language. [`cfl_reachability`]
 //! computes which controls each symbol leads to, from the lexeme ends found by [`lexeme_exits`] and
-//! [`terminal_reachability`]. A stack is completed by the rests of its items, one after the other.
+//! [`terminal_spelling_costs`]. A stack is completed by the rests of its items, one after the other.
 //!
 //! **Exactness.** Which lexemes compete is known for a single stack only ([`lr1_items`]). An input
 //! with several parses may allow more terminals than any one of its stacks shows, and more

@@ -160,7 +160,8 @@ pub trait ApproximateClasses: StateClasses {
 
 /// Replacement of classes together with their machine, and their memory by part.
 pub trait ClassRenewal: StateClasses {
-    /// Returns classes over a scratch machine that [`ScratchCopies::scratch_copy`] made of this one.
+    /// Returns classes over a scratch machine that
+    /// [`formalm_core::ScratchCopies::scratch_copy`] made of this one.
     fn over_scratch(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
     where
         Self: Sized,

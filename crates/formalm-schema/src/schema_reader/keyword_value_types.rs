@@ -3,7 +3,7 @@
 //! Keywords that assert are checked where they are read. Two kinds of places are not read: keywords
 //! without their companion (`minContains` without `contains`), and definitions that nothing refers
 //! to. A value of the wrong type makes the schema invalid there too: its author meant something
-//! that would be lost. Annotations only get a note ([`super::ignored_keywords`]). What meta-schemas
+//! that would be lost. Annotations only get a note ([`super::ineffective_keyword_notes`]). What meta-schemas
 //! demand beyond types (at least one schema in `allOf`, distinct names in `required`) changes no
 //! meaning and is not checked.
 

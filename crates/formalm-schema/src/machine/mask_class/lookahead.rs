@@ -1,4 +1,5 @@
-//! The look-ahead that computes masks: an implementation of [`MaskAutomaton`] on mask classes.
+//! The look-ahead that computes masks: an implementation of [`formalm_machines::MaskAutomaton`] on
+//! mask classes.
 //!
 //! ```text
 //! class id:   0 …              interned mask classes, kept

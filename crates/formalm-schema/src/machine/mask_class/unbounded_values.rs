@@ -46,7 +46,7 @@ impl<'a> UnboundedValues<'a> {
     }
 
     /// Returns `true` if unboundedly many values of a type satisfy a formula, or at least
-    /// [`ENOUGH_VALUES`]. Returns `false` where this is not certain.
+    /// `ENOUGH_VALUES`. Returns `false` where this is not certain.
     pub(crate) fn has_unbounded_values(
         &mut self,
         id: FormulaId,

@@ -112,7 +112,7 @@ fn enumerate_strings(
     Ok(None)
 }
 
-/// Returns the result of [`SolverContext::enumerate_strings`] if all strings are in
+/// Returns the result of [`enumerate_strings`] if all strings are in
 /// enumerations.
 fn enumerate_enum_strings(
     base: &mut FormulaBase,
