@@ -25,7 +25,7 @@ mod automaton;
 mod captures;
 mod language_expression;
 pub mod materialized;
-mod pattern_recognizer;
+mod regex_source_recognizer;
 mod terms;
 mod transduce;
 
@@ -35,7 +35,7 @@ pub use automaton::{
 };
 pub use captures::{CaptureFinder, MemberCaptures, split_among};
 pub use language_expression::{Expression, LEXEME_END};
-pub use pattern_recognizer::RegexSourceRecognizer;
+pub use regex_source_recognizer::RegexSourceRecognizer;
 pub use terms::custom_language::{
     CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
     SharedRepresentative, StateRepresentatives,

@@ -1,14 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod all_non_ascii_check;
 mod byte_set;
 mod char_partition;
 mod charset;
 mod error;
 mod machine;
-mod non_ascii;
 mod runtime;
 mod state_ids;
 
+pub use all_non_ascii_check::reads_all_non_ascii;
 pub use byte_set::ByteSet;
 pub use char_partition::{CharPartition, Utf8Step};
 pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
@@ -18,7 +19,6 @@ pub use machine::{
     ScratchCopies, ScratchPosition, group_by_successor, into_dyn_machine, random_member,
     require_exact,
 };
-pub use non_ascii::reads_all_non_ascii;
 pub use runtime::{
     AppendVec, BudgetExhausted, ForkCheck, ForkSafeMutex, InterruptCheck, LruCache, OnceSlice,
     SetOnce, StepBudget, StepMeter, deadline, interrupt, pool, process_fork, record_steps,

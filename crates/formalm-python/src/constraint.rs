@@ -9,13 +9,13 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMaskClasses;
+use crate::cached_mask_arrays::SharedBitmasks;
 use crate::encoder::Encoder;
 use crate::errors;
 use crate::gil_cell::GilGuard;
 use crate::interruptible::in_own_thread;
 use crate::lazy_automaton::Automaton;
 use crate::matcher::{Cursor, Matcher};
-use crate::shared_bitmasks::SharedBitmasks;
 use crate::vocabulary::Vocabulary;
 
 /// Default memory limit of a constraint, in bytes; masks get half of it. Chosen, not measured.

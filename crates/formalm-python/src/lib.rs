@@ -3,6 +3,7 @@
 //! It decides nothing by itself.
 
 mod any_machine;
+mod cached_mask_arrays;
 mod constraint;
 mod encoder;
 mod errors;
@@ -19,7 +20,6 @@ mod numpy_bitmasks;
 mod parse_trees;
 mod parser;
 mod regular_language;
-mod shared_bitmasks;
 mod shared_machine;
 mod vocabulary;
 

@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::any_machine::AnyMaskClasses;
+use crate::cached_mask_arrays::{CachedArray, SharedBitmasks};
 use crate::errors;
 use crate::errors::RejectedInput;
 use crate::gil_cell::{GilCell, GilGuard};
 use crate::interruptible::{Timeout, under, without_gil, without_gil_or};
 use crate::numpy_bitmasks::{BitmaskRow, bitmask, bitmask_of};
-use crate::shared_bitmasks::{CachedArray, SharedBitmasks};
 
 type Constraint = formalm_constraint::Constraint<AnyMaskClasses>;
 pub(crate) type Cursor = formalm_constraint::Matcher<AnyMaskClasses>;

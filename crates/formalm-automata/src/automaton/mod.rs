@@ -10,7 +10,7 @@
 //! term cannot be empty, and for other terms a search for an accepting state runs once and marks
 //! every state it decides ([`liveness`]).
 
-mod bounded_quotient;
+mod bounded_viability_classes;
 mod byte_classes;
 mod counter_abstraction;
 pub(crate) mod fork_safe_automaton;
@@ -38,7 +38,7 @@ use crate::terms::derivative::Deriver;
 use crate::terms::expression_lowering::ExpressionLowering;
 use crate::terms::{EMPTY, TermId};
 
-pub use bounded_quotient::{BoundedQuotient, ClassLoop};
+pub use bounded_viability_classes::{BoundedQuotient, ClassLoop};
 pub use counter_abstraction::Saturated;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
 

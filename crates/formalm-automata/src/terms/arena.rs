@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::terms::custom_language::RecognizerTable;
 use crate::terms::dawg::{DawgId, Dawgs, END};
-use crate::terms::image_plans::ImagePlans;
+use crate::terms::edit_and_rewrite_plans::ImagePlans;
 use crate::terms::term_properties::TermProperties;
 use crate::terms::{EMPTY, EPSILON, FULL, TermId, TermNode, UNBOUNDED};
 

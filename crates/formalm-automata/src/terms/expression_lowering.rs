@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::language_expression::{Expression, ExpressionNode};
 use crate::terms::derivative::Deriver;
-use crate::terms::image_plans::{EditPlan, EditsId, RewritePlan, RewriteRule, RulesId};
+use crate::terms::edit_and_rewrite_plans::{EditPlan, EditsId, RewritePlan, RewriteRule, RulesId};
 use crate::terms::pattern_lowering::PatternLowering;
 use crate::terms::{EMPTY, EPSILON, TermId, TermNode};
 use crate::transduce::EditRules;

@@ -1,7 +1,7 @@
 //! Images in unions: merging images of one kind, and dropping those that a larger edit budget
 //! covers.
 
-use crate::terms::image_plans::ImageKind;
+use crate::terms::edit_and_rewrite_plans::ImageKind;
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
 /// An image before a tail, as an operand of a union.

@@ -33,9 +33,9 @@ pub(crate) mod byte_equivalence;
 pub(crate) mod custom_language;
 pub(crate) mod dawg;
 pub(crate) mod derivative;
+pub(crate) mod edit_and_rewrite_plans;
 pub(crate) mod emptiness_shortcuts;
 pub(crate) mod expression_lowering;
-pub(crate) mod image_plans;
 mod image_union;
 pub(crate) mod pattern_lowering;
 pub(crate) mod term_properties;
@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use crate::terms::custom_language::RecognizerPosition;
 use crate::terms::dawg::DawgId;
-use crate::terms::image_plans::ImageKind;
+use crate::terms::edit_and_rewrite_plans::ImageKind;
 
 pub(crate) use arena::{INITIAL_CAPACITY, TermArena};
 

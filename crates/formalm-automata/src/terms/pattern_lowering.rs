@@ -5,7 +5,7 @@ use formalm_regex::{Pattern, PatternNode};
 
 use crate::language_expression::LEXEME_END;
 use crate::terms::derivative::Deriver;
-use crate::terms::image_plans::EditsId;
+use crate::terms::edit_and_rewrite_plans::EditsId;
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermId, UNBOUNDED};
 
 /// The lowering of one pattern; its lookbehinds are numbered as they are met.

@@ -1,7 +1,7 @@
 //! Static properties of terms: nullability, minimum length, alphabet, and dependence on context.
 
 use crate::terms::dawg::ByteAlphabet;
-use crate::terms::image_plans::{EditPlan, EditsId, ImageKind};
+use crate::terms::edit_and_rewrite_plans::{EditPlan, EditsId, ImageKind};
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
 /// The lookbehinds of the enclosing scope, at the current position.

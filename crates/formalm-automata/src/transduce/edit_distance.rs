@@ -15,7 +15,7 @@ use formalm_core::{BudgetExhausted, CharSet};
 
 use crate::language_expression::Expression;
 use crate::terms::derivative::Deriver;
-use crate::terms::image_plans::{EditOperations, EditPlan, EditsId, ImageKind};
+use crate::terms::edit_and_rewrite_plans::{EditOperations, EditPlan, EditsId, ImageKind};
 use crate::terms::{EMPTY, FULL, TermId, TermNode};
 use crate::transduce::UnfoldedImage;
 

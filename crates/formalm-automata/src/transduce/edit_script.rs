@@ -6,7 +6,7 @@ use formalm_core::{BudgetExhausted, Error, InterruptCheck, Resource, check_limit
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::terms::derivative::Deriver;
-use crate::terms::image_plans::{EditsId, ImageKind};
+use crate::terms::edit_and_rewrite_plans::{EditsId, ImageKind};
 use crate::terms::{EMPTY, EPSILON, TermId, TermNode};
 
 /// The fewest edits that turn a member into a string.

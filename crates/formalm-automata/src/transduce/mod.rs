@@ -13,7 +13,7 @@ mod character_successors;
 mod edit_distance;
 mod edit_script;
 mod expression_operations;
-mod reversal;
+mod pattern_and_text_reversal;
 mod rewrite_rules;
 
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use formalm_core::BudgetExhausted;
 use rustc_hash::FxHashMap;
 
 use crate::terms::derivative::Deriver;
-use crate::terms::image_plans::{EditsId, ImageKind, RulesId};
+use crate::terms::edit_and_rewrite_plans::{EditsId, ImageKind, RulesId};
 use crate::terms::{EMPTY, TermId, TermNode};
 use crate::transduce::edit_distance::Edits;
 use crate::transduce::rewrite_rules::RewriteImage;
 
-pub use crate::terms::image_plans::EditOperations;
+pub use crate::terms::edit_and_rewrite_plans::EditOperations;
 pub use edit_distance::EditRules;
 pub use edit_script::EditScript;
 pub(crate) use edit_script::script;
-pub(crate) use reversal::{reversed_pattern, reversed_text};
+pub(crate) use pattern_and_text_reversal::{reversed_pattern, reversed_text};
 
 /// The continuations of an image at the start of a character.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use formalm_core::BudgetExhausted;
 
 use crate::terms::derivative::Deriver;
-use crate::terms::image_plans::{ImageKind, RewritePlan, RulesId};
+use crate::terms::edit_and_rewrite_plans::{ImageKind, RewritePlan, RulesId};
 use crate::terms::{EMPTY, FULL, TermId, TermNode};
 use crate::transduce::UnfoldedImage;
 

@@ -11,7 +11,7 @@ use super::encoder::{BpeEncoder, TokenOrigin};
 use super::pretokenizer::pretoken_splitter::{Boundary, SplitterState};
 use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
-use super::tokens_by_exit::{CoarseCharClass, ExitTargets};
+use super::tokens_by_char_class_exit::{CoarseCharClass, ExitTargets};
 use crate::Vocabulary;
 
 /// Maximum size of each table, in bytes; beyond it the oldest entries are evicted. 12 MiB; chosen,

@@ -28,7 +28,7 @@ mod sources;
 mod spec;
 mod token_set;
 mod token_transitions;
-mod tokens_by_exit;
+mod tokens_by_char_class_exit;
 mod transition_interner;
 mod whole_tokens;
 
@@ -37,5 +37,5 @@ pub use encoder_cache::TokensByState;
 pub use pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
 pub use token_set::TokenSet;
 pub use token_transitions::{TokenTransitions, TransitionTargets};
-pub use tokens_by_exit::{CoarseCharClass, ExitGroup, ExitTargets};
+pub use tokens_by_char_class_exit::{CoarseCharClass, ExitGroup, ExitTargets};
 pub use whole_tokens::PretokenState;

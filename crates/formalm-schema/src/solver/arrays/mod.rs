@@ -5,7 +5,7 @@
 //! remaining demands are visited once. After the last position with a constraint of its own, one
 //! item stands for all.
 
-mod cardinality;
+mod infinitely_many_arrays;
 mod unique_matching;
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use formalm_core::{Error, Resource};
 use rustc_hash::FxHashSet;
 
-pub(crate) use cardinality::ArrayCardinality;
+pub(crate) use infinitely_many_arrays::ArrayCardinality;
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::interned_values::ValueId;
