@@ -169,7 +169,7 @@ def test_errors_say_where_and_why() -> None:
         matcher.advance(ids[0])
     with pytest.raises(TokenError, match="has no tokens"):
         matcher.advance_bytes(b"t")
-    assert "in other tokens" in matcher.explain(ids[0]).text
+    assert "with other tokens" in matcher.explain(ids[0]).text
     assert matcher.forced_token_ids() == encode_raw(tokenizer, vocabulary, "the")
     assert matcher.forced_bytes() == b"the"
 

@@ -181,7 +181,7 @@ def test_languages_that_cannot_be_used_in_rules_are_refused() -> None:
         ),
         (
             lambda: Grammar("%declare word\nstart: word", languages={"word": Choice([])}),
-            "empty",
+            "at least one string",
         ),
         (
             lambda: Grammar(

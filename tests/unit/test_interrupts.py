@@ -21,6 +21,7 @@ from tests.support.processes import needs_limits, run_python
 PREAMBLE = """
 import os, random, signal, sys, threading, time
 from formalm import *
+from formalm import grammars
 from formalm.models.canary import canary
 V = canary().vocabulary
 drawn = random.Random(0)
