@@ -93,7 +93,9 @@ def test_a_class_of_languages_is_no_language(kind: Any) -> None:
 def test_given_prefixes_may_contain_multibyte_characters() -> None:
     query = Query(Reading("a€", most=3), given=StringLiteral("a€"))
     assert query.given == StringLiteral("a€")
-    with pytest.raises(LanguageError, match="prefix of a member, got 'a€b': only its first 4 bytes are viable"):
+    with pytest.raises(
+        LanguageError, match="prefix of a member, got 'a€b': only its first 4 bytes are viable"
+    ):
         Query(Reading("a€"), given=StringLiteral("a€b"))
 
 
