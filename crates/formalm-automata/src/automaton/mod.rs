@@ -224,7 +224,7 @@ impl Automaton {
     }
 
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
-    /// [`bounded_quotient`]).
+    /// [`BoundedQuotient`]).
     fn is_pure(&self) -> bool {
         self.pure
     }

@@ -31,6 +31,10 @@ const MAX_VALUE_STEPS: u64 = 200_000;
 /// Chosen, not measured.
 const MAX_SEPARATE_ITEMS: u64 = 1_000;
 
+/// Maximum number of leading places at which an item that `contains` asks for is bounded by itself.
+/// Chosen, not measured.
+const MAX_CONTAINED_PLACES: u32 = 4;
+
 /// Required names bounded per search step. Chosen, not measured.
 const NAMES_PER_STEP: usize = 8;
 
@@ -113,6 +117,19 @@ impl CompletionSearch<'_> {
         let least = bound.of_formula(id)?.min(UNREACHABLE);
         self.tables.bounds.rest_bytes.insert(id, least);
         Ok(least)
+    }
+
+    /// Returns a bound on the bytes of the required properties alone, each with its comma.
+    pub(crate) fn min_required_names_bytes(&mut self, id: FormulaId) -> Result<usize, Error> {
+        let formulas = &mut self.reader.core.base.formulas;
+        let mut required = formulas.conjuncts(id);
+        required
+            .retain(|&part| matches!(formulas.get(part), Formula::Atom(FormulaAtom::Required(_))));
+        if required.is_empty() {
+            return Ok(0);
+        }
+        let all = formulas.and(required);
+        self.min_rest_bytes(all)
     }
 
     /// Returns a bound on the bytes of a value, from a search with few steps. Never fails; the
@@ -232,8 +249,7 @@ impl ContainerBound<'_, '_> {
                     least = least.max(self.min_item_bytes(parts, count, comma)?);
                 }
                 Formula::Atom(FormulaAtom::Contains(count, node)) => {
-                    let value = self.search.reader.core.base.child(node);
-                    let each = ITEM_BYTES - 1 + comma + self.search.min_value_bytes(value);
+                    let each = ITEM_BYTES - 1 + comma + self.min_contained_bytes(parts, node);
                     least = least.max(saturating_times(count, each));
                 }
                 Formula::Child(node) => here = here.max(self.child_bytes(node)),
@@ -298,6 +314,38 @@ impl ContainerBound<'_, '_> {
             }
         }
         Ok(false)
+    }
+
+    /// Returns a bound on the bytes of a further item that `contains` asks for: it satisfies what is
+    /// said of its place, too.
+    fn min_contained_bytes(&mut self, parts: &[FormulaId], node: NodeId) -> usize {
+        let base = &mut self.search.reader.core.base;
+        let value = base.child(node);
+        let mut lists = Vec::new();
+        let mut last = 0;
+        for &part in parts {
+            if let Formula::Atom(FormulaAtom::Items(ranges, read)) = base.formulas.get(part).clone()
+            {
+                let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                let edge = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                last = last.max(edge.saturating_sub(read));
+                lists.push((ranges, read));
+            }
+        }
+        if lists.is_empty() || last > MAX_CONTAINED_PLACES {
+            return self.search.min_value_bytes(value);
+        }
+        let mut least = UNREACHABLE;
+        for at in 0..=last {
+            let base = &mut self.search.reader.core.base;
+            let mut both = vec![value];
+            for (ranges, read) in &lists {
+                both.push(base.item_formula_at(ranges, u64::from(*read) + u64::from(at)));
+            }
+            let both = base.formulas.and(both);
+            least = least.min(self.search.min_value_bytes(both));
+        }
+        least
     }
 
     /// Returns a bound on the bytes of `count` further items.

@@ -72,6 +72,9 @@ pub(crate) struct SearchBudget {
     pub(crate) steps: u64,
     pub(crate) limit: u64,
     ticks: DeadlineTicks,
+    /// The bounds of all enclosing containers together, by the innermost and the bounds of its
+    /// child. Frames are kept while a search runs.
+    enclosing_bounds: FxHashMap<(FrameId, ChildBound), usize>,
     /// The completions of unique items, by position.
     pub(crate) completed_items: FxHashMap<ReaderPosition, Option<CompletedItems>>,
 }
@@ -83,6 +86,7 @@ impl SearchBudget {
             steps: 0,
             limit,
             ticks: DeadlineTicks::default(),
+            enclosing_bounds: FxHashMap::default(),
             completed_items: FxHashMap::default(),
         }
     }
@@ -125,9 +129,26 @@ impl CompletionSearch<'_> {
         {
             return Ok(least.saturating_sub(1));
         }
-        let Some((mut child, mut parent)) = self.min_value_bounds(frame)? else {
+        let Some((child, parent)) = self.min_value_bounds(frame)? else {
             return Ok(0);
         };
+        self.min_bytes_in_containers(child, parent)
+    }
+
+    /// Returns the bound of a child together with all containers around it.
+    fn min_bytes_in_containers(
+        &mut self,
+        child: ChildBound,
+        parent: FrameId,
+    ) -> Result<usize, Error> {
+        if parent == DONE {
+            return Ok(child.must);
+        }
+        let key = (parent, child);
+        if let Some(&known) = self.budget.enclosing_bounds.get(&key) {
+            return Ok(known);
+        }
+        let (mut parent, mut child) = key.clone();
         while let Frame::Object { obligation, parent: next, .. }
         | Frame::Array { obligation, parent: next, .. } = self.reader.frames.get(parent)
         {
@@ -136,6 +157,10 @@ impl CompletionSearch<'_> {
             child = self.min_bytes_after_child(obligation, child, close)?;
             parent = next;
         }
+        if self.budget.enclosing_bounds.len() == MAX_CACHED_BOUNDS {
+            self.budget.enclosing_bounds.clear();
+        }
+        self.budget.enclosing_bounds.insert(key, child.must);
         Ok(child.must)
     }
 
@@ -225,6 +250,15 @@ impl CompletionSearch<'_> {
                     .gaps
                     .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1)
                     + 1;
+                if candidates.from == candidates.to {
+                    // No required name can still be read, so all of them come later.
+                    return self.container_bounds_with(obligation, parent, &|search, rest| {
+                        let own_name = 3 + escape_bytes_left(escape);
+                        let later = search.min_required_names_bytes(rest)?;
+                        let least = own(search.min_rest_bytes(rest)?);
+                        Ok(least.max(own_name + later).min(UNREACHABLE) + close)
+                    });
+                }
                 return self
                     .container_bounds(obligation, parent, &|required| own(required) + close);
             }
@@ -266,11 +300,24 @@ impl CompletionSearch<'_> {
         parent: FrameId,
         needs: &dyn Fn(usize) -> usize,
     ) -> Result<Option<(ChildBound, FrameId)>, Error> {
+        self.container_bounds_with(obligation, parent, &|search, rest| {
+            Ok(needs(search.min_rest_bytes(rest)?))
+        })
+    }
+
+    /// Returns the bounds of a container between its parts. `needs` maps the formula of the
+    /// remaining parts to the total.
+    fn container_bounds_with(
+        &mut self,
+        obligation: ObligationId,
+        parent: FrameId,
+        needs: &dyn Fn(&mut Self, FormulaId) -> Result<usize, Error>,
+    ) -> Result<Option<(ChildBound, FrameId)>, Error> {
         let formulas = self.reader.residuals.get(obligation).formulas.clone();
-        let must = needs(self.min_rest_bytes(formulas[0])?);
+        let must = needs(self, formulas[0])?;
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {
-            verdicts.push(needs(self.min_rest_bytes(one)?));
+            verdicts.push(needs(self, one)?);
         }
         Ok(Some((ChildBound { must, verdicts }, parent)))
     }
