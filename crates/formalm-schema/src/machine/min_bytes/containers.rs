@@ -122,13 +122,16 @@ impl CompletionSearch<'_> {
     /// Returns a bound on the bytes of the required properties alone, each with its comma.
     pub(crate) fn min_required_names_bytes(&mut self, id: FormulaId) -> Result<usize, Error> {
         let formulas = &mut self.reader.core.base.formulas;
-        let mut required = formulas.conjuncts(id);
-        required
-            .retain(|&part| matches!(formulas.get(part), Formula::Atom(FormulaAtom::Required(_))));
-        if required.is_empty() {
+        let mut parts = formulas.conjuncts(id);
+        let is = |part: &FormulaId, wanted: fn(&FormulaAtom) -> bool| matches!(formulas.get(*part), Formula::Atom(atom) if wanted(atom));
+        if !parts.iter().any(|part| is(part, |atom| matches!(atom, FormulaAtom::Required(_)))) {
             return Ok(0);
         }
-        let all = formulas.and(required);
+        // The rules bound the values.
+        parts.retain(|part| {
+            is(part, |atom| matches!(atom, FormulaAtom::Required(_) | FormulaAtom::Properties(_)))
+        });
+        let all = formulas.and(parts);
         self.min_rest_bytes(all)
     }
 
@@ -222,6 +225,10 @@ impl ContainerBound<'_, '_> {
     /// maximum counts.
     pub(crate) fn of_branch(&mut self, branch: &BoundBranch) -> Result<usize, Error> {
         let parts = &branch.parts;
+        let is_denied = |part: &FormulaId| matches!(self.formulas().get(*part), Formula::Not(inner) if parts.contains(inner));
+        if parts.iter().any(is_denied) {
+            return Ok(UNREACHABLE);
+        }
         let (mut here, mut all) = (self.child.must, 0);
         let (comma, colon) =
             (self.search.reader.gaps.comma_bytes() - 1, self.search.reader.gaps.colon_bytes() - 1);
