@@ -134,3 +134,19 @@ def test_contradictory_keywords_are_named(schema: dict[str, object] | bool, hint
     with pytest.raises(LanguageError, match="no instance") as caught:
         JsonSchema(schema).automaton()
     assert caught.value.hint == f"no value satisfies {hint}"
+
+
+@pytest.mark.parametrize("depth", [0, 150], ids=["flat", "deep"])
+def test_repeated_names_are_noted_and_the_last_value_counts(depth: int) -> None:
+    inner = '{"type": "string", "enum": ["a", {"k": 1, "k": 2}], "type": "object"}'
+    text = '{"items": ' * depth + inner + "}" * depth
+    place = "#" + "/items" * depth
+    language = JsonSchema(text)
+    notes = {
+        note.place: note.message for note in language.notes if "more than once" in note.message
+    }
+    assert set(notes) == {f"{place}/type", f"{place}/enum/1/k"}
+    assert all("the last value counts" in message for message in notes.values())
+    if not depth:
+        assert language.matches('{"k": 2}')
+        assert not language.matches('"a"')

@@ -90,7 +90,7 @@ pub(crate) fn parse(text: &str) -> Result<Json, usize> {
 }
 
 /// Parses a property name and its colon, and moves `at` past them.
-fn property_name(text: &str, at: &mut usize) -> Result<String, usize> {
+pub(super) fn property_name(text: &str, at: &mut usize) -> Result<String, usize> {
     *at = skip_whitespace(text, *at);
     let start = *at;
     let Json::String(name) = scalar(text, at)? else { return Err(start) };
@@ -103,7 +103,7 @@ fn property_name(text: &str, at: &mut usize) -> Result<String, usize> {
 }
 
 /// Parses a string, number or literal, and moves `at` past it.
-fn scalar(text: &str, at: &mut usize) -> Result<Json, usize> {
+pub(super) fn scalar(text: &str, at: &mut usize) -> Result<Json, usize> {
     let start = *at;
     let rest = &text.as_bytes()[start..];
     let length = if rest.first() == Some(&b'"') {
@@ -122,12 +122,12 @@ fn scalar(text: &str, at: &mut usize) -> Result<Json, usize> {
     serde_json::from_str(&text[start..*at]).map_err(|_| start)
 }
 
-fn byte_at(text: &str, at: usize) -> Option<u8> {
+pub(super) fn byte_at(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
 }
 
 /// Returns the offset of the next byte that is not whitespace.
-fn skip_whitespace(text: &str, at: usize) -> usize {
+pub(super) fn skip_whitespace(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
     at + rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count()
 }

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::json::deep_parser;
 use crate::json::deep_parser::max_nesting;
+use crate::json::duplicate_names::duplicate_names;
 use crate::json::flat_tape::JsonTape;
 
 /// Maximum nesting of a document, in arrays and objects. Chosen, not measured.
@@ -32,6 +33,8 @@ pub struct Document {
     /// The document as serde_json has it: parsed so at once if the tape did not apply, or later on
     /// demand.
     serde_value: Arc<SetOnce<Json>>,
+    /// The JSON pointers of names that occur more than once in one object.
+    pub(crate) duplicate_names: Arc<[String]>,
 }
 
 impl Document {
@@ -43,8 +46,21 @@ impl Document {
     /// deeply.
     pub fn read(text: &str) -> Result<Document, Error> {
         match JsonTape::read(text) {
-            Some(tree) => Ok(Document { tape: Some(Arc::new(tree)), serde_value: Arc::default() }),
-            None => parse_with_serde(text).map(Document::from),
+            Some(tree) => {
+                let duplicates = match tree.has_duplicate_names() {
+                    true => duplicate_names(text),
+                    false => Vec::new(),
+                };
+                Ok(Document {
+                    tape: Some(Arc::new(tree)),
+                    serde_value: Arc::default(),
+                    duplicate_names: duplicates.into(),
+                })
+            }
+            None => {
+                let parsed = Document::from(parse_with_serde(text)?);
+                Ok(Document { duplicate_names: duplicate_names(text).into(), ..parsed })
+            }
         }
     }
 
@@ -83,6 +99,10 @@ fn invalid_json(start: usize, why: &str) -> Error {
 
 impl From<Json> for Document {
     fn from(json: Json) -> Document {
-        Document { tape: None, serde_value: Arc::new(SetOnce::from(json)) }
+        Document {
+            tape: None,
+            serde_value: Arc::new(SetOnce::from(json)),
+            duplicate_names: Arc::default(),
+        }
     }
 }

@@ -55,6 +55,7 @@ pub(crate) struct JsonTape {
     source_len: usize,
     /// The values. Children of one container are adjacent; the root comes last.
     entries: Vec<TapeEntry>,
+    has_duplicate_names: bool,
 }
 
 /// A value on a tape.
@@ -73,13 +74,23 @@ impl JsonTape {
         let mut texts = String::with_capacity(text.len() + 32);
         texts.push_str(text);
         let entries = Vec::with_capacity(text.len() / 16 + 4);
-        let tape = JsonTape { strings: texts, source_len: text.len(), entries };
+        let tape = JsonTape {
+            strings: texts,
+            source_len: text.len(),
+            entries,
+            has_duplicate_names: false,
+        };
         TapeParser { text: text.as_bytes(), at: 0, tape, waiting: Vec::new() }.parse()
     }
 
     /// Returns the source text.
     pub(crate) fn source(&self) -> &str {
         &self.strings[..self.source_len]
+    }
+
+    /// Returns `true` if a name occurs more than once in one object.
+    pub(crate) fn has_duplicate_names(&self) -> bool {
+        self.has_duplicate_names
     }
 
     pub(crate) fn root(&self) -> TapeValue<'_> {
@@ -319,6 +330,7 @@ impl TapeParser<'_> {
                 kept.push(*property);
             }
         }
+        self.tape.has_duplicate_names |= kept.len() < properties.len();
         self.waiting.truncate(first);
         self.waiting.extend(kept);
     }

@@ -11,6 +11,7 @@
 pub(crate) mod decimal;
 pub(crate) mod deep_parser;
 pub(crate) mod document;
+pub(crate) mod duplicate_names;
 pub(crate) mod flat_tape;
 pub(crate) mod interned_values;
 pub(crate) mod json_view;

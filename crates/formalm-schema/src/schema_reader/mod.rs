@@ -40,7 +40,8 @@ use crate::json::document::Document;
 use crate::json::json_view::JsonView;
 use crate::options::JsonSchemaOptions;
 use crate::schema_nodes::{
-    KeywordPart, KeywordRule, NodeId, NodeLocation, ResolvedSchema, SchemaNode,
+    KeywordPart, KeywordRule, NodeId, NodeLocation, NoteEffect, ResolvedSchema, SchemaNode,
+    SchemaNote,
 };
 use ineffective_keyword_notes::IgnoredKeywords;
 use keyword_table::Keyword;
@@ -115,11 +116,21 @@ pub(crate) fn read_schema(
             Some(tree) => read_local(tree.root(), options),
             None => read_local(schema.serde_value()?, options),
         };
-        if let Some(schema) = read {
-            return Ok(schema);
+        if let Some(mut read) = read {
+            note_duplicate_names(&mut read, "", schema);
+            return Ok(read);
         }
     }
     read_additional(ResolvedSchema::default(), schema, resources, options)
+}
+
+/// Notes names that occur more than once in one object of a document: the last value counts.
+fn note_duplicate_names(read: &mut ResolvedSchema, uri: &str, document: &Document) {
+    for pointer in document.duplicate_names.iter() {
+        let message = "the name occurs more than once in its object; the last value counts";
+        let (place, message) = (format!("{uri}{pointer}"), message.to_owned());
+        read.notes.push(SchemaNote { place, message, effect: NoteEffect::Exact });
+    }
 }
 
 /// Reads a self-contained document. Returns `None` if it is not, or on any error: the registry path
@@ -149,6 +160,10 @@ pub(crate) fn read_additional(
     let dynamic = has_dynamic_refs(json) || others.iter().any(|(_, one)| has_dynamic_refs(one));
     let mut reader = SchemaReader::new(before, options, dynamic);
     reader.read(json, ReferenceBase::Registry(registry.resolver(base)), draft)?;
+    note_duplicate_names(&mut reader.schema, "", schema);
+    for (uri, document) in resources {
+        note_duplicate_names(&mut reader.schema, uri, document);
+    }
     Ok(reader.schema)
 }
 

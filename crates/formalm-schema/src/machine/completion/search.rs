@@ -28,7 +28,7 @@ use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
-const MAX_STEPS: u64 = 1_000_000;
+const MAX_STEPS: u64 = 600_000;
 
 /// Maximum number of steps where the caller can use another completion instead. Chosen, not
 /// measured.
