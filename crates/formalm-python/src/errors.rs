@@ -147,7 +147,13 @@ pub(crate) fn refusal(py: Python<'_>, refusal: &AdvanceError, what: RejectedInpu
             (format!("{name} follows an end token"), Some("rollback() removes the end token"))
         }
         AdvanceError::NotViable { good } => (
-            format!("{name} is not allowed here: no member continues this way after {good} bytes"),
+            match good {
+                0 => format!("{name} is not allowed here: no member continues with its first byte"),
+                1 => format!("{name} is not allowed here: only its first byte continues a member"),
+                _ => format!(
+                    "{name} is not allowed here: only its first {good} bytes continue a member"
+                ),
+            },
             Some("mask() and explain() show which tokens are allowed"),
         ),
         AdvanceError::NotCanonical => (

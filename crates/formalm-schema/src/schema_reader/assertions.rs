@@ -66,6 +66,9 @@ const APPLICATOR_KEYWORDS: u64 = keyword_set(&[
 /// approximation; a larger `minLength` is a limit error.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
 
+/// What to do about a type that does not exist.
+const TYPES_HINT: &str = "the types are null, boolean, integer, number, string, array and object";
+
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// Reads all keywords of a schema object except references. Fails if a value is invalid.
     pub(super) fn keyword_rules(
@@ -148,7 +151,9 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     return Err(SchemaFault::Part {
                         parts: vec!["type".to_owned()],
                         message,
-                        hint: self.wrapped_schema_hint(fields, at),
+                        hint: self
+                            .wrapped_schema_hint(fields, at)
+                            .or_else(|| Some(TYPES_HINT.to_owned())),
                     });
                 }
             });
