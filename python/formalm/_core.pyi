@@ -317,6 +317,12 @@ class Vocabulary:
         text: bytes, end_token_ids: Sequence[int] | None = None
     ) -> Vocabulary: ...
     @staticmethod
+    def from_sentencepiece(model: bytes) -> tuple[Vocabulary, list[int]]:
+        """Reads a SentencePiece model; returns it with the ids of its end piece."""
+    @staticmethod
+    def piece_bytes(pieces: Sequence[tuple[str, int]], place: str) -> list[bytes | None]:
+        """Bytes of SentencePiece pieces with their types; errors begin with place and index."""
+    @staticmethod
     def from_saved(data: bytes) -> Vocabulary: ...
     def save(self) -> bytes: ...
     def with_end_token_ids(self, end_token_ids: Sequence[int]) -> Vocabulary:

@@ -75,7 +75,7 @@ class Compiling:
     """Counts compilations of a cache, and does something in the midst of each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, during: Callable[[], object]) -> None:
-        from formalm import constraint_cache
+        from formalm.constraint_cache import request
 
         self.count = 0
         self.started = threading.Event()
@@ -88,7 +88,7 @@ class Compiling:
             during()
             return Constraint(*arguments, **options)
 
-        monkeypatch.setattr(constraint_cache, "Constraint", compiled)
+        monkeypatch.setattr(request, "Constraint", compiled)
 
 
 def in_threads(count: int, work: Callable[[], object]) -> list[object]:
@@ -357,10 +357,10 @@ def test_an_interrupt_lets_the_next_one_compile(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_maker_that_vanished_is_replaced() -> None:
     """An interrupt may come where no handler is in force yet."""
-    from formalm import constraint_cache
+    from formalm.constraint_cache.request import Request
 
     cache = ConstraintCache(BYTE_VOCABULARY)
-    ask = constraint_cache._Request(cache, None, {})
+    ask = Request(cache._request_limits, None, {})
     ask.describe(SCHEMA)
     making, is_mine = cache._find(ask)  # type: ignore[misc]
     assert is_mine
@@ -611,7 +611,7 @@ def test_a_forked_child_can_use_the_cache() -> None:
         import os, signal, threading, time
         from formalm import Regex, Vocabulary
         from formalm.constraint_cache import ConstraintCache
-        from formalm import constraint_cache
+        from formalm.constraint_cache import request
         from formalm.constraint import Constraint
         cache = ConstraintCache(Vocabulary.from_tokens([b"a", b"b"]))
         kept = cache.constraint(Regex("a+"))
@@ -624,7 +624,7 @@ def test_a_forked_child_can_use_the_cache() -> None:
         class Made(Constraint):
             def __new__(cls, *arguments, **options):
                 return compiled(*arguments, **options)
-        constraint_cache.Constraint = Made
+        request.Constraint = Made
         thread = threading.Thread(target=lambda: cache.constraint(Regex("b+")))
         thread.start()
         started.wait()

@@ -10,8 +10,8 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CompletionHints, Error, ForkSafeMutex, LazyDfa, MaskClassId, Renewal,
-    StateId,
+    AppendVec, ByteSet, CompactMap, CompletionHints, Error, ForkSafeMutex, LazyDfa, MaskClassId,
+    Renewal, StateId,
 };
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
@@ -54,9 +54,8 @@ const LOOKAHEAD_MASK_BYTES: usize = 1 << 10;
 
 #[derive(Debug)]
 struct InternedClasses<M> {
-    ids: FxHashMap<Box<[PositionClass]>, u32>,
-    /// The first state of each mask class.
-    states: Vec<StateId>,
+    /// The first state of each mask class, by the classes of its parts.
+    states: CompactMap<Box<[PositionClass]>, StateId>,
     bytes: usize,
     /// Masks of states that inputs keep returning to, and the machine that has these states.
     base_masks: FxHashMap<u32, Mask>,
@@ -65,8 +64,8 @@ struct InternedClasses<M> {
 
 impl<M> Default for InternedClasses<M> {
     fn default() -> InternedClasses<M> {
-        let (ids, states, base_masks) = Default::default();
-        InternedClasses { ids, states, bytes: 0, base_masks, base_machine: None }
+        let (states, base_masks) = Default::default();
+        InternedClasses { states, bytes: 0, base_masks, base_machine: None }
     }
 }
 
@@ -180,21 +179,18 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         }
         items.sort_unstable();
         let known = &mut *self.known();
-        let next = known.states.len() as u32;
-        Ok(match known.ids.get(&*items) {
-            Some(&key) => key,
+        Ok(match known.states.find(&*items) {
+            Some(key) => key,
             None => {
                 known.bytes += 8 * items.len() + 48;
-                known.states.push(state);
-                known.ids.insert(items.into(), next);
-                next
+                known.states.position_or_insert_with(items.into(), || state)
             }
         })
     }
 
     /// Returns a state of a mask class.
     fn state(&self, key: MaskClassId) -> StateId {
-        self.known().states[key.number() as usize]
+        *self.known().states.value(key.number())
     }
 
     /// Adds the tokens that end a string of a position on their way and continue with what may

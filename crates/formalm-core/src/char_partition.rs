@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::CharSet;
+use crate::{CharSet, Interner};
 
 /// The result of reading one byte of a character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Utf8Step {
     /// No character continues with this byte.
     Dead,
@@ -31,8 +31,7 @@ type ClassBoundaries = Vec<(u32, Option<u16>)>;
 
 struct PartitionBuilder {
     cuts: ClassBoundaries,
-    rows: Vec<[Utf8Step; 64]>,
-    known: FxHashMap<Vec<u32>, u16>,
+    rows: Interner<[Utf8Step; 64]>,
 }
 
 impl CharPartition {
@@ -41,7 +40,7 @@ impl CharPartition {
     pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<CharPartition> {
         let sets: Vec<&CharSet> = sets.into_iter().collect();
         let (cuts, representatives) = class_boundaries(&sets)?;
-        let mut builder = PartitionBuilder { cuts, rows: Vec::new(), known: FxHashMap::default() };
+        let mut builder = PartitionBuilder { cuts, rows: Interner::default() };
         let mut first = vec![Utf8Step::Dead; 256];
         for byte in 0..0x80u32 {
             first[byte as usize] = builder.reading(byte, 0)?;
@@ -60,7 +59,8 @@ impl CharPartition {
             .flat_map(|start| [start.checked_sub(1), Some(start)])
             .filter_map(|code| char::from_u32(code?))
             .collect();
-        Some(CharPartition { first, rows: builder.rows, representatives, borders })
+        let rows = builder.rows.into_entries();
+        Some(CharPartition { first, rows, representatives, borders })
     }
 
     /// Serializes the partition as numbers for [`CharPartition::from_numbers`].
@@ -196,13 +196,7 @@ impl PartitionBuilder {
         if row.iter().all(|slot| *slot == Utf8Step::Dead) {
             return Some(Utf8Step::Dead);
         }
-        let key: Vec<u32> = row.iter().map(|slot| number(*slot)).collect();
-        let next = u16::try_from(self.rows.len()).ok().filter(|&next| next < 0x7fff)?;
-        let id = *self.known.entry(key).or_insert(next);
-        if id == next {
-            self.rows.push(row);
-        }
-        Some(Utf8Step::Inside(id))
+        self.row(row)
     }
 
     /// Returns the step for a block. All blocks that one class covers share a row.
@@ -216,16 +210,17 @@ impl PartitionBuilder {
         let Some(class) = class else { return Some(Utf8Step::Dead) };
         let mut reading = Utf8Step::Complete(class);
         for _ in 0..more {
-            let row = [reading; 64];
-            let key: Vec<u32> = row.iter().map(|slot| number(*slot)).collect();
-            let next = u16::try_from(self.rows.len()).ok().filter(|&next| next < 0x7fff)?;
-            let id = *self.known.entry(key).or_insert(next);
-            if id == next {
-                self.rows.push(row);
-            }
-            reading = Utf8Step::Inside(id);
+            reading = self.row([reading; 64])?;
         }
         Some(reading)
+    }
+
+    /// Returns the step to a row; `None` if there are too many.
+    fn row(&mut self, row: [Utf8Step; 64]) -> Option<Utf8Step> {
+        if self.rows.len() >= 0x7fff {
+            return None;
+        }
+        Some(Utf8Step::Inside(self.rows.intern(row) as u16))
     }
 
     fn class(&self, code: u32) -> Option<u16> {

@@ -5,7 +5,9 @@ mod byte_set;
 mod char_partition;
 mod charset;
 mod error;
+mod interner;
 mod machine;
+mod memory_bytes;
 mod runtime;
 mod state_ids;
 
@@ -14,11 +16,13 @@ pub use byte_set::ByteSet;
 pub use char_partition::{CharPartition, Utf8Step};
 pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
 pub use error::{CallbackError, Error, Resource, SourceSpan, check_limit};
+pub use interner::{CompactMap, Interner, ListInterner, RETAINED_CAPACITY, sorted_union};
 pub use machine::{
     CompletionClasses, CompletionHints, LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal,
     ScratchCopies, ScratchPosition, group_by_successor, into_dyn_machine, random_member,
     require_exact,
 };
+pub use memory_bytes::MemoryBytes;
 pub use runtime::{
     AppendVec, BudgetExhausted, ForkCheck, ForkSafeMutex, InterruptCheck, LruCache, OnceSlice,
     SetOnce, StepBudget, StepMeter, deadline, interrupt, pool, process_fork, record_steps,

@@ -6,21 +6,21 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex, LazyDfa, Machine,
-    ReadingHints, Renewal, Resource, ScratchCopies, StateId, into_dyn_machine, record_steps,
-    require_exact,
+    MemoryBytes, ReadingHints, Renewal, Resource, ScratchCopies, StateId, into_dyn_machine,
+    record_steps, require_exact,
 };
 use formalm_machines::{
     CompletionLength, IntersectionBounds, OpaqueCache, Precision, ProductCache,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::NOTHING;
 use crate::byte_transitions::{TransitionTable, UNKNOWN};
 use crate::completion::CompletionBounds;
 use crate::completion::shortest_completion::ShortestCompletion;
 use crate::grammar::{Grammar, GrammarNote, Rule};
 use crate::grammar_state::{GrammarState, UselessReason};
 use crate::limits::{GrammarLimits, check};
-use crate::list_interner::NOTHING;
 use crate::longest_match_conflicts::unusable_alternatives;
 use crate::scratch_states::{ScratchStates, StateTables};
 

@@ -6,12 +6,12 @@
 
 use formalm_core::{Error, StateId};
 
+use crate::NOTHING;
 use crate::automaton::{DEAD, GrammarAutomaton};
 use crate::byte_transitions::{TransitionTable, UNKNOWN};
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar_state::GrammarState;
-use crate::list_interner::NOTHING;
 
 /// Waypoints allowed in any case, and per state. Chosen, not measured.
 const MIN_WAYPOINTS: usize = 4096;

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use formalm_core::AppendVec;
+use formalm_core::{AppendVec, memory_bytes};
 
 /// A successor that was not computed yet.
 pub(crate) const UNKNOWN: u32 = 0;
@@ -35,6 +35,8 @@ pub(crate) struct TransitionTable {
     count: AtomicU32,
     width: usize,
 }
+
+memory_bytes!(TransitionTable { states, waypoints, rows; waypoint_count, count, width });
 
 impl TransitionTable {
     /// Returns an empty table for `width` byte classes.
@@ -126,10 +128,6 @@ impl TransitionTable {
 
     pub(crate) fn set_flags(&self, state: u32, flags: u32) {
         self.states.set(state as usize * SLOTS + FLAGS_OR_TARGET, flags);
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.states.memory_bytes() + self.waypoints.memory_bytes() + self.rows.memory_bytes()
     }
 }
 

@@ -9,8 +9,9 @@
 //! A configuration steps its lexer state. Where a lexeme ends, the parser shifts its terminal; where
 //! it continues, the parser state stays.
 
-use formalm_core::Error;
+use formalm_core::{Error, memory_bytes};
 
+use crate::NOTHING;
 use crate::configurations::Configuration;
 use crate::dead_end_proof::spellable_terminals::DeadEndProver;
 use crate::grammar::Lexing;
@@ -21,7 +22,6 @@ use crate::indentation::min_bytes::line_ending_symbols;
 use crate::lexer::Lexer;
 use crate::lexer::thread_sets::ThreadKind;
 use crate::limits::StepMeter;
-use crate::list_interner::NOTHING;
 use crate::normal_form::NormalizedGrammar;
 use crate::parser::Parser;
 use crate::sublanguages::Sublanguages;
@@ -33,6 +33,8 @@ pub(crate) struct ConfigurationReader {
     pub(crate) parser: Parser,
     pub(crate) sublanguages: Sublanguages,
 }
+
+memory_bytes!(ConfigurationReader { lexer, parser, sublanguages });
 
 impl ConfigurationReader {
     /// Stores the dead-end proof for the terminals in use, if there is one.
@@ -305,9 +307,5 @@ impl ConfigurationReader {
             min_bytes = Some(min_bytes.unwrap_or(NEVER).min(bytes));
         }
         Ok(min_bytes.unwrap_or(NEVER - 1))
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.lexer.memory_bytes() + self.parser.memory_bytes() + self.sublanguages.memory_bytes()
     }
 }

@@ -3,7 +3,9 @@
 //! A state of the automaton is a list of [`Configuration`]s, one per way to split the input into
 //! lexemes.
 
-use crate::list_interner::{ListInterner, NOTHING};
+use formalm_core::{ListInterner, memory_bytes};
+
+use crate::NOTHING;
 
 /// One parse hypothesis: a way to split the input read so far into lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +41,8 @@ pub(crate) struct Configurations {
     /// A buffer reused between calls.
     flat_list: Vec<u32>,
 }
+
+memory_bytes!(Configurations { lists; flat_list });
 
 impl Configurations {
     /// Interns a list of configurations and returns its id.
@@ -79,9 +83,5 @@ impl Configurations {
     /// Drops all states with ids from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.lists.truncate(len);
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.lists.memory_bytes()
     }
 }

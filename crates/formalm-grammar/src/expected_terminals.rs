@@ -3,9 +3,9 @@
 use formalm_core::{Error, StateId};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, RuleBody};
-use crate::list_interner::NOTHING;
 use crate::lr0::elements;
 
 impl GrammarAutomaton {

@@ -15,9 +15,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, StepBudget};
+use formalm_core::{ByteSet, Error, StepBudget, memory_bytes};
 use formalm_machines::Precision;
 
+use crate::NOTHING;
 use crate::completion::search::CompletionSearch;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::{Configuration, Configurations};
@@ -32,7 +33,6 @@ use crate::lexer::terminal_automata::{
 use crate::lexer::terminal_rules::TerminalRules;
 use crate::lexer::thread_sets::ThreadSets;
 use crate::limits::{GrammarLimits, StepMeter};
-use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::LoweredRules;
@@ -67,6 +67,8 @@ pub(crate) struct GrammarState {
     /// Bytes of stacks that only lookahead has visited.
     lookahead_bytes: usize,
 }
+
+memory_bytes!(GrammarState { reader, search, states; checkpoint, spare_configurations, spare_next, lookahead_bytes });
 
 /// Maximum bytes of stacks kept after lookahead has ended. Chosen, not measured.
 const MAX_LOOKAHEAD_BYTES: usize = 1 << 20;
@@ -348,10 +350,6 @@ impl GrammarState {
         if checkpoint.began_scratch {
             sublanguages.end_scratch();
         }
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.reader.memory_bytes() + self.search.memory_bytes() + self.states.memory_bytes()
     }
 }
 

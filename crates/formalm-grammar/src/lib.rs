@@ -15,7 +15,6 @@ mod gss;
 mod indentation;
 mod lexer;
 mod limits;
-mod list_interner;
 mod longest_match_conflicts;
 mod lr0;
 mod mask_classes;
@@ -44,6 +43,9 @@ pub use sublanguages::external_parsers::{ExternalParserState, SeparatedState};
 pub use tree_counts::{CountOptions, tree_counts};
 pub use trees::tree_shape::{RuleKind, RuleTreeShape, ShapedGrammar};
 pub use trees::{FirstTerminals, ParseResult, TreeNode, TreeNodeKind, TreeParser};
+
+/// The id of nothing in the tables of this crate: of the empty list, and where something is absent.
+const NOTHING: u32 = formalm_core::ListInterner::EMPTY;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, StateId};
+use formalm_core::{Error, Interner, LazyDfa, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Grammar, GrammarNote, Lexing, RuleBody};
@@ -62,8 +62,7 @@ pub fn unusable_alternatives(
         nullable: Vec::new(),
         competitors: Vec::new(),
         symbols: lowering.symbols as usize,
-        elements: Vec::new(),
-        numbers: FxHashMap::default(),
+        elements: Interner::default(),
         pairs: FxHashMap::default(),
         steps: 0,
     };
@@ -138,8 +137,7 @@ struct UnusableAnalysis<'a> {
     competitors: Vec<TerminalSet>,
     symbols: usize,
     /// Terminals with their competitors.
-    elements: Vec<(u32, Vec<u32>)>,
-    numbers: FxHashMap<(u32, Vec<u32>), u32>,
+    elements: Interner<(u32, Vec<u32>)>,
     /// The answers to "can this element be followed by this terminal?".
     pairs: FxHashMap<(u32, u32), bool>,
     steps: usize,
@@ -362,13 +360,7 @@ impl UnusableAnalysis<'_> {
         if compete.len() > MAX_COMPETITORS {
             compete = vec![terminal];
         }
-        let key = (terminal, compete);
-        if let Some(&number) = self.numbers.get(&key) {
-            return number;
-        }
-        self.elements.push(key.clone());
-        self.numbers.insert(key, self.elements.len() as u32 - 1);
-        self.elements.len() as u32 - 1
+        self.elements.intern((terminal, compete))
     }
 
     /// Returns `true` if a terminal is fully described by its strings.
@@ -387,7 +379,7 @@ impl UnusableAnalysis<'_> {
     }
 
     fn can_be_matched(&mut self, element: u32) -> Result<bool, Error> {
-        if !self.is_plain(self.elements[element as usize].0) {
+        if !self.is_plain(self.elements[element].0) {
             return Ok(true);
         }
         self.can_follow(element, None)
@@ -420,7 +412,7 @@ impl UnusableAnalysis<'_> {
     }
 
     fn can_follow(&mut self, element: u32, next: Option<u32>) -> Result<bool, Error> {
-        let terminal = self.elements[element as usize].0;
+        let terminal = self.elements[element].0;
         if !self.is_plain(terminal) || next.is_some_and(|next| !self.is_plain(next)) {
             return Ok(true);
         }
@@ -442,7 +434,7 @@ impl UnusableAnalysis<'_> {
         next: Option<u32>,
         longer: &mut LongerLexemeVisitor<'_>,
     ) -> Result<bool, Error> {
-        let (terminal, compete) = self.elements[element as usize].clone();
+        let (terminal, compete) = self.elements[element].clone();
         let readers: Vec<&TerminalAutomaton> =
             compete.iter().filter_map(|&one| self.readers[one as usize].as_deref()).collect();
         let next = next.and_then(|next| self.readers[next as usize].as_deref());
@@ -512,7 +504,7 @@ impl UnusableAnalysis<'_> {
         let name = |at: u32| &grammar.terminals[at as usize].name;
         match cause {
             UnusableCause::NeverMatched(element) => {
-                let (terminal, compete) = &self.elements[*element as usize];
+                let (terminal, compete) = &self.elements[*element];
                 let before = compete.iter().filter(|&one| one < terminal);
                 let before: Vec<&str> = before.map(|&one| name(one).as_str()).collect();
                 let (name, before) = (name(*terminal), before.join(", "));
@@ -522,7 +514,7 @@ impl UnusableAnalysis<'_> {
                 ))
             }
             UnusableCause::NeverAdjacent(element, next, _) => {
-                let terminal = self.elements[*element as usize].0;
+                let terminal = self.elements[*element].0;
                 let mut found: Option<(Vec<u8>, Vec<u8>, u32)> = None;
                 self.search(*element, Some(*next), &mut |text, more, longer| {
                     if found.is_none() {

@@ -5,11 +5,11 @@
 //!
 //! Reference: D. E. Knuth, "On the translation of languages from left to right" (1965).
 
-use formalm_core::Error;
+use formalm_core::{Error, ListInterner};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::limits::StepMeter;
-use crate::list_interner::{ListInterner, NOTHING};
 use crate::normal_form::NormalizedGrammar;
 
 /// The symbol after the last one of a production.

@@ -13,9 +13,9 @@ use formalm_machines::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::automaton::{GrammarAutomaton, LockedState};
 use crate::configuration_reader::ConfigurationReader;
-use crate::list_interner::NOTHING;
 
 /// The states of a grammar automaton as mask-equivalence classes.
 #[derive(Debug)]

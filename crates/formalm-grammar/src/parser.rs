@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use formalm_core::Error;
+use formalm_core::{Error, ListInterner, memory_bytes};
 use formalm_machines::NEEDS_DEEPER_STACK;
 
+use crate::NOTHING;
 use crate::grammar::Lexing;
 use crate::gss::Gss;
 use crate::indentation::line_terminals::LineTerminals;
@@ -18,7 +19,6 @@ use crate::indentation::parser_state::{
 };
 use crate::indentation::{FIRST_COLUMN, widths};
 use crate::lexer::terminal_rules::TerminalRules;
-use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::elements;
 
 /// The stacks of a grammar, with their indentation.
@@ -31,6 +31,8 @@ pub(crate) struct Parser {
     /// Interned prefixes of parser states, see [`Parser::prefix_of`].
     prefixes: ListInterner,
 }
+
+memory_bytes!(Parser { gss, indentation, prefixes; rules });
 
 impl Parser {
     pub(crate) fn new(rules: Arc<TerminalRules>, gss: Gss) -> Parser {
@@ -313,11 +315,5 @@ impl Parser {
             Some(mut suffixes) => suffixes.line_min_bytes(parser_state, column),
             None => Ok(0),
         }
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.gss.memory_bytes()
-            + self.prefixes.memory_bytes()
-            + self.indentation.as_ref().map_or(0, IndentationState::memory_bytes)
     }
 }

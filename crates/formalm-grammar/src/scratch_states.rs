@@ -6,7 +6,7 @@
 
 use std::sync::MutexGuard;
 
-use formalm_core::{ByteSet, Error, ForkSafeMutex, StateId};
+use formalm_core::{ByteSet, Error, ForkSafeMutex, MemoryBytes, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::SharedState;

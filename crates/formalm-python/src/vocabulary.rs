@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use formalm_machines::special_token_bytes;
 use formalm_vocabulary::Error;
+use formalm_vocabulary::sentencepiece::piece_bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -62,6 +63,31 @@ impl Vocabulary {
             py,
             py.detach(|| formalm_vocabulary::Vocabulary::from_tokenizer_json(text, end_token_ids)),
         )
+    }
+
+    /// Reads a SentencePiece model; returns it with the ids of its end piece.
+    #[staticmethod]
+    fn from_sentencepiece(py: Python<'_>, model: &[u8]) -> PyResult<(Vocabulary, Vec<u32>)> {
+        match py.detach(|| formalm_vocabulary::Vocabulary::from_sentencepiece(model)) {
+            Ok((inner, ends)) => Ok((made(py, Ok(inner))?, ends)),
+            Err(error) => Err(errors::unreadable(py, &error)),
+        }
+    }
+
+    /// Returns the bytes of SentencePiece pieces, given with their types; `None` for those without
+    /// text. Errors begin with `place` and the index.
+    #[staticmethod]
+    fn piece_bytes<'py>(
+        py: Python<'py>,
+        pieces: Vec<(String, i64)>,
+        place: &str,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let bytes = |(at, (text, kind)): (usize, &(String, i64))| {
+            piece_bytes(text, *kind, &format!("{place}[{at}]"))
+                .map(|bytes| bytes.map(|bytes| PyBytes::new(py, &bytes)))
+                .map_err(|error| errors::unreadable(py, &error))
+        };
+        pieces.iter().enumerate().map(bytes).collect()
     }
 
     #[staticmethod]

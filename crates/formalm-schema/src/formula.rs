@@ -10,7 +10,8 @@
 
 use std::sync::Arc;
 
-use crate::interner::{CompactMap, Interner};
+use formalm_core::{CompactMap, Interner, memory_bytes};
+
 use crate::json::decimal::Decimal;
 use crate::json::interned_values::ValueId;
 use crate::json::property_names::NameId;
@@ -19,6 +20,8 @@ use crate::schema_nodes::{NodeId, RegexId};
 /// An interned formula: equal ids are equal formulas up to the order of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FormulaId(pub(crate) u32);
+
+memory_bytes!(none: FormulaId);
 
 /// The formula that never holds.
 pub(crate) const FALSE: FormulaId = FormulaId(0);
@@ -198,9 +201,9 @@ impl FormulaArena {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
+        self.table.table_bytes()
             + self.facts.capacity() * size_of::<FormulaFacts>()
-            + self.negated.memory_bytes()
+            + self.negated.table_bytes()
             + self.list_bytes
     }
 

@@ -5,7 +5,6 @@
 mod expansion;
 mod formats;
 mod formula;
-mod interner;
 mod json;
 mod machine;
 mod options;

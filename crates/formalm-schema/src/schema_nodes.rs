@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use formalm_automata::Expression;
+use formalm_core::memory_bytes;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::NameSelector;
@@ -18,6 +19,8 @@ use crate::json::property_names::{NameId, PropertyNames};
 /// A subschema in one context (base URI, dynamic scope), interned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u32);
+
+memory_bytes!(none: NodeId);
 
 /// A regular language of strings, interned by its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +36,8 @@ pub(crate) enum JsonType {
     Array,
     Object,
 }
+
+memory_bytes!(none: JsonType);
 
 impl JsonType {
     /// All types, cheapest to decide first.

@@ -22,7 +22,7 @@ const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 const MAX_DESCRIPTION_LEN: usize = 8 << 10;
 
 /// The cache, by the fingerprint of the language.
-type AutomatonCache = ForkSafeMutex<LruCache<u128, Arc<Automaton>>>;
+type AutomatonCache = ForkSafeMutex<LruCache<u128, Arc<Automaton>, MAX_AUTOMATA>>;
 
 /// A forked child starts with an empty cache: another thread of the parent may have held the lock
 /// at the fork.
@@ -82,11 +82,7 @@ pub(crate) fn shared_automaton(
     if made.has_many_states() || made.memory_bytes() > MAX_AUTOMATON_BYTES {
         return Ok((Some(made), false));
     }
-    let mut kept = kept();
-    kept.insert(description.hash, Arc::clone(&made));
-    if kept.len() > MAX_AUTOMATA {
-        kept.evict_oldest();
-    }
+    kept().insert(description.hash, Arc::clone(&made), 1);
     Ok((Some(made), true))
 }
 

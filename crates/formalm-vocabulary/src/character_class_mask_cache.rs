@@ -1,17 +1,15 @@
-//! A FIFO cache of bitmasks "every token within this character class", shared by all languages of a
+//! A cache of bitmasks "every token within this character class", shared by all languages of a
 //! vocabulary.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_core::{CharSet, ClassCover, ForkSafeMutex, WIDE_PARTS};
-use rustc_hash::FxHashMap;
+use formalm_core::{CharSet, ClassCover, ForkSafeMutex, LruCache, WIDE_PARTS};
 
 use crate::occurring_characters::ProfileFilter;
 use crate::token_byte_table::TokenBytes;
 use crate::{ClassMasks, MaskWords};
 
-/// Cached classes; the oldest is evicted. A bitmask takes one bit per token and about 10 µs to
+/// Maximum number of cached classes. A bitmask takes one bit per token and about 10 µs to
 /// rebuild. The number was chosen, not measured.
 const MAX_CACHED_CLASSES: usize = 256;
 
@@ -19,13 +17,10 @@ const MAX_CACHED_CLASSES: usize = 256;
 /// if a partial cover leaves that undecided.
 type ClassKey = (u128, [ClassCover; WIDE_PARTS], Option<CharSet>);
 
-/// The cached masks and the order in which they were inserted.
-type CacheEntries = (FxHashMap<ClassKey, Arc<MaskWords>>, VecDeque<ClassKey>);
-
 /// The cache.
 #[derive(Debug, Default)]
 pub(crate) struct ClassMaskCache {
-    kept: ForkSafeMutex<CacheEntries>,
+    kept: ForkSafeMutex<LruCache<ClassKey, Arc<MaskWords>, MAX_CACHED_CLASSES>>,
 }
 
 impl ClassMaskCache {
@@ -39,20 +34,11 @@ impl ClassMaskCache {
         class: &CharSet,
     ) -> Arc<MaskWords> {
         let set = (ascii, wide, wide.contains(&ClassCover::Partial).then(|| class.clone()));
-        let kept = || self.kept.lock();
-        if let Some(mask) = kept().0.get(&set) {
-            return Arc::clone(mask);
+        if let Some(mask) = self.kept.lock().get(&set) {
+            return mask;
         }
         let mask: Arc<MaskWords> = compute_class_mask(tables, &set).into();
-        let (known, order) = &mut *kept();
-        if known.insert(set.clone(), Arc::clone(&mask)).is_none() {
-            order.push_back(set);
-        }
-        if order.len() > MAX_CACHED_CLASSES
-            && let Some(oldest) = order.pop_front()
-        {
-            known.remove(&oldest);
-        }
+        self.kept.lock().insert(set, Arc::clone(&mask), 1);
         mask
     }
 }

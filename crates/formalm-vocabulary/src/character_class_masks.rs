@@ -10,7 +10,7 @@
 //! The cost is one 64-bit test per group plus the tokens of partially covered groups, instead of a
 //! walk over the vocabulary. Tokens that end inside a character or are not UTF-8 are kept apart.
 
-use formalm_core::ClassCover;
+use formalm_core::{ClassCover, MemoryBytes};
 use rustc_hash::FxHashMap;
 
 use crate::MaskWords;

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ForkSafeMutex, SetOnce};
+use formalm_core::{ForkSafeMutex, MemoryBytes, SetOnce};
 use formalm_json::escapes::{
     EscapePolicy, EscapeState, EscapeStep, read_string_byte, some_completion,
 };

@@ -10,6 +10,7 @@ mod json_string_tokens;
 mod occurring_characters;
 mod partial_chars;
 mod saved_vocabulary;
+pub mod sentencepiece;
 mod special_token_bytes;
 mod subtree_characters;
 mod token_byte_table;

@@ -4,6 +4,8 @@
 //! each partial character once, from the state after the whole-character prefix, and tests the
 //! prefixes by their profiles.
 
+use formalm_core::memory_bytes;
+
 use crate::occurring_characters::CharProfile;
 
 /// The first one to three bytes of a character, and the tokens that end with them.
@@ -13,6 +15,8 @@ pub struct PartialChar {
     length: u8,
     tokens: std::ops::Range<u32>,
 }
+
+memory_bytes!(none: PartialChar);
 
 impl PartialChar {
     /// Returns the bytes.
@@ -31,12 +35,16 @@ pub struct PartialToken {
     pub before: CharProfile,
 }
 
+memory_bytes!(none: PartialToken);
+
 /// All tokens that end inside a character.
 #[derive(Debug, Default)]
 pub(crate) struct PartialTokens {
     partial_chars: Vec<PartialChar>,
     tokens: Vec<PartialToken>,
 }
+
+memory_bytes!(PartialTokens { partial_chars, tokens });
 
 impl PartialTokens {
     /// Groups pairs of a partial character, one to three bytes, and its token.
@@ -76,9 +84,5 @@ impl PartialTokens {
 
     pub(crate) fn tokens_with(&self, partial_char: &PartialChar) -> &[PartialToken] {
         &self.tokens[partial_char.tokens.start as usize..partial_char.tokens.end as usize]
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        size_of_val(&self.partial_chars[..]) + size_of_val(&self.tokens[..])
     }
 }

@@ -10,7 +10,7 @@
 //! answers this without a walk. It reads the bytes below as if a character began at the node, which
 //! is where a machine that loops on characters stands.
 
-use rustc_hash::FxHashMap;
+use formalm_core::{Interner, memory_bytes};
 
 use crate::flat_trie::TrieNode;
 
@@ -21,6 +21,8 @@ pub struct SubtreeSignature {
     has_wide: bool,
     unclean: bool,
 }
+
+memory_bytes!(none: SubtreeSignature);
 
 impl SubtreeSignature {
     /// Returns the ASCII characters that occur; bit `b` stands for byte `b`.
@@ -56,6 +58,8 @@ pub(crate) struct SubtreeSignatures {
     signatures: Vec<SubtreeSignature>,
     characters: Vec<u16>,
 }
+
+memory_bytes!(SubtreeSignatures { ids, signatures, characters });
 
 /// An incomplete UTF-8 sequence: the bytes still missing and the range of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,9 +111,7 @@ struct NodePass {
 impl SubtreeSignatures {
     pub(crate) fn new(nodes: &[TrieNode]) -> SubtreeSignatures {
         let mut seen = forward(nodes);
-        let mut known: FxHashMap<SubtreeSignature, u32> = FxHashMap::default();
-        let mut signatures = vec![SubtreeSignature::default()];
-        known.insert(SubtreeSignature::default(), 0);
+        let mut signatures = Interner::from_iter([SubtreeSignature::default()]);
         let mut ids = vec![0; nodes.len()];
         let mut characters = vec![0; nodes.len()];
         for at in (0..nodes.len()).rev() {
@@ -120,10 +122,7 @@ impl SubtreeSignatures {
                 ..here.signature
             };
             if has_children {
-                ids[at] = *known.entry(signature).or_insert_with(|| {
-                    signatures.push(signature);
-                    signatures.len() as u32 - 1
-                });
+                ids[at] = signatures.intern(signature);
             }
             characters[at] = here.characters;
             if let Some(parent) = seen.get_mut(here.parent as usize) {
@@ -138,12 +137,7 @@ impl SubtreeSignatures {
                 parent.characters = parent.characters.max(here.characters.saturating_add(begins));
             }
         }
-        SubtreeSignatures { ids, signatures, characters }
-    }
-
-    #[inline]
-    pub(crate) fn ids(&self) -> &[u32] {
-        &self.ids
+        SubtreeSignatures { ids, signatures: signatures.into_entries(), characters }
     }
 
     #[inline]
@@ -159,10 +153,6 @@ impl SubtreeSignatures {
     #[inline]
     pub(crate) fn most_characters(&self, node: u32) -> usize {
         self.characters[node as usize] as usize
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        4 * self.ids.len() + 2 * self.characters.len() + size_of_val(&self.signatures[..])
     }
 }
 

@@ -1,5 +1,7 @@
 //! The prefix tree of all tokens, laid out for whole walks and for single look-ups.
 
+use formalm_core::MemoryBytes;
+
 use crate::flat_trie::{self, FlatTrie, TrieNode};
 use crate::subtree_characters::{SubtreeSignature, SubtreeSignatures};
 
@@ -105,12 +107,6 @@ impl TokenTrie {
     #[inline]
     pub fn signature(&self, node: u32) -> &SubtreeSignature {
         self.below.signature(node)
-    }
-
-    /// Returns, per node, the number of its signature. Equal numbers mean equal signatures.
-    #[inline]
-    pub fn signature_ids(&self) -> &[u32] {
-        self.below.ids()
     }
 
     /// Returns all signatures, indexed by number.

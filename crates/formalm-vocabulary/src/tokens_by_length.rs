@@ -1,5 +1,7 @@
 //! Masks of tokens with at most n characters, for counted repetitions.
 
+use formalm_core::memory_bytes;
+
 use crate::MaskWords;
 
 /// Largest number of characters with a bitmask of its own; longer tokens are listed. Chosen, not
@@ -14,6 +16,8 @@ pub(crate) struct TokensByLength {
     /// `(characters, token)` of longer tokens, longest first.
     longer: Vec<(u32, u32)>,
 }
+
+memory_bytes!(TokensByLength { masks, longer });
 
 impl TokensByLength {
     /// Builds the masks from `(token, characters)`; each mask has `words` words.
@@ -62,10 +66,5 @@ impl TokensByLength {
 
     pub(crate) fn longer(&self) -> &[(u32, u32)] {
         &self.longer
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.masks.iter().map(|mask| size_of_val(&**mask)).sum::<usize>()
-            + size_of_val(&self.longer[..])
     }
 }

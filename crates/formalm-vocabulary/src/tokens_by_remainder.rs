@@ -15,6 +15,8 @@
 //! several times. A remainder that begins beyond ASCII is stored only if p is ASCII, which serves
 //! classes that end there.
 
+use formalm_core::MemoryBytes;
+
 use crate::flat_trie::{self, FlatTrie, TrieNode};
 use crate::occurring_characters::CharProfile;
 

@@ -22,7 +22,6 @@ from formalm.vocabulary.sentencepiece import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
-    piece_bytes,
 )
 from formalm.vocabulary.tiktoken import shown
 from formalm.vocabulary.tokenizer_libraries import JsonTokenizer
@@ -115,6 +114,8 @@ def _pieces(metadata: dict[str, Any]) -> tuple[list[str], list[int]]:
     kinds = metadata.get(GGML + "token_type", [NORMAL] * len(pieces))
     if not isinstance(kinds, list) or len(kinds) != len(pieces):
         raise VocabularyError(f"{GGML}token_type is not a list with a type for each token")
+    if not all(type(kind) is int and abs(kind) < 1 << 31 for kind in kinds):
+        raise VocabularyError(f"{GGML}token_type is not a list of types")
     return pieces, kinds
 
 
@@ -129,23 +130,18 @@ def _byte_level(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
     }
     core = _core.Vocabulary.from_tokenizer_json(json.dumps(file).encode())
     bytes_of = dict(zip(normal, core.all_token_bytes(), strict=True))
-    tokens = []
+    tokens = _spaced(pieces, kinds)
     for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True)):
         if kind == NORMAL:
-            tokens.append(bytes_of[piece])
+            tokens[at] = bytes_of[piece]
         elif kind == USER_DEFINED:
-            tokens.append(piece.encode())  # llama.cpp prints these as they are
-        else:
-            tokens.append(piece_bytes(piece, kind, f"{GGML}tokens[{at}]"))
+            tokens[at] = piece.encode()  # llama.cpp prints these as they are
     return tokens
 
 
 def _spaced(pieces: list[str], kinds: list[int]) -> list[bytes | None]:
     """Returns the bytes of SentencePiece pieces, whose types have the same numbers."""
-    return [
-        piece_bytes(piece, kind, f"{GGML}tokens[{at}]")
-        for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
-    ]
+    return _core.Vocabulary.piece_bytes(list(zip(pieces, kinds, strict=True)), f"{GGML}tokens")
 
 
 def _tokenizer(

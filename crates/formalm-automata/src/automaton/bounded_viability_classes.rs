@@ -19,8 +19,8 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, Renewal, Resource,
-    StateId, WIDE_PARTS, check_limit,
+    AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, MemoryBytes, Renewal,
+    Resource, StateId, WIDE_PARTS, check_limit,
 };
 use rustc_hash::FxHashMap;
 

@@ -24,8 +24,8 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, ForkCheck, ForkSafeMutex, LazyDfa, Machine,
-    ReadingHints, Renewal, Resource, ScratchCopies, StateId, StepMeter, check_limit, interrupt,
-    into_dyn_machine,
+    MemoryBytes, ReadingHints, Renewal, Resource, ScratchCopies, StateId, StepMeter, check_limit,
+    interrupt, into_dyn_machine,
 };
 
 use crate::automaton::byte_classes::ByteClasses;

@@ -3,7 +3,7 @@
 
 use std::sync::MutexGuard;
 
-use formalm_core::{AppendVec, ForkSafeMutex};
+use formalm_core::{AppendVec, ForkSafeMutex, Interner, memory_bytes};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::byte_classes::ByteClasses;
@@ -21,6 +21,8 @@ pub(crate) struct TransitionRows {
     /// A sparse table for automata whose states are mostly read once, which would leave rows empty.
     sparse: Option<ForkSafeMutex<FxHashMap<usize, u32>>>,
 }
+
+memory_bytes!(TransitionRows { slots, sparse });
 
 impl TransitionRows {
     /// Creates rows with few filled slots, which are read under a lock.
@@ -49,11 +51,6 @@ impl TransitionRows {
             }
         }
     }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let few = self.sparse.as_ref().map_or(0, |few| lock_sparse(few).capacity() * 18);
-        self.slots.memory_bytes() + few
-    }
 }
 
 fn lock_sparse(
@@ -64,33 +61,27 @@ fn lock_sparse(
 
 /// The term of each state. Numbers start at 2.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StateIndex {
-    ids: FxHashMap<TermId, u32>,
-    terms: Vec<TermId>,
-}
+pub(crate) struct StateIndex(Interner<TermId>);
 
 impl StateIndex {
     pub(crate) fn find(&self, term: TermId) -> Option<u32> {
-        self.ids.get(&term).copied()
+        Some(self.0.find(&term)? + DEAD + 1)
     }
 
     pub(crate) fn add(&mut self, term: TermId) -> u32 {
-        let state = self.terms.len() as u32 + DEAD + 1;
-        self.terms.push(term);
-        self.ids.insert(term, state);
-        state
+        self.0.add(term) + DEAD + 1
     }
 
     pub(crate) fn term(&self, state: u32) -> TermId {
-        self.terms[(state - DEAD - 1) as usize]
+        *self.0.get(state - DEAD - 1)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.terms.len()
+        self.0.len()
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.terms.capacity() * size_of::<TermId>() + self.ids.capacity() * 8 / 7 * 9
+        self.0.table_bytes()
     }
 }
 

@@ -24,9 +24,8 @@ mod utf8_check;
 use std::hash::Hash;
 
 use formalm_core::{
-    CompletionClasses, CompletionHints, LazyDfa, ReadingHints, Renewal, ScratchCopies,
+    CompletionClasses, CompletionHints, Interner, LazyDfa, ReadingHints, Renewal, ScratchCopies,
 };
-use rustc_hash::FxHashMap;
 
 pub use binary_format::LoadError;
 pub use language_comparison::{LanguageRelation, difference};
@@ -141,22 +140,18 @@ impl MaterializedDfa {
     ) -> Result<MaterializedDfa, Error> {
         let mut graph =
             MaterializedDfa { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
-        let mut numbers: FxHashMap<S, u32> = FxHashMap::from_iter([(start, 0)]);
-        let mut states = vec![start];
+        let mut states = Interner::from_iter([start]);
         let mut row = Vec::new();
         let mut labels = 0;
         check_limit(Resource::States, 1, size.states)?;
-        while let Some(&state) = states.get(graph.accepting.len()) {
+        while let Some(&state) = states.as_slice().get(graph.accepting.len()) {
             row.clear();
             successors(state, &mut row)?;
             row.sort_unstable_by_key(|&(label, _)| label);
             labels += row.len() as u64;
             check_limit(Resource::Edges, labels, size.edges)?;
             for &(label, next) in &row {
-                let target = *numbers.entry(next).or_insert_with(|| {
-                    states.push(next);
-                    states.len() as u32 - 1
-                });
+                let target = states.intern(next);
                 graph.push(DfaEdge { low: label, high: label, target });
             }
             check_limit(Resource::States, states.len() as u64, size.states)?;

@@ -11,9 +11,8 @@ mod state_equivalence;
 
 use std::sync::Arc;
 
-use formalm_core::ForkSafeMutex;
+use formalm_core::{ForkSafeMutex, Interner};
 use formalm_regex::unicode::properties::{identifier_part, identifier_start};
-use rustc_hash::FxHashMap;
 
 use self::escapes::{CharRole, EscapeProgress};
 use crate::{
@@ -314,30 +313,11 @@ fn longer(name: &str, c: char) -> Option<String> {
 
 /// A recognizer of patterns of the `ecma` dialect; see the module documentation.
 #[derive(Debug, Default)]
-pub struct RegexSourceRecognizer(ForkSafeMutex<SourceStates>);
-
-/// An interner of states.
-#[derive(Clone, Debug, Default)]
-struct SourceStates {
-    list: Vec<RegexSourceState>,
-    ids: FxHashMap<RegexSourceState, u32>,
-}
+pub struct RegexSourceRecognizer(ForkSafeMutex<Interner<RegexSourceState>>);
 
 impl RegexSourceRecognizer {
-    fn read<X>(&self, question: impl FnOnce(&mut SourceStates) -> X) -> X {
+    fn read<X>(&self, question: impl FnOnce(&mut Interner<RegexSourceState>) -> X) -> X {
         question(&mut self.0.lock())
-    }
-}
-
-impl SourceStates {
-    fn intern(&mut self, source: RegexSourceState) -> u32 {
-        if let Some(&id) = self.ids.get(&source) {
-            return id;
-        }
-        let id = self.list.len() as u32;
-        self.list.push(source.clone());
-        self.ids.insert(source, id);
-        id
     }
 }
 
@@ -348,17 +328,17 @@ impl CharRecognizer for RegexSourceRecognizer {
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
         self.read(|read| {
-            let next = read.list[state as usize].after(character)?;
+            let next = read.get(state).after(character)?;
             Some(read.intern(next))
         })
     }
 
     fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool {
-        self.read(|read| read.list[state as usize].accepts_non_ascii(first, last))
+        self.read(|read| read.get(state).accepts_non_ascii(first, last))
     }
 
     fn is_accepting(&self, state: u32) -> bool {
-        self.read(|read| read.list[state as usize].is_complete())
+        self.read(|read| read.get(state).is_complete())
     }
 
     fn alphabet(&self) -> Option<&dyn RecognizerAlphabet> {
@@ -380,12 +360,12 @@ impl CharRecognizer for RegexSourceRecognizer {
 
 impl RecognizerAlphabet for RegexSourceRecognizer {
     fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
-        self.read(|read| read.list[state as usize].ascii_span(character))
+        self.read(|read| read.get(state).ascii_span(character))
     }
 
     fn step_range(&self, state: u32, first: char, _: char) -> Option<u32> {
         self.read(|read| {
-            let source = &read.list[state as usize];
+            let source = &read.get(state);
             let is_item =
                 matches!(source.merge_before_non_ascii().position, SourcePosition::Item(_));
             if is_item { source.after(first).map(|next| read.intern(next)) } else { None }
@@ -394,7 +374,7 @@ impl RecognizerAlphabet for RegexSourceRecognizer {
 
     fn merge_before_non_ascii(&self, state: u32) -> u32 {
         self.read(|read| {
-            let source = read.list[state as usize].merge_before_non_ascii();
+            let source = read.get(state).merge_before_non_ascii();
             read.intern(source)
         })
     }
@@ -402,14 +382,14 @@ impl RecognizerAlphabet for RegexSourceRecognizer {
 
 impl MemberLengths for RegexSourceRecognizer {
     fn estimated_missing_chars(&self, state: u32) -> u32 {
-        self.read(|read| read.list[state as usize].estimated_missing_chars())
+        self.read(|read| read.get(state).estimated_missing_chars())
     }
 }
 
 impl StateRepresentatives for RegexSourceRecognizer {
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         Some(self.read(|read| {
-            let (source, first, anywhere) = read.list[state as usize].representative();
+            let (source, first, anywhere) = read.get(state).representative();
             let name = format!("{:?}", source.position);
             let state = read.intern(source);
             RepresentativeState {

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use formalm_core::{CharSet, ClassCover, WIDE_PARTS};
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use formalm_core::{CharSet, ClassCover, Interner, WIDE_PARTS};
+use rustc_hash::FxHashSet;
 
 use crate::terms::custom_language::RecognizerTable;
 use crate::terms::dawg::{DawgId, Dawgs, END};
@@ -18,9 +18,8 @@ pub(crate) const INITIAL_CAPACITY: usize = 14;
 /// The arena of terms, with the tables of their leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct TermArena {
-    terms: Vec<TermNode>,
+    terms: Interner<TermNode>,
     properties: Vec<TermProperties>,
-    ids: FxHashMap<TermNode, TermId>,
     list_bytes: usize,
     pub(crate) dawgs: Dawgs,
     pub(crate) recognizers: RecognizerTable,
@@ -32,9 +31,8 @@ pub(crate) struct TermArena {
 impl TermArena {
     pub(crate) fn new() -> TermArena {
         let mut terms = TermArena {
-            terms: Vec::with_capacity(INITIAL_CAPACITY),
+            terms: Interner::with_capacity(INITIAL_CAPACITY),
             properties: Vec::with_capacity(INITIAL_CAPACITY),
-            ids: FxHashMap::with_capacity_and_hasher(INITIAL_CAPACITY, FxBuildHasher),
             list_bytes: 0,
             dawgs: Dawgs::new(),
             recognizers: RecognizerTable::default(),
@@ -55,7 +53,7 @@ impl TermArena {
     }
 
     pub(crate) fn get(&self, id: TermId) -> &TermNode {
-        &self.terms[id.0 as usize]
+        self.terms.get(id.0)
     }
 
     pub(crate) fn properties(&self, id: TermId) -> TermProperties {
@@ -64,11 +62,8 @@ impl TermArena {
 
     /// Returns the memory in use, in bytes, to a good approximation; plans of images are small.
     pub(crate) fn memory_bytes(&self) -> usize {
-        // A map is filled to seven eighths and has one byte per slot.
-        let places = self.ids.capacity() * 8 / 7;
-        self.terms.capacity() * size_of::<TermNode>()
+        self.terms.table_bytes()
             + self.properties.capacity() * size_of::<TermProperties>()
-            + places * (size_of::<(TermNode, TermId)>() + 1)
             + self.list_bytes
             + self.dawgs.memory_bytes()
     }
@@ -79,8 +74,8 @@ impl TermArena {
     }
 
     pub(crate) fn intern(&mut self, term: TermNode) -> TermId {
-        if let Some(&id) = self.ids.get(&term) {
-            return id;
+        if let Some(id) = self.terms.find(&term) {
+            return TermId(id);
         }
         let properties = self.compute_properties(&term);
         if let TermNode::Alt(list)
@@ -90,11 +85,8 @@ impl TermArena {
         {
             self.list_bytes += 16 + list.len() * size_of::<TermId>();
         }
-        let id = TermId(self.terms.len() as u32);
-        self.terms.push(term.clone());
         self.properties.push(properties);
-        self.ids.insert(term, id);
-        id
+        TermId(self.terms.add(term))
     }
 
     pub(crate) fn dawg(&mut self, dag: DawgId) -> TermId {

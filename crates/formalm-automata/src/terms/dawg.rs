@@ -6,9 +6,9 @@
 
 use std::convert::Infallible;
 
-use formalm_core::{CharSet, ClassCover, WIDE_PARTS};
+use formalm_core::{CharSet, ClassCover, Interner, WIDE_PARTS};
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::terms::INITIAL_CAPACITY;
 
@@ -73,10 +73,9 @@ struct DawgNode {
 /// An arena of hash-consed acyclic automata.
 #[derive(Clone, Debug)]
 pub(crate) struct Dawgs {
-    nodes: Vec<DawgNode>,
+    nodes: Interner<DawgNode>,
     min_len: Vec<u32>,
     alphabet: Vec<ByteAlphabet>,
-    ids: FxHashMap<DawgNode, DawgId>,
     classes: FxHashMap<DawgId, (CharClassCover, CharSet)>,
     /// The nodes of classes by their set: a pattern often repeats a class.
     sets: FxHashMap<CharSet, DawgId>,
@@ -86,10 +85,9 @@ pub(crate) struct Dawgs {
 impl Dawgs {
     pub(crate) fn new() -> Dawgs {
         let mut dags = Dawgs {
-            nodes: Vec::with_capacity(INITIAL_CAPACITY),
+            nodes: Interner::with_capacity(INITIAL_CAPACITY),
             min_len: Vec::with_capacity(INITIAL_CAPACITY),
             alphabet: Vec::with_capacity(INITIAL_CAPACITY),
-            ids: FxHashMap::with_capacity_and_hasher(INITIAL_CAPACITY, FxBuildHasher),
             classes: FxHashMap::default(),
             sets: FxHashMap::default(),
             edge_count: 0,
@@ -224,17 +222,14 @@ impl Dawgs {
             joins
         });
         let node = DawgNode { accepting, edges: edges.into_boxed_slice() };
-        if let Some(&id) = self.ids.get(&node) {
-            return id;
+        if let Some(id) = self.nodes.find(&node) {
+            return DawgId(id);
         }
-        let id = DawgId(self.nodes.len() as u32);
         let below = node.edges.iter().map(|edge| self.min_len[edge.2.0 as usize]);
         self.min_len.push(if accepting { 0 } else { below.min().unwrap_or(0).saturating_add(1) });
         self.alphabet.push(self.edge_alphabet(&node.edges));
         self.edge_count += node.edges.len();
-        self.nodes.push(node.clone());
-        self.ids.insert(node, id);
-        id
+        DawgId(self.nodes.add(node))
     }
 
     /// Returns a node for the nonempty words below `node`; there must be one.
@@ -287,11 +282,11 @@ impl Dawgs {
     }
 
     pub(crate) fn edges(&self, node: DawgId) -> &[DawgEdge] {
-        &self.nodes[node.0 as usize].edges
+        &self.nodes.get(node.0).edges
     }
 
     pub(crate) fn is_accepting(&self, node: DawgId) -> bool {
-        self.nodes[node.0 as usize].accepting
+        self.nodes.get(node.0).accepting
     }
 
     /// Returns the length of the shortest word, in bytes.

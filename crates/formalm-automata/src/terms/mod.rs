@@ -43,6 +43,8 @@ mod union_normal_form;
 
 use std::sync::Arc;
 
+use formalm_core::memory_bytes;
+
 use crate::terms::custom_language::RecognizerPosition;
 use crate::terms::dawg::DawgId;
 use crate::terms::edit_and_rewrite_plans::ImageKind;
@@ -52,6 +54,8 @@ pub(crate) use arena::{INITIAL_CAPACITY, TermArena};
 /// Identifies a term of one [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TermId(pub(crate) u32);
+
+memory_bytes!(none: TermId);
 
 /// The empty language.
 pub(crate) const EMPTY: TermId = TermId(0);

@@ -7,13 +7,12 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, StateId, deadline::check_deadline};
+use formalm_core::{CompactMap, Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{
     Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,
     TransitionTargets,
 };
-use rustc_hash::FxHashMap;
 
 use super::ProductContext;
 use super::language_targets::{LanguageTargetCache, LanguageTargets};
@@ -52,8 +51,7 @@ impl std::ops::Deref for GroupTokens {
 
 /// Collects tokens that are read one by one.
 struct JointWalk {
-    index: FxHashMap<JointTarget, u32>,
-    groups: Vec<(JointTarget, Vec<u32>)>,
+    groups: CompactMap<JointTarget, Vec<u32>>,
     /// Groups by a few bits of their target; most tokens lead to one of few.
     recent: [u32; RECENT_SLOTS],
 }
@@ -99,6 +97,7 @@ pub(crate) fn tokens<K: MaskClasses>(
     }
     groups.extend(
         walk.groups
+            .into_entries()
             .into_iter()
             .map(|(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens)))),
     );
@@ -117,6 +116,7 @@ pub(crate) fn tokens_by_reading<K: MaskClasses>(
     walk.trie(context, from, boundary, 0..=0xff)?;
     Ok(walk
         .groups
+        .into_entries()
         .into_iter()
         .map(|(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens))))
         .collect())
@@ -156,11 +156,7 @@ pub(crate) fn fits_kind(kind: TokenOrigin, boundary: Boundary, in_added: bool) -
 
 impl Default for JointWalk {
     fn default() -> JointWalk {
-        JointWalk {
-            index: FxHashMap::default(),
-            groups: Vec::new(),
-            recent: [u32::MAX; RECENT_SLOTS],
-        }
+        JointWalk { groups: CompactMap::default(), recent: [u32::MAX; RECENT_SLOTS] }
     }
 }
 
@@ -170,19 +166,13 @@ impl JointWalk {
         let slot = (target.state.number() ^ target.splitter_state ^ target.splitter_state >> 8)
             as usize
             % RECENT_SLOTS;
-        let known = self.recent[slot] as usize;
-        if let Some((other, tokens)) = self.groups.get_mut(known)
-            && *other == target
-        {
-            tokens.push(token);
-            return;
-        }
-        let at = *self.index.entry(target).or_insert_with(|| {
-            self.groups.push((target, Vec::new()));
-            (self.groups.len() - 1) as u32
-        });
+        let recent = self.recent[slot];
+        let at = match self.groups.as_slice().get(recent as usize) {
+            Some((other, _)) if *other == target => recent,
+            _ => self.groups.position_or_insert_with(target, Vec::new),
+        };
         self.recent[slot] = at;
-        self.groups[at as usize].1.push(token);
+        self.groups.value_mut(at).push(token);
     }
 
     /// Adds the tokens with a transition whose language group is small.

@@ -31,7 +31,7 @@ mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_core::{AppendVec, Error, ForkSafeMutex, LazyDfa, StateId};
+use formalm_core::{AppendVec, Error, ForkSafeMutex, LazyDfa, MemoryBytes, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 

@@ -3,7 +3,7 @@
 //! States that only a lookahead visits are numbered elsewhere ([`super::lookahead_search`]) and
 //! dropped.
 
-use formalm_core::{Error, ReadingHints, StateId};
+use formalm_core::{Error, Interner, ReadingHints, StateId, memory_bytes};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::SplitterState;
 use rustc_hash::FxHashMap;
@@ -14,27 +14,23 @@ pub(crate) type TextPosition = u32;
 /// The positions that inputs have reached.
 #[derive(Debug, Default)]
 pub(crate) struct TextPositions {
-    ids: FxHashMap<(u32, SplitterState), TextPosition>,
-    list: Vec<(StateId, SplitterState)>,
+    list: Interner<(StateId, SplitterState)>,
     /// For machines with a stack, the representative state of each mask class.
     common: FxHashMap<u32, StateId>,
 }
 
+memory_bytes!(TextPositions { list, common });
+
 impl TextPositions {
     /// Returns the number of a language state with a splitter state.
     pub(crate) fn intern(&mut self, state: StateId, splitter_state: SplitterState) -> TextPosition {
-        let next = self.list.len() as TextPosition;
-        let position = *self.ids.entry((state.number(), splitter_state)).or_insert(next);
-        if position == next {
-            self.list.push((state, splitter_state));
-        }
-        position
+        self.list.intern((state, splitter_state))
     }
 
     /// Returns the language state and the splitter state.
     #[inline]
     pub(crate) fn parts(&self, position: TextPosition) -> (StateId, SplitterState) {
-        self.list[position as usize]
+        self.list[position]
     }
 
     /// Returns the representative that answers all queries about what may follow. For a machine
@@ -52,10 +48,5 @@ impl TextPositions {
         let key = keys.completion_mask_class(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
         Ok(self.intern(state, splitter_state))
-    }
-
-    /// Returns the approximate memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        8 * self.list.capacity() + 17 * self.ids.capacity() + 9 * self.common.capacity()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use formalm_core::{CompactMap, Interner};
 use formalm_vocabulary::bpe::PretokenState;
-use rustc_hash::FxHashMap;
 
 use super::product::ProductState;
 
@@ -25,9 +25,8 @@ impl SubsetElement {
 /// Interned subsets; each element has the number of its masks.
 #[derive(Debug, Default)]
 pub(crate) struct Subsets {
-    masked: FxHashMap<SubsetElement, u32>,
-    ids: FxHashMap<Vec<SubsetElement>, u32>,
-    list: Vec<Arc<[NumberedElement]>>,
+    masked: Interner<SubsetElement>,
+    list: CompactMap<Box<[SubsetElement]>, Arc<[NumberedElement]>>,
     total: usize,
 }
 
@@ -42,23 +41,22 @@ pub(crate) struct NumberedElement {
 impl Subsets {
     /// Returns the number of a sorted subset, given the representative of each element.
     pub(crate) fn intern(&mut self, set: Vec<SubsetElement>, masked: Vec<SubsetElement>) -> u32 {
-        if let Some(&id) = self.ids.get(&set) {
+        if let Some(id) = self.list.find(&*set) {
             return id;
         }
-        let numbered = set.iter().zip(masked).map(|(&element, masked)| {
-            let next = self.masked.len() as u32;
-            NumberedElement { element, masked, id: *self.masked.entry(masked).or_insert(next) }
+        let numbered = set.iter().zip(masked).map(|(&element, masked)| NumberedElement {
+            element,
+            masked,
+            id: self.masked.intern(masked),
         });
-        self.list.push(numbered.collect());
+        let numbered = numbered.collect();
         self.total += set.len();
-        let id = self.list.len() as u32 - 1;
-        self.ids.insert(set, id);
-        id
+        self.list.position_or_insert_with(set.into(), || numbered)
     }
 
     /// Returns the elements of a subset.
     pub(crate) fn elements(&self, set: u32) -> Arc<[NumberedElement]> {
-        Arc::clone(&self.list[set as usize])
+        Arc::clone(self.list.value(set))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

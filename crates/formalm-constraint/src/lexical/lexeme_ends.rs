@@ -1,13 +1,12 @@
 //! The trie nodes at which lexemes of a terminal end, and the effect of the tokens below them in a
 //! lexer context.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use formalm_core::Error;
 use formalm_machines::{LexerContextId, LexerStateId, LexicalMachine};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::LexicalTables;
 use super::node_list::NodeList;
@@ -61,31 +60,25 @@ impl LexicalTables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         lexer_state: LexerStateId,
-    ) -> Result<usize, Error> {
+    ) -> Result<u32, Error> {
         if let Some(&known) = self.roots.get(&lexer_state.0) {
-            return Ok(known as usize);
+            return Ok(known);
         }
         let summary = self.summary(lexemes, vocabulary, ROOT, lexer_state)?;
         let joined = self
             .join(vocabulary, LexemeSummary { parts: vec![summary], ..LexemeSummary::default() });
         let number = self.join_number(joined);
         self.roots.insert(lexer_state.0, number);
-        Ok(number as usize)
+        Ok(number)
     }
 
     /// Interns a join. Contexts that differ only in what no token spells have equal ones.
     fn join_number(&mut self, joined: JoinedSummary) -> u32 {
         self.bytes += 20;
-        let hash = FxBuildHasher.hash_one(&joined);
-        let fresh = self.joins.len() as u32;
-        let known = self.join_ids.get(&hash).copied();
-        if let Some(known) = known.filter(|&known| self.joins[known as usize] == joined) {
-            return known;
-        }
-        self.bytes += joined.memory_bytes();
-        self.joins.push(joined);
-        self.join_ids.entry(hash).or_insert(fresh);
-        fresh
+        let (before, bytes) = (self.joins.len(), joined.memory_bytes());
+        let number = self.joins.intern(joined);
+        self.bytes += if self.joins.len() > before { bytes } else { 0 };
+        number
     }
 
     /// Returns the effect of the tokens below the nodes of a list in a context, as a number of
@@ -96,11 +89,11 @@ impl LexicalTables {
         vocabulary: &Vocabulary,
         group: u32,
         context: LexerContextId,
-    ) -> Result<usize, Error> {
+    ) -> Result<u32, Error> {
         if let Some(&known) = self.joined.get(&(group, context.0)) {
-            return Ok(known as usize);
+            return Ok(known);
         }
-        let node_list = Arc::clone(&self.groups[group as usize]);
+        let node_list = Arc::clone(&self.groups[group]);
         let (mut all, mut stack) = (LexemeSummary::default(), Vec::new());
         // The leftover state is nearly always one of very few.
         let mut lexer_states: FxHashMap<u32, Option<LexerStateId>> = FxHashMap::default();
@@ -127,13 +120,13 @@ impl LexicalTables {
         let joined = self.join(vocabulary, all);
         let number = self.join_number(joined);
         self.joined.insert((group, context.0), number);
-        Ok(number as usize)
+        Ok(number)
     }
 
     fn join(&mut self, vocabulary: &Vocabulary, all: LexemeSummary) -> JoinedSummary {
         let LexemeSummary { mut tokens, mut endings, parts: mut open, mut doubtful } = all;
         while let Some(one) = open.pop() {
-            let summary = &self.list[one as usize];
+            let summary = &self.list[one];
             tokens.extend_from_slice(&summary.tokens);
             endings.extend_from_slice(&summary.endings);
             open.extend_from_slice(&summary.parts);
@@ -150,14 +143,11 @@ impl LexicalTables {
     }
 
     fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
-        if let Some(&known) = self.list_ids.get(&list[..]) {
+        if let Some(known) = self.lists.find(&list[..]) {
             return known;
         }
         self.bytes += 80 + 8 * list.len();
-        let list: Arc<[(u32, u32)]> = list.into();
-        self.lists.push(Arc::clone(&list));
-        self.list_ids.insert(list, self.lists.len() as u32 - 1);
-        self.lists.len() as u32 - 1
+        self.lists.add(list.into())
     }
 
     fn tokens(&mut self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> JoinedTokens {
@@ -189,13 +179,11 @@ impl LexicalTables {
     }
 
     fn group(&mut self, node_list: Vec<(u32, u32)>) -> u32 {
-        let node_list = Arc::new(NodeList::new(&node_list));
-        if let Some(&known) = self.group_ids.get(&node_list) {
+        let node_list = NodeList::new(&node_list);
+        if let Some(known) = self.groups.find(&node_list) {
             return known;
         }
         self.bytes += 80 + node_list.memory_bytes();
-        self.groups.push(Arc::clone(&node_list));
-        self.group_ids.insert(node_list, self.groups.len() as u32 - 1);
-        self.groups.len() as u32 - 1
+        self.groups.add(Arc::new(node_list))
     }
 }

@@ -24,7 +24,9 @@ mod summary;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use formalm_core::{Error, ForkSafeMutex, MaskClassId, Resource, deadline::check_deadline};
+use formalm_core::{
+    Error, ForkSafeMutex, Interner, MaskClassId, Resource, deadline::check_deadline,
+};
 use formalm_machines::{LexicalMachine, StackPrefixId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -56,24 +58,18 @@ pub(crate) struct LexicalMasks {
 #[derive(Debug, Default)]
 struct LexicalTables {
     summaries: FxHashMap<(u32, u32), u32>,
-    list: Vec<LexemeSummary>,
-    /// Numbers of summaries by hash.
-    numbers: FxHashMap<u64, u32>,
+    list: Interner<LexemeSummary>,
     loops: FxHashMap<u32, self_loops::LexerSelfLoops>,
     /// Node lists by group.
-    groups: Vec<Arc<NodeList>>,
-    group_ids: FxHashMap<Arc<NodeList>, u32>,
-    joins: Vec<JoinedSummary>,
+    groups: Interner<Arc<NodeList>>,
+    joins: Interner<JoinedSummary>,
     /// Bitmasks of joins, in order of creation.
     join_bitmasks: Vec<Arc<MaskWords>>,
-    /// Numbers of joins by hash.
-    join_ids: FxHashMap<u64, u32>,
     /// Numbers of joins: of a group in a context, and of all tokens from a lexer state.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
     /// Lists of terminals with groups, as used by joins.
-    lists: Vec<Arc<[(u32, u32)]>>,
-    list_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
+    lists: Interner<Arc<[(u32, u32)]>>,
     /// The filter result of such a list, by the stack prefix.
     filter_results: FxHashMap<(u32, StackPrefixId), Arc<FilterResult>>,
     /// Undecided terminal paths; most lists are undecided for many stacks.
@@ -125,7 +121,7 @@ impl LexicalTables {
             if joined.doubtful {
                 return Ok(None);
             }
-            parts.extend((!joined.is_empty()).then_some(root as u32));
+            parts.extend((!joined.is_empty()).then_some(root));
             let from = (parser_state, joined.groups);
             if !self.filter_by_parser(lexemes, vocabulary, from, &mut parts)? {
                 return Ok(None);
@@ -144,7 +140,7 @@ impl LexicalTables {
         let size = vocabulary.len().div_ceil(32);
         let mut sum = MaskUnion { order: vocabulary.trie().order(), only: None, words: Vec::new() };
         for &part in parts {
-            sum.add(&self.joins[part as usize].tokens, size);
+            sum.add(&self.joins[part].tokens, size);
         }
         let mask = self.shared(sum, size);
         self.bytes += mask.memory_bytes() + 4 * parts.len() + 40;

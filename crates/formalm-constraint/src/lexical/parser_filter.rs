@@ -109,7 +109,7 @@ impl LexicalTables {
     }
 
     fn paths(&self, list: u32) -> Arc<[TerminalPath]> {
-        let groups = self.lists[list as usize].iter();
+        let groups = self.lists[list].iter();
         groups
             .map(|&(terminal, group)| TerminalPath { terminals: [terminal].into(), group })
             .collect()
@@ -138,9 +138,9 @@ impl LexicalTables {
                 self.spend(1)?;
                 match self.next(lexemes, vocabulary, (parser_state, terminal, group), &mut all) {
                     Ok(Some((next, join))) => {
-                        let joined = &self.joins[join as usize];
+                        let joined = &self.joins[join];
                         all.parts.extend((!joined.is_empty()).then_some(join));
-                        let groups = &self.lists[joined.groups as usize];
+                        let groups = &self.lists[joined.groups];
                         if groups.is_empty() {
                             continue;
                         }
@@ -196,6 +196,6 @@ impl LexicalTables {
             return Err(NEEDS_DEEPER_STACK);
         }
         all.seen.insert((next, group));
-        Ok(Some((next, number as u32)))
+        Ok(Some((next, number)))
     }
 }

@@ -1,11 +1,8 @@
 //! The effect of the tokens below a trie node on the current lexeme.
 
-use std::hash::BuildHasher;
-
 use formalm_core::{Error, deadline::check_deadline};
 use formalm_machines::{LexerStateId, LexicalMachine};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
-use rustc_hash::FxBuildHasher;
 
 use super::LexicalTables;
 use crate::trie_walk::DEADLINE_CHECK_MASK;
@@ -69,16 +66,10 @@ impl LexicalTables {
 
     /// Interns a summary. Very many are equal, most of them empty.
     fn number_of(&mut self, summary: LexemeSummary) -> u32 {
-        let hash = FxBuildHasher.hash_one(&summary);
-        let fresh = self.list.len() as u32;
-        let known = self.numbers.get(&hash).copied();
-        if let Some(known) = known.filter(|&known| self.list[known as usize] == summary) {
-            return known;
-        }
-        self.bytes += summary.memory_bytes();
-        self.list.push(summary);
-        self.numbers.entry(hash).or_insert(fresh);
-        fresh
+        let (before, bytes) = (self.list.len(), summary.memory_bytes());
+        let number = self.list.intern(summary);
+        self.bytes += if self.list.len() > before { bytes } else { 0 };
+        number
     }
 
     /// Adds the tokens strictly below a node to a summary. Reading a small subtree is faster than
@@ -148,7 +139,7 @@ impl LexicalTables {
                 at = here.end();
             } else if here.end() - at > MIN_SHARED_NODES {
                 let part = self.summary(lexemes, vocabulary, at, next)?;
-                summary.doubtful |= self.list[part as usize].doubtful;
+                summary.doubtful |= self.list[part].doubtful;
                 summary.parts.push(part);
                 at = here.end();
             } else {

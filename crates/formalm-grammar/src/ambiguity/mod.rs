@@ -46,13 +46,6 @@ pub struct AmbiguityReport {
     pub ambiguous_rules: Vec<usize>,
 }
 
-impl AmbiguityReport {
-    /// Returns `true` if every sequence of lexemes has at most one tree.
-    pub fn is_unambiguous(&self) -> bool {
-        self.conflicts.is_empty() && self.ambiguous_rules.is_empty()
-    }
-}
-
 /// Looks for positions at which a sequence of lexemes may have several trees.
 ///
 /// # Errors

@@ -9,17 +9,15 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hash::BuildHasher;
 
-use formalm_core::{Error, StateId};
-use hashbrown::HashTable;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use formalm_core::{CompactMap, Error, StateId};
+use rustc_hash::FxHashMap;
 
 use super::CompletionBounds;
 use super::lexeme_exits::BetweenLexemes;
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::gss::stack_shortest_path::NEVER;
-use crate::list_interner::NOTHING;
 use crate::lr0::END;
 
 /// The control: everything besides the stack that a continuation depends on.
@@ -62,10 +60,9 @@ struct PartialProduction {
     control: ControlState,
 }
 
-/// A partial production that was reached.
+/// What is known of a partial production that was reached.
 #[derive(Clone, Copy, Debug)]
-struct ReachedPartial {
-    partial: PartialProduction,
+struct PartialCost {
     /// Minimum bytes to reach it.
     bytes: u32,
     /// `true` if it is registered as waiting for its next symbol.
@@ -76,8 +73,7 @@ struct ReachedPartial {
 #[derive(Debug, Default)]
 struct QueryAnswers {
     /// The controls reached, with the minimum bytes.
-    reached: Vec<(ControlState, u32)>,
-    numbers: FxHashMap<ControlState, usize>,
+    reached: CompactMap<ControlState, u32>,
     /// Partial productions that wait for this query.
     waiting: Vec<u32>,
 }
@@ -87,9 +83,7 @@ struct QueryAnswers {
 pub(super) struct CflReachability {
     queries: FxHashMap<ReachabilityQuery, u32>,
     answers: Vec<QueryAnswers>,
-    partials: Vec<ReachedPartial>,
-    /// Indices of partial productions by content.
-    numbers: HashTable<u32>,
+    partials: CompactMap<PartialProduction, PartialCost>,
     open: BinaryHeap<(Reverse<u32>, u32)>,
     /// Bytes used by the answers.
     answer_bytes: usize,
@@ -98,20 +92,9 @@ pub(super) struct CflReachability {
 impl CflReachability {
     /// Adds a partial production, or lowers its byte count, and schedules it.
     fn partial(&mut self, partial: PartialProduction, bytes: u32) {
-        let partials = &mut self.partials;
-        let hash = FxBuildHasher.hash_one(partial);
-        let number = match self.numbers.find(hash, |&one| partials[one as usize].partial == partial)
-        {
-            Some(&known) => known,
-            None => {
-                let fresh = partials.len() as u32;
-                partials.push(ReachedPartial { partial, bytes: NEVER, is_waiting: false });
-                let rehash = |&one: &u32| FxBuildHasher.hash_one(partials[one as usize].partial);
-                self.numbers.insert_unique(hash, fresh, rehash);
-                fresh
-            }
-        };
-        let known = &mut partials[number as usize].bytes;
+        let fresh = || PartialCost { bytes: NEVER, is_waiting: false };
+        let number = self.partials.position_or_insert_with(partial, fresh);
+        let known = &mut self.partials.value_mut(number).bytes;
         let bytes = bytes.min(NEVER - 1);
         if bytes < *known {
             *known = bytes;
@@ -132,7 +115,7 @@ impl CflReachability {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.queries.len() * 120
-            + self.partials.len() * (size_of::<ReachedPartial>() + 8)
+            + self.partials.table_bytes()
             + self.open.len() * 8
             + self.answer_bytes
     }
@@ -147,12 +130,12 @@ impl CompletionBounds {
     ) -> Result<Vec<(ControlState, u32)>, Error> {
         let number = self.add_query(query, reader)?;
         while let Some((Reverse(bytes), partial)) = self.reachability.open.pop() {
-            if self.reachability.partials[partial as usize].bytes == bytes {
+            if self.reachability.partials.value(partial).bytes == bytes {
                 reader.meter().spend(1)?;
                 self.advance(partial, reader)?;
             }
         }
-        Ok(self.reachability.answers[number as usize].reached.clone())
+        Ok(self.reachability.answers[number as usize].reached.as_slice().to_vec())
     }
 
     fn add_query(
@@ -187,7 +170,8 @@ impl CompletionBounds {
 
     /// Reads the next symbol of a partial production.
     fn advance(&mut self, number: u32, reader: &mut ConfigurationReader) -> Result<(), Error> {
-        let ReachedPartial { partial, bytes, .. } = self.reachability.partials[number as usize];
+        let (partial, PartialCost { bytes, .. }) =
+            self.reachability.partials.as_slice()[number as usize];
         let PartialProduction { query, lr1_state, position, is_begun, control } = partial;
         let symbol = reader.parser.gss.lr0.symbol_at[position as usize];
         self.allowed(lr1_state, reader)?;
@@ -234,13 +218,13 @@ impl CompletionBounds {
         }
         let goal = self.add_query((lr1_state, ReachabilityGoal::Symbol(symbol), control), reader)?
             as usize;
-        let reached = &mut self.reachability.partials[number as usize];
+        let reached = self.reachability.partials.value_mut(number);
         if !std::mem::replace(&mut reached.is_waiting, true) {
             self.reachability.answers[goal].waiting.push(number);
             self.reachability.answer_bytes += 4;
         }
         for at in 0..self.reachability.answers[goal].reached.len() {
-            let (control, own) = self.reachability.answers[goal].reached[at];
+            let (control, own) = self.reachability.answers[goal].reached.as_slice()[at];
             self.advance_after(
                 PartialProduction { control, ..partial },
                 symbol,
@@ -279,20 +263,19 @@ impl CompletionBounds {
     ) -> Result<(), Error> {
         let CflReachability { answers, answer_bytes, .. } = &mut self.reachability;
         let answers = &mut answers[query as usize];
-        let reached = &mut answers.reached;
-        let at = *answers.numbers.entry(control).or_insert_with(|| {
-            reached.push((control, NEVER));
+        let at = answers.reached.position_or_insert_with(control, || {
             *answer_bytes += 48;
-            reached.len() - 1
+            NEVER
         });
         let bytes = bytes.min(NEVER - 1);
-        if bytes >= reached[at].1 {
+        let known = answers.reached.value_mut(at);
+        if bytes >= *known {
             return Ok(());
         }
-        reached[at].1 = bytes;
+        *known = bytes;
         for waiting in answers.waiting.clone() {
-            let ReachedPartial { partial, bytes: before, .. } =
-                self.reachability.partials[waiting as usize];
+            let (partial, PartialCost { bytes: before, .. }) =
+                self.reachability.partials.as_slice()[waiting as usize];
             let symbol = reader.parser.gss.lr0.symbol_at[partial.position as usize];
             self.advance_after(
                 PartialProduction { control, ..partial },

@@ -5,15 +5,15 @@
 //! time. A stack popped below that depth is dropped. Dropping competitors keeps the result an
 //! over-approximation of what can be spelled.
 
-use formalm_core::Error;
+use formalm_core::{Error, ListInterner, memory_bytes};
 use formalm_machines::Precision;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CompletionBounds;
 use super::lr1_items::Lr1States;
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::limits::StepMeter;
-use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0;
 use crate::lr0::Lr0Automaton;
 
@@ -37,6 +37,8 @@ pub(super) struct CompetingStacks {
     with_followed: FxHashMap<(u32, [u32; 2]), u32>,
     allowed: FxHashMap<u32, u32>,
 }
+
+memory_bytes!(CompetingStacks { sets, after_terminal, with_followed, allowed });
 
 impl CompetingStacks {
     /// Interns a set of stacks. Truncates deep stacks, drops those that are a suffix of a longer
@@ -117,13 +119,6 @@ impl CompetingStacks {
         }
         self.allowed.insert(set, allowed);
         Ok(allowed)
-    }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.sets.memory_bytes()
-            + self.after_terminal.len() * 20
-            + self.with_followed.len() * 24
-            + self.allowed.len() * 16
     }
 }
 

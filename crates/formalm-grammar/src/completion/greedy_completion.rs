@@ -7,6 +7,7 @@
 
 use formalm_core::Error;
 
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar_state::GrammarState;
@@ -15,7 +16,6 @@ use crate::indentation::{
     BEFORE_LINE_BREAK, NO_COLUMN, is_column, is_extendable, joins_next, widths,
 };
 use crate::lexer::thread_sets::ThreadKind;
-use crate::list_interner::NOTHING;
 use crate::lr0::elements;
 
 /// Maximum terminals per attempt. Chosen, not measured.

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, LazyDfa, StateId};
+use formalm_core::{CompactMap, Error, LazyDfa, StateId};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::gss::stack_shortest_path::NEVER;
-use crate::list_interner::NOTHING;
 
 /// The position of the input relative to lines, for grammars with indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,8 +88,7 @@ pub(super) struct LexemeExits {
 /// The positions reachable from one, with the edges between them.
 #[derive(Default)]
 struct ReachablePositions {
-    positions: Vec<(LexemePosition, u32)>,
-    numbers: FxHashMap<LexemePosition, usize>,
+    positions: CompactMap<LexemePosition, u32>,
     /// The predecessors of each position.
     before: Vec<Vec<u32>>,
     /// Ends, each with the positions it is taken from by one byte, nearest first.
@@ -98,13 +97,9 @@ struct ReachablePositions {
 
 impl ReachablePositions {
     fn add(&mut self, one: LexemePosition, bytes: u32, from: Option<usize>) {
-        let positions = &mut self.positions;
-        let at = *self.numbers.entry(one).or_insert_with(|| {
-            positions.push((one, bytes));
-            positions.len() - 1
-        });
+        let at = self.positions.position_or_insert_with(one, || bytes);
         self.before.resize(self.positions.len(), Vec::new());
-        self.before[at].extend(from.map(|from| from as u32));
+        self.before[at as usize].extend(from.map(|from| from as u32));
     }
 }
 
@@ -183,7 +178,7 @@ impl LexemeExits {
         let mut ends: Vec<(&(u32, BetweenLexemes), &Vec<u32>)> = reachable.ends.iter().collect();
         ends.sort_unstable();
         for (&(terminal, after), from) in ends {
-            let bytes = reachable.positions[from[0] as usize].1 + 1;
+            let bytes = reachable.positions.value(from[0]) + 1;
             exits.push(LexemeExit { terminal, after, bytes });
             if all {
                 reader.meter().spend(reachable.positions.len())?;
@@ -192,7 +187,7 @@ impl LexemeExits {
                 }
             }
         }
-        for (&(position, _), exits) in reachable.positions.iter().zip(of_all).skip(1) {
+        for (&(position, _), exits) in reachable.positions.as_slice().iter().zip(of_all).skip(1) {
             self.keep(position, exits.into());
         }
         let exits: Arc<[LexemeExit]> = exits.into();
@@ -215,7 +210,7 @@ impl LexemeExits {
         reachable.add(from, 0, None);
         let mut number = 0;
         while number < reachable.positions.len() {
-            let (position, bytes) = reachable.positions[number];
+            let (position, bytes) = reachable.positions.as_slice()[number];
             let successors = self.successors_of(position, reader)?;
             reader.meter().spend(successors.on.len() + successors.ends.len())?;
             for &end in &successors.ends {

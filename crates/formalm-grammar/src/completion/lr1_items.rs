@@ -6,11 +6,11 @@
 //!
 //! Reference: D. E. Knuth, "On the translation of languages from left to right" (1965).
 
-use formalm_core::Error;
+use formalm_core::{Error, ListInterner};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::limits::StepMeter;
-use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::{END, END_OF_INPUT, Lr0Automaton, insert, join};
 
 /// Integers per item in the list of an LR(1) state: dot position, number of symbols pushed, and

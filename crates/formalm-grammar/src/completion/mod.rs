@@ -43,17 +43,17 @@ mod terminal_spelling_costs;
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, Resource, StateId};
+use formalm_core::{Error, MemoryBytes, Resource, StateId};
 use formalm_machines::{CompletionLength, Precision};
 use lr1_items::{Lr1States, end_of_input_set};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar::Lexing;
 use crate::gss::stack_shortest_path::{NEVER, shortest_path};
 use crate::limits::GrammarLimits;
-use crate::list_interner::NOTHING;
 use cfl_reachability::{CflReachability, ControlState};
 use competing_stacks::CompetingStacks;
 use lexeme_exits::{BetweenLexemes, LexemeExit, LinePosition};

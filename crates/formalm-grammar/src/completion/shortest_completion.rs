@@ -8,10 +8,10 @@ use std::collections::BinaryHeap;
 use formalm_core::{Error, Resource};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::grammar_state::GrammarState;
 use crate::gss::stack_shortest_path::NEVER;
 use crate::limits::check;
-use crate::list_interner::NOTHING;
 
 /// A search for a shortest completion of a state.
 pub(crate) struct ShortestCompletion<'a> {

@@ -9,12 +9,12 @@ use formalm_machines::Precision;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexeme_exits::{BetweenLexemes, LexemeExit, LexemeExits, LexemePosition, LinePosition};
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::grammar::Lexing;
 use crate::gss::stack_shortest_path::NEVER;
 use crate::indentation::parser_state::{is_closed, is_joined};
 use crate::lexer::terminal_rules::TerminalRules;
-use crate::list_interner::NOTHING;
 use crate::parser::Parser;
 
 /// The start of a search between lexemes.

@@ -10,8 +10,8 @@
 use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
-use crate::list_interner::NOTHING;
 use crate::lr0::elements;
 
 /// Maximum lookahead, in terminals. Chosen, not measured.

@@ -10,13 +10,13 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error};
+use formalm_core::{ByteSet, Error, memory_bytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::NOTHING;
 use crate::indentation::NO_COLUMN;
 use crate::lexer::thread_sets::ThreadKind;
 use crate::lexer::transition_builder::TransitionBuilder;
-use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
 use crate::sublanguages::Sublanguages;
 
@@ -53,6 +53,8 @@ pub(crate) struct DeadEndProof {
     /// The threads that a separator leaves, per context.
     separator_threads: FxHashMap<u32, u32>,
 }
+
+memory_bytes!(DeadEndProof { lexeme_verdicts, separator_threads; separator, unproven });
 
 impl DeadEndProof {
     /// Returns the terminals after which a stack is not proven completable, ascending.
@@ -151,10 +153,6 @@ impl DeadEndProof {
         let Some(separator) = self.separator.clone() else { return Ok(false) };
         let left = self.threads_after_separator(context, &separator, transitions)?;
         separator.can_follow((context, left), Some(target), transitions)
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.lexeme_verdicts.len() * 20 + self.separator_threads.len() * 12
     }
 }
 

@@ -28,13 +28,13 @@ mod unit_reductions;
 use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::limits::StepMeter;
-use crate::list_interner::NOTHING;
 use crate::lr0;
 use crate::lr0::{END_OF_INPUT, Lr0Automaton};
 use node_sets::SetElements;
 use rollback::RollbackLog;
-use stack_graph::{BOTTOM, GraphSize, GssEdge, StackGraph};
+use stack_graph::{BOTTOM, GraphSize, StackGraph};
 use unit_reductions::UnitReductionChains;
 
 const UNKNOWN: u32 = u32::MAX;
@@ -90,7 +90,7 @@ impl Gss {
 
     /// Returns the edges that one reduction of an edge leads to.
     fn reductions(&mut self, edge: u32) -> Result<Vec<u32>, Error> {
-        let GssEdge { state, below, .. } = self.graph.edges[edge as usize];
+        let (state, below) = self.graph.edges[edge];
         let mut list = Vec::new();
         for at in 0..self.lr0.reductions(state).len() {
             let reduction = self.lr0.reductions(state)[at];
@@ -106,7 +106,8 @@ impl Gss {
 
     /// Returns the edges that the longer reductions of an edge and its unit chain lead to.
     fn children(&mut self, edge: u32) -> Result<SetElements, Error> {
-        let GssEdge { below, children, .. } = self.graph.edges[edge as usize];
+        let (below, children) =
+            (self.graph.edges[edge].1, self.graph.edge_facts[edge as usize].children);
         if children != UNKNOWN {
             return Ok(self.graph.sets.get(children));
         }
@@ -123,7 +124,7 @@ impl Gss {
         list.dedup();
         let set = self.graph.sets.intern(&list);
         self.spare = list;
-        self.graph.edges[edge as usize].children = set;
+        self.graph.edge_facts[edge as usize].children = set;
         if let Some((checkpoint, log)) = &mut self.checkpoint
             && (edge as usize) < checkpoint.edges
         {
@@ -135,20 +136,20 @@ impl Gss {
     /// Returns the terminals that an edge and its reductions can shift.
     pub(crate) fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
         let (mut path, mut at) = (Vec::new(), edge);
-        while self.graph.edges[edge as usize].allowed == UNKNOWN {
+        while self.graph.edge_facts[edge as usize].allowed == UNKNOWN {
             match self.compute_allowed(at)? {
                 Some(open) => path.push(std::mem::replace(&mut at, open)),
                 None => at = path.pop().unwrap_or(edge),
             }
         }
-        Ok(self.graph.edges[edge as usize].allowed)
+        Ok(self.graph.edge_facts[edge as usize].allowed)
     }
 
     /// Computes the terminals that an edge can shift, if they are known for all its reductions.
     /// Otherwise returns a reduction for which they are not.
     fn compute_allowed(&mut self, edge: u32) -> Result<Option<u32>, Error> {
         let children = self.children(edge)?;
-        let open = |one: &u32| self.graph.edges[*one as usize].allowed == UNKNOWN;
+        let open = |one: &u32| self.graph.edge_facts[*one as usize].allowed == UNKNOWN;
         if let Some(at) = children.iter().position(open) {
             self.meter.spend(at)?;
             return Ok(Some(children[at]));
@@ -156,10 +157,10 @@ impl Gss {
         let chain = self.chain(edge)?;
         let mut allowed = self.chain_shifts(chain);
         for &child in &*children {
-            allowed = self.lr0.joined(allowed, self.graph.edges[child as usize].allowed);
+            allowed = self.lr0.joined(allowed, self.graph.edge_facts[child as usize].allowed);
         }
         self.meter.spend(children.len() + 1)?;
-        self.graph.edges[edge as usize].allowed = allowed;
+        self.graph.edge_facts[edge as usize].allowed = allowed;
         Ok(None)
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::list_interner::ListInterner;
+use formalm_core::ListInterner;
 
 /// The bit that marks the id of a singleton.
 const SINGLE: u32 = 1 << 31;

@@ -32,7 +32,7 @@ impl Gss {
     pub(crate) fn rollback(&mut self) {
         let Some((size, log)) = self.checkpoint.take() else { return };
         for edge in log.children {
-            if let Some(edge) = self.graph.edges.get_mut(edge as usize) {
+            if let Some(edge) = self.graph.edge_facts.get_mut(edge as usize) {
                 edge.children = UNKNOWN;
             }
         }

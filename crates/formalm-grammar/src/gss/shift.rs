@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 
 use super::Gss;
 use super::node_sets::NodeSets;
+use crate::NOTHING;
 use crate::limits::check;
-use crate::list_interner::NOTHING;
 
 /// Interval at which runs of forced reductions are cached, in reductions. Chosen, not measured.
 const FORCED_CACHE_INTERVAL: usize = 32;
@@ -85,13 +85,13 @@ impl Gss {
         for _ in 1..popped {
             self.meter.spend(1)?;
             self.graph.require_visible(below)?;
-            match NodeSets::single(self.graph.nodes[below as usize].1) {
+            match NodeSets::single(self.graph.nodes[below].1) {
                 Some(node) => below = node,
                 None => return Ok(None),
             }
         }
         self.graph.require_visible(below)?;
-        let state = self.graph.nodes[below as usize].0;
+        let state = self.graph.nodes[below].0;
         let next = self.lr0.goto(state, symbol, &mut self.meter)?;
         Ok(next.map(|next| self.graph.edge(next, below)).filter(|&next| next != edge))
     }
@@ -186,7 +186,7 @@ impl Gss {
 
     /// Returns `true` if an edge can only reduce.
     fn is_forced(&self, edge: u32) -> bool {
-        self.lr0.shifts(self.graph.edges[edge as usize].state) == NOTHING
+        self.lr0.shifts(self.graph.edges[edge].0) == NOTHING
     }
 
     /// Applies reductions that no shift can precede, so that equal futures merge.

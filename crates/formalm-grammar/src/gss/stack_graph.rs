@@ -1,8 +1,7 @@
 //! The arena of nodes and edges, and what their shape alone says.
 
-use formalm_core::Error;
+use formalm_core::{Error, Interner};
 use formalm_machines::NEEDS_DEEPER_STACK;
-use rustc_hash::FxHashMap;
 
 use super::UNKNOWN;
 use super::node_sets::{NodeSets, SetElements};
@@ -14,10 +13,9 @@ pub(super) const BOTTOM: u32 = u32::MAX;
 /// The state of a node that stands for everything below the cut of a prefix.
 pub(super) const CUT_OFF: u32 = u32::MAX;
 
+/// Cached facts about an edge; [`UNKNOWN`] if not computed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GssEdge {
-    pub(super) state: u32,
-    pub(super) below: u32,
+pub(super) struct EdgeFacts {
     /// The terminals its reductions can shift, as an id of [`Lr0Automaton::sets`].
     pub(super) allowed: u32,
     /// The id of its chain of unit reductions.
@@ -41,11 +39,11 @@ pub(super) struct NodeFlags {
 #[derive(Debug, Default)]
 pub(crate) struct StackGraph {
     /// State and set of nodes below, per node.
-    pub(super) nodes: Vec<(u32, u32)>,
+    pub(super) nodes: Interner<(u32, u32)>,
     pub(super) flags: Vec<NodeFlags>,
-    node_ids: FxHashMap<(u32, u32), u32>,
-    pub(super) edges: Vec<GssEdge>,
-    edge_ids: FxHashMap<(u32, u32), u32>,
+    /// State and node below, per edge.
+    pub(super) edges: Interner<(u32, u32)>,
+    pub(super) edge_facts: Vec<EdgeFacts>,
     /// Sets of nodes and of edges. A set of stacks is the set of its topmost nodes.
     pub(super) sets: NodeSets,
 }
@@ -61,12 +59,8 @@ pub(super) struct GraphSize {
 impl StackGraph {
     pub(super) fn node(&mut self, state: u32, below: &[u32], lr0: &Lr0Automaton) -> u32 {
         let set = self.sets.intern(below);
-        let nodes = &mut self.nodes;
-        let fresh = nodes.len() as u32;
-        let node = *self.node_ids.entry((state, set)).or_insert_with(|| {
-            nodes.push((state, set));
-            fresh
-        });
+        let fresh = self.nodes.len() as u32;
+        let node = self.nodes.intern((state, set));
         if node == fresh {
             let unproven = self.exposes_unproven(state, below, lr0);
             let branched = self.has_branches(below);
@@ -111,7 +105,7 @@ impl StackGraph {
                 }
                 let mut next = Vec::with_capacity(reached.len());
                 for &one in &reached {
-                    next.extend_from_slice(&self.sets.get(self.nodes[one as usize].1));
+                    next.extend_from_slice(&self.sets.get(self.nodes[one].1));
                 }
                 next.sort_unstable();
                 next.dedup();
@@ -122,13 +116,13 @@ impl StackGraph {
     }
 
     pub(super) fn edge(&mut self, state: u32, below: u32) -> u32 {
-        let edges = &mut self.edges;
-        *self.edge_ids.entry((state, below)).or_insert_with(|| {
+        let edge = self.edges.intern((state, below));
+        if edge as usize == self.edge_facts.len() {
             let unknown = UNKNOWN;
             let (allowed, chain, children, bytes) = (unknown, unknown, unknown, unknown);
-            edges.push(GssEdge { state, below, allowed, chain, children, bytes });
-            edges.len() as u32 - 1
-        })
+            self.edge_facts.push(EdgeFacts { allowed, chain, children, bytes });
+        }
+        edge
     }
 
     /// Returns the nodes `count` levels below a node; the node itself for zero.
@@ -139,7 +133,7 @@ impl StackGraph {
         meter: &mut StepMeter,
     ) -> Result<SetElements, Error> {
         while count > 0
-            && let Some(below) = NodeSets::single(self.nodes[node as usize].1)
+            && let Some(below) = NodeSets::single(self.nodes[node].1)
         {
             meter.spend(1)?;
             self.require_visible(node)?;
@@ -154,7 +148,7 @@ impl StackGraph {
             let mut below: Vec<u32> = Vec::new();
             for &node in &reached {
                 self.require_visible(node)?;
-                below.extend_from_slice(&self.sets.get(self.nodes[node as usize].1));
+                below.extend_from_slice(&self.sets.get(self.nodes[node].1));
             }
             meter.spend(below.len())?;
             below.sort_unstable();
@@ -174,7 +168,7 @@ impl StackGraph {
         (lr0, meter): (&mut Lr0Automaton, &mut StepMeter),
     ) -> Result<(), Error> {
         for &node in &*self.nodes_below(below, popped - 1, meter)? {
-            let state = self.nodes[node as usize].0;
+            let state = self.nodes[node].0;
             if let Some(next) = lr0.goto(state, symbol, meter)? {
                 list.push(self.edge(next, node));
             }
@@ -186,7 +180,7 @@ impl StackGraph {
     pub(crate) fn tops(&mut self, stacks: u32) -> Vec<u32> {
         let mut edges = Vec::new();
         for &node in &*self.sets.get(stacks) {
-            let (state, below) = self.nodes[node as usize];
+            let (state, below) = self.nodes[node];
             for &node in &*self.sets.get(below) {
                 edges.push(self.edge(state, node));
             }
@@ -196,11 +190,11 @@ impl StackGraph {
 
     /// Returns the only edge below an edge, if it is unique and known.
     pub(crate) fn only_below(&mut self, edge: u32) -> Option<u32> {
-        let below = self.edges[edge as usize].below;
+        let below = self.edges[edge].1;
         if below == BOTTOM || self.is_cut_off(below) {
             return None;
         }
-        let (state, below) = self.nodes[below as usize];
+        let (state, below) = self.nodes[below];
         Some(self.edge(state, NodeSets::single(below)?))
     }
 
@@ -216,13 +210,12 @@ impl StackGraph {
 
     /// Returns the edge at the top, if there is only one.
     pub(super) fn only_edge(&mut self, stacks: u32) -> Option<u32> {
-        let (state, below) = self.nodes[NodeSets::single(stacks)? as usize];
+        let (state, below) = self.nodes[NodeSets::single(stacks)?];
         Some(self.edge(state, NodeSets::single(below)?))
     }
 
     pub(super) fn state_below(&self, edge: u32) -> (u32, u32) {
-        let edge = &self.edges[edge as usize];
-        (edge.state, edge.below)
+        self.edges[edge]
     }
 
     /// Groups edges by state, with the sorted nodes below each.
@@ -246,10 +239,9 @@ impl StackGraph {
     /// Interns a node with a given unproven flag.
     pub(super) fn node_with_flags(&mut self, state: u32, below: u32, unproven: bool) -> u32 {
         let fresh = self.nodes.len() as u32;
-        let node = *self.node_ids.entry((state, below)).or_insert(fresh);
+        let node = self.nodes.intern((state, below));
         if node == fresh {
             let branched = state == CUT_OFF || self.has_branches(&self.sets.get(below));
-            self.nodes.push((state, below));
             self.flags.push(NodeFlags { unproven, branched });
         } else {
             self.flags[node as usize].unproven |= unproven;
@@ -260,7 +252,7 @@ impl StackGraph {
     /// Returns `true` if a node stands for what was cut off.
     #[inline]
     pub(super) fn is_cut_off(&self, node: u32) -> bool {
-        self.nodes[node as usize].0 == CUT_OFF
+        self.nodes[node].0 == CUT_OFF
     }
 
     /// Fails if a node stands for what was cut off.
@@ -276,17 +268,15 @@ impl StackGraph {
 
     /// Drops everything made since the arena had a size.
     pub(super) fn truncate(&mut self, size: GraphSize) {
-        for (state, below) in self.nodes.drain(size.nodes..) {
-            self.node_ids.remove(&(state, below));
-        }
+        self.nodes.truncate(size.nodes);
         self.flags.truncate(size.nodes);
-        for edge in self.edges.drain(size.edges..) {
-            self.edge_ids.remove(&(edge.state, edge.below));
-        }
+        self.edges.truncate(size.edges);
+        self.edge_facts.truncate(size.edges);
         self.sets.truncate(size.sets);
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.nodes.len() * 34 + self.edges.len() * 44 + self.sets.memory_bytes()
+        // By number, so that a rollback gives back what a lookahead took.
+        self.nodes.len() * 26 + self.edges.len() * 44 + self.sets.memory_bytes()
     }
 }

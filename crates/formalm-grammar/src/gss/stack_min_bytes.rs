@@ -2,7 +2,6 @@
 
 use formalm_core::Error;
 
-use super::stack_graph::GssEdge;
 use super::{Gss, UNKNOWN};
 use crate::gss::stack_shortest_path::{
     NEVER, NodeGroup, PathEdge, ShortestPathGraph, shortest_path,
@@ -23,7 +22,7 @@ impl Gss {
     /// becomes after the reduction. The start item has none.
     pub(crate) fn items(&mut self, edge: u32) -> Result<Vec<(usize, u32, Vec<u32>)>, Error> {
         self.meter.spend(1)?;
-        let GssEdge { state, below, .. } = self.graph.edges[edge as usize];
+        let (state, below) = self.graph.edges[edge];
         let kernel: Vec<(u32, u32)> = self.lr0.kernel(state).collect();
         let mut items = Vec::with_capacity(kernel.len());
         for (position, pushed) in kernel {
@@ -45,11 +44,11 @@ impl ShortestPathGraph for Gss {
     type Node = u32;
 
     fn known(&self, edge: &u32) -> Option<u32> {
-        Some(self.graph.edges[*edge as usize].bytes).filter(|&bytes| bytes != UNKNOWN)
+        Some(self.graph.edge_facts[*edge as usize].bytes).filter(|&bytes| bytes != UNKNOWN)
     }
 
     fn store(&mut self, edge: u32, bytes: u32) {
-        self.graph.edges[edge as usize].bytes = bytes.min(NEVER - 1);
+        self.graph.edge_facts[edge as usize].bytes = bytes.min(NEVER - 1);
     }
 
     fn out_edges(

@@ -24,7 +24,7 @@ impl StackGraph {
             ref nodes => open.extend(nodes.iter().rev().map(|&node| (node, depth))),
         }
         while let Some((node, depth)) = next.take().or_else(|| open.pop()) {
-            let (state, below) = self.nodes[node as usize];
+            let (state, below) = self.nodes[node];
             let unproven = u32::from(self.flags[node as usize].unproven);
             if depth == 0 {
                 list.extend([unproven, BELOW_CUT]);

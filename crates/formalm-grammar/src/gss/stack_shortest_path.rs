@@ -7,8 +7,7 @@
 
 use std::hash::Hash;
 
-use formalm_core::Error;
-use rustc_hash::FxHashMap;
+use formalm_core::{Error, Interner};
 
 /// The distance of a node that nothing completes.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -23,25 +22,7 @@ pub(crate) struct PathEdge<N> {
 }
 
 /// Nodes that are solved together, each once.
-pub(crate) struct NodeGroup<N> {
-    nodes: Vec<N>,
-    numbers: FxHashMap<N, usize>,
-}
-
-impl<N: Copy + Eq + Hash> NodeGroup<N> {
-    fn new(first: N) -> NodeGroup<N> {
-        NodeGroup { nodes: vec![first], numbers: FxHashMap::from_iter([(first, 0)]) }
-    }
-
-    /// Adds a node unless it is present.
-    pub(crate) fn add(&mut self, node: N) {
-        let nodes = &mut self.nodes;
-        self.numbers.entry(node).or_insert_with(|| {
-            nodes.push(node);
-            nodes.len() - 1
-        });
-    }
-}
+pub(crate) type NodeGroup<N> = Interner<N>;
 
 /// A graph of stack suffixes whose distances to completion are computed and cached.
 pub(crate) trait ShortestPathGraph {
@@ -79,17 +60,15 @@ pub(crate) fn shortest_path<G: ShortestPathGraph>(
             stack.pop();
             continue;
         }
-        let (mut group, mut out_edges) = (NodeGroup::new(top), Vec::new());
+        let (mut group, mut out_edges) = (NodeGroup::from_iter([top]), Vec::new());
         let mut at = 0;
-        while let Some(&node) = group.nodes.get(at) {
+        while let Some(&node) = group.as_slice().get(at) {
             graph.out_edges(node, at, &mut group, &mut out_edges)?;
             at += 1;
         }
         let before = stack.len();
         let targets = out_edges.iter().filter_map(|edge| edge.to);
-        stack.extend(
-            targets.filter(|to| !group.numbers.contains_key(to) && graph.known(to).is_none()),
-        );
+        stack.extend(targets.filter(|to| group.find(to).is_none() && graph.known(to).is_none()));
         if stack.len() == before {
             settle_group(graph, group, &out_edges)?;
         }
@@ -103,7 +82,7 @@ fn settle_group<G: ShortestPathGraph>(
     group: NodeGroup<G::Node>,
     out_edges: &[PathEdge<G::Node>],
 ) -> Result<(), Error> {
-    let mut bytes = vec![NEVER; group.nodes.len()];
+    let mut bytes = vec![NEVER; group.len()];
     let mut changed = true;
     while changed {
         changed = false;
@@ -111,8 +90,8 @@ fn settle_group<G: ShortestPathGraph>(
         for edge in out_edges {
             let more = match edge.to {
                 None => 0,
-                Some(to) => match group.numbers.get(&to) {
-                    Some(&at) => bytes[at],
+                Some(to) => match group.find(&to) {
+                    Some(at) => bytes[at as usize],
                     None => graph.known(&to).unwrap_or(NEVER),
                 },
             };
@@ -124,7 +103,7 @@ fn settle_group<G: ShortestPathGraph>(
             bytes[edge.from] = bytes[edge.from].min(all);
         }
     }
-    for (node, bytes) in group.nodes.into_iter().zip(bytes) {
+    for (node, bytes) in group.into_entries().into_iter().zip(bytes) {
         graph.store(node, bytes);
     }
     Ok(())

@@ -4,12 +4,12 @@
 //! one symbol. The chain depends only on the top state and the state below it, so it is computed
 //! once per pair. GSS edges are created only for those states in the chain that shift something.
 
-use formalm_core::Error;
-use rustc_hash::{FxHashMap, FxHashSet};
+use formalm_core::{CompactMap, Error};
+use rustc_hash::FxHashSet;
 
 use super::{Gss, UNKNOWN};
+use crate::NOTHING;
 use crate::limits::StepMeter;
-use crate::list_interner::NOTHING;
 use crate::lr0;
 use crate::lr0::Lr0Automaton;
 
@@ -30,8 +30,8 @@ struct UnitReductionChain {
 /// All chains computed so far. They are few and never dropped.
 #[derive(Debug, Default)]
 pub(super) struct UnitReductionChains {
-    list: Vec<UnitReductionChain>,
-    ids: FxHashMap<(u32, u32), u32>,
+    /// By the state and the state below.
+    list: CompactMap<(u32, u32), UnitReductionChain>,
     bytes: usize,
 }
 
@@ -42,7 +42,7 @@ impl UnitReductionChains {
         lr0: &mut Lr0Automaton,
         meter: &mut StepMeter,
     ) -> Result<u32, Error> {
-        if let Some(&known) = self.ids.get(&(state, below)) {
+        if let Some(known) = self.list.find(&(state, below)) {
             return Ok(known);
         }
         let mut states = vec![state];
@@ -68,16 +68,14 @@ impl UnitReductionChains {
         states.sort_unstable();
         long_reductions.sort_unstable();
         long_reductions.dedup();
-        let number = self.list.len() as u32;
         self.bytes += 80 + 4 * states.len() + 8 * long_reductions.len();
-        self.ids.insert((state, below), number);
         let shifts = lr0.sets.intern(&shifts);
-        self.list.push(UnitReductionChain {
+        let chain = UnitReductionChain {
             states: states.into(),
             shifts,
             reductions: long_reductions.into(),
-        });
-        Ok(number)
+        };
+        Ok(self.list.position_or_insert_with((state, below), || chain))
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -88,8 +86,8 @@ impl UnitReductionChains {
 impl Gss {
     /// Returns the id of an edge's chain.
     pub(super) fn chain(&mut self, edge: u32) -> Result<u32, Error> {
-        let super::stack_graph::GssEdge { state, below, chain, .. } =
-            self.graph.edges[edge as usize];
+        let ((state, below), chain) =
+            (self.graph.edges[edge], self.graph.edge_facts[edge as usize].chain);
         if chain != UNKNOWN {
             return Ok(chain);
         }
@@ -97,21 +95,21 @@ impl Gss {
             NO_STATE_BELOW
         } else {
             self.graph.require_visible(below)?;
-            self.graph.nodes[below as usize].0
+            self.graph.nodes[below].0
         };
         let chain = self.chains.number((state, state_below), &mut self.lr0, &mut self.meter)?;
-        self.graph.edges[edge as usize].chain = chain;
+        self.graph.edge_facts[edge as usize].chain = chain;
         Ok(chain)
     }
 
     /// Returns the terminals shifted in a chain.
     pub(super) fn chain_shifts(&self, chain: u32) -> u32 {
-        self.chains.list[chain as usize].shifts
+        self.chains.list.value(chain).shifts
     }
 
     /// Returns the longer reductions reached in a chain.
     pub(super) fn chain_reductions(&self, chain: u32) -> &[(u32, u32)] {
-        &self.chains.list[chain as usize].reductions
+        &self.chains.list.value(chain).reductions
     }
 
     /// Appends the edges of a chain that shift a terminal.
@@ -121,11 +119,11 @@ impl Gss {
         terminal: u32,
         list: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        let chain = self.chain(edge)? as usize;
-        let below = self.graph.edges[edge as usize].below;
-        self.meter.spend(self.chains.list[chain].states.len())?;
-        for at in 0..self.chains.list[chain].states.len() {
-            let state = self.chains.list[chain].states[at];
+        let chain = self.chain(edge)?;
+        let below = self.graph.edges[edge].1;
+        self.meter.spend(self.chains.list.value(chain).states.len())?;
+        for at in 0..self.chains.list.value(chain).states.len() {
+            let state = self.chains.list.value(chain).states[at];
             let shifts = self.lr0.sets.get(self.lr0.shifts(state));
             if lr0::contains(shifts, terminal + 1) {
                 list.push(self.graph.edge(state, below));

@@ -11,16 +11,16 @@
 //!
 //! If a condition fails, completions are found by search instead.
 
-use formalm_core::Error;
-use rustc_hash::{FxHashMap, FxHashSet};
+use formalm_core::{Error, Interner};
+use rustc_hash::FxHashSet;
 
+use crate::NOTHING;
 use crate::indentation::line_terminals::LineTerminals;
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, is_column, joins_next};
 use crate::lexer::terminal_rules::TerminalRules;
 use crate::lexer::thread_sets::{DEAD, ThreadSets};
 use crate::lexer::{Lexer, LineEnds};
 use crate::limits::StepMeter;
-use crate::list_interner::NOTHING;
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::Production;
 
@@ -326,26 +326,23 @@ impl LineBalanceProof<'_> {
             other => other,
         };
         let start = (self.threads.start(std::iter::once(newline)), BEFORE_LINE_BREAK);
-        let mut nodes = vec![start];
-        let mut numbers: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([(start, 0)]);
+        let mut nodes = Interner::from_iter([start]);
         let mut steps: Vec<LexerEdge> = Vec::new();
         let mut at = 0;
         while at < nodes.len() && nodes.len() < MAX_LEXER_STATES {
-            let (set, column) = nodes[at];
+            let (set, column) = nodes.as_slice()[at];
             for byte in self.threads.representatives().to_vec() {
                 let read = self.threads.step(set, byte, self.meter)?;
                 if read.next == NOTHING && read.matches == NOTHING {
                     continue;
                 }
                 let node = (read.next, step(column, byte));
-                let to = *numbers.entry(node).or_insert_with(|| {
-                    nodes.push(node);
-                    nodes.len() - 1
-                });
+                let to = nodes.intern(node) as usize;
                 steps.push((at, byte, to, read.matches != NOTHING));
             }
             at += 1;
         }
+        let nodes = nodes.into_entries();
         // A line break after a backslash starts no line.
         let begins = |step: &LexerEdge| step.1 == b'\n' && !joins_next(nodes[step.0].1);
         if at < nodes.len() || !continues_everywhere(&steps, nodes.len(), begins) {

@@ -5,9 +5,10 @@
 //! line, which must be indented to the enclosing column. The bound counts that whitespace;
 //! otherwise any line inside nested blocks would look one step from the end.
 
-use formalm_core::Error;
+use formalm_core::{Error, memory_bytes};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::gss::stack_shortest_path::{NEVER, NodeGroup, PathEdge, ShortestPathGraph};
 use crate::gss::{Gss, stack_shortest_path};
 use crate::indentation::line_terminals::LineTerminals;
@@ -15,7 +16,6 @@ use crate::indentation::parser_state::{
     IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,
 };
 use crate::indentation::{ColumnCounter, ColumnRules, FIRST_COLUMN, nearest_column, widths};
-use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
 
 /// The column of a level that has not started yet.
@@ -30,6 +30,8 @@ pub(crate) struct StackSuffix {
     /// `true` if the next terminal starts a line, unless it is an indentation terminal.
     begins_line: bool,
 }
+
+memory_bytes!(none: StackSuffix);
 
 /// Minimum completion bytes of stack suffixes.
 pub(crate) type SuffixBounds = FxHashMap<StackSuffix, u32>;

@@ -4,12 +4,12 @@
 //! own. At its end, the open levels determine which indent and dedent terminals follow. They are
 //! shifted at once, so the stacks see an ordinary sequence of terminals.
 
-use rustc_hash::FxHashMap;
+use formalm_core::{Interner, ListInterner, memory_bytes};
 
+use crate::NOTHING;
 use crate::indentation::line_terminals::LineTerminals;
 use crate::indentation::min_bytes::SuffixBounds;
 use crate::indentation::widths;
-use crate::list_interner::{ListInterner, NOTHING};
 
 /// The bracket depth between lines, as before the first line and, with Python's rules, after the
 /// end of each line. A further line end is ignored there.
@@ -38,6 +38,8 @@ pub(crate) struct IndentationState {
     /// Minimum completion bytes of stack suffixes inside levels.
     pub(crate) suffix_bounds: SuffixBounds,
 }
+
+memory_bytes!(IndentationState { parser_states, suffix_bounds; lines, needed_levels, ends_lines });
 
 /// The components of a parser state.
 pub(crate) struct ParserStateParts {
@@ -146,10 +148,6 @@ impl IndentationState {
         levels.len() as u32 + needed_levels <= self.lines.max_levels
             && top + needed_levels <= self.lines.columns.widest
     }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.parser_states.memory_bytes() + self.suffix_bounds.capacity() * 17
-    }
 }
 
 /// Returns `true` if no line is open at a bracket depth.
@@ -175,8 +173,7 @@ pub(crate) struct ParserStateKey {
 /// Interned parser states; id 0 is none.
 #[derive(Debug)]
 pub(crate) struct ParserStates {
-    keys: Vec<ParserStateKey>,
-    ids: FxHashMap<ParserStateKey, u32>,
+    keys: Interner<ParserStateKey>,
     /// Interned lists of columns, innermost level last. They are few and never dropped.
     levels: ListInterner,
 }
@@ -184,11 +181,7 @@ pub(crate) struct ParserStates {
 impl Default for ParserStates {
     fn default() -> ParserStates {
         let none = ParserStateKey { stacks: NOTHING, depth: 0, levels: NOTHING };
-        ParserStates {
-            keys: vec![none],
-            ids: FxHashMap::default(),
-            levels: ListInterner::default(),
-        }
+        ParserStates { keys: Interner::from_iter([none]), levels: ListInterner::default() }
     }
 }
 
@@ -198,16 +191,12 @@ impl ParserStates {
         if key.stacks == NOTHING {
             return NOTHING;
         }
-        let keys = &mut self.keys;
-        *self.ids.entry(key).or_insert_with(|| {
-            keys.push(key);
-            keys.len() as u32 - 1
-        })
+        self.keys.intern(key)
     }
 
     #[inline]
     pub(crate) fn get(&self, parser_state: u32) -> ParserStateKey {
-        self.keys[parser_state as usize]
+        self.keys[parser_state]
     }
 
     /// Returns the columns of the open levels of a parser state.
@@ -231,12 +220,10 @@ impl ParserStates {
 
     /// Drops parser states with ids from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
-        for key in self.keys.drain(len..) {
-            self.ids.remove(&key);
-        }
+        self.keys.truncate(len);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.keys.len() * 40 + self.levels.memory_bytes()
+        self.keys.len() * 28 + self.levels.memory_bytes()
     }
 }

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use formalm_core::Interner;
+
+use crate::NOTHING;
 use formalm_machines::LexemeEnd;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::list_interner::NOTHING;
 
 /// The transition of a lexer state on a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,17 +30,14 @@ pub(super) const DEAD: LexerTransition =
 /// The lexer states built so far, and their transitions. Id 0 reads nothing.
 #[derive(Debug)]
 pub(crate) struct LexerStates {
-    pairs: Vec<(u32, u32)>,
-    ids: FxHashMap<(u32, u32), u32>,
+    pairs: Interner<(u32, u32)>,
     /// Per state and byte class an index into `outcomes`, plus one, if it fits 16 bits.
     rows: Vec<Option<Box<[u16]>>>,
     /// The indices that do not fit.
     overflow: FxHashMap<(u32, u16), u32>,
     row_bytes: usize,
-    outcomes: Vec<LexerTransition>,
-    outcome_ids: FxHashMap<LexerTransition, u32>,
-    endings: Vec<Arc<[LexemeEnd]>>,
-    ending_ids: FxHashMap<Arc<[LexemeEnd]>, u32>,
+    outcomes: Interner<LexerTransition>,
+    endings: Interner<Arc<[LexemeEnd]>>,
     /// States from which no lexeme can end, as far as known.
     pub(super) hopeless: FxHashSet<u32>,
 }
@@ -47,15 +45,12 @@ pub(crate) struct LexerStates {
 impl Default for LexerStates {
     fn default() -> LexerStates {
         let mut lexer_states = LexerStates {
-            pairs: Vec::new(),
-            ids: FxHashMap::default(),
+            pairs: Interner::default(),
             rows: Vec::new(),
             overflow: FxHashMap::default(),
             row_bytes: 0,
-            outcomes: Vec::new(),
-            outcome_ids: FxHashMap::default(),
-            endings: Vec::new(),
-            ending_ids: FxHashMap::default(),
+            outcomes: Interner::default(),
+            endings: Interner::default(),
             hopeless: FxHashSet::default(),
         };
         lexer_states.intern(NOTHING, NOTHING);
@@ -67,39 +62,28 @@ impl Default for LexerStates {
 impl LexerStates {
     /// Interns the lexer state of a lexeme in progress with negative threads.
     pub(crate) fn intern(&mut self, lexeme: u32, negative_threads: u32) -> u32 {
-        let pairs = &mut self.pairs;
-        *self.ids.entry((lexeme, negative_threads)).or_insert_with(|| {
-            pairs.push((lexeme, negative_threads));
-            pairs.len() as u32 - 1
-        })
+        self.pairs.intern((lexeme, negative_threads))
     }
 
     /// Returns the lexeme in progress and the negative threads.
     pub(crate) fn pair(&self, lexer_state: u32) -> (u32, u32) {
-        self.pairs[lexer_state as usize]
+        self.pairs[lexer_state]
     }
 
     pub(crate) fn endings(&self, intern: u32) -> Arc<[LexemeEnd]> {
-        Arc::clone(&self.endings[intern as usize])
+        Arc::clone(&self.endings[intern])
     }
 
     pub(crate) fn ending_count(&self, intern: u32) -> usize {
-        self.endings[intern as usize].len()
+        self.endings[intern].len()
     }
 
     pub(crate) fn ending_at(&self, intern: u32, at: usize) -> LexemeEnd {
-        self.endings[intern as usize][at]
+        self.endings[intern][at]
     }
 
     pub(super) fn intern_endings(&mut self, list: Vec<LexemeEnd>) -> u32 {
-        if let Some(&cached) = self.ending_ids.get(&*list) {
-            return cached;
-        }
-        let list: Arc<[LexemeEnd]> = list.into();
-        let intern = self.endings.len() as u32;
-        self.endings.push(Arc::clone(&list));
-        self.ending_ids.insert(list, intern);
-        intern
+        self.endings.intern_borrowed(&*list, || list.as_slice().into())
     }
 
     pub(super) fn cached(&self, lexer_state: u32, class: usize) -> Option<LexerTransition> {
@@ -108,7 +92,7 @@ impl LexerStates {
             u16::MAX => *self.overflow.get(&(lexer_state, class as u16))?,
             intern => u32::from(intern.checked_sub(1)?),
         };
-        Some(self.outcomes[intern as usize])
+        Some(self.outcomes[intern])
     }
 
     pub(super) fn store(
@@ -118,11 +102,7 @@ impl LexerStates {
         width: usize,
         outcome: LexerTransition,
     ) {
-        let outcomes = &mut self.outcomes;
-        let intern = *self.outcome_ids.entry(outcome).or_insert_with(|| {
-            outcomes.push(outcome);
-            outcomes.len() as u32 - 1
-        });
+        let intern = self.outcomes.intern(outcome);
         if self.rows.len() <= lexer_state as usize {
             self.rows.resize_with(self.pairs.len(), || None);
         }
@@ -146,9 +126,10 @@ impl LexerStates {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.row_bytes
-            + self.pairs.len() * 44
-            + self.outcomes.len() * 40
-            + self.endings.len() * 64
+            + self.pairs.table_bytes()
+            + self.outcomes.table_bytes()
+            + self.endings.table_bytes()
+            + self.endings.len() * 40
             + (self.hopeless.len() + 2 * self.overflow.len()) * 8
     }
 }

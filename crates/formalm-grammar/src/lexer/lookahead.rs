@@ -21,15 +21,15 @@ impl ThreadSets {
 
     /// Returns the thread of another kind in the same state.
     pub(crate) fn thread_of_kind(&mut self, thread: u32, kind: ThreadKind) -> u32 {
-        let LexerThread { terminal, state, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, .. } = self.threads[thread];
         self.thread_of(terminal, state, (NO_COLUMN, kind))
     }
 
     /// Returns `true` if the input may end: the empty rest satisfies every condition.
     pub(crate) fn may_end(&self, set: u32) -> bool {
         self.lists.get(set).iter().all(|&one| {
-            let LexerThread { kind, accepting, .. } = self.threads[one as usize];
-            match kind {
+            let accepting = self.has_matched(one);
+            match self.kind(one) {
                 ThreadKind::MustMatch => accepting,
                 ThreadKind::MustNotMatch => !accepting,
                 ThreadKind::Lexeme | ThreadKind::Guard => true,
@@ -60,7 +60,7 @@ impl ThreadSets {
         byte: u8,
         results: &mut StepResults,
     ) -> Result<(), Error> {
-        let LexerThread { terminal, state, kind, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, kind, .. } = self.threads[thread];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(()) };
         let state = automaton.step(state, as_lookahead_byte(byte))?;
         let holds = match state {

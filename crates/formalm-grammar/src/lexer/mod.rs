@@ -25,12 +25,12 @@ pub(crate) mod transition_builder;
 
 use std::sync::Arc;
 
-use formalm_core::Error;
+use formalm_core::{Error, ListInterner, memory_bytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::NOTHING;
 use crate::dead_end_proof::spellable_terminals::DeadEndProof;
 use crate::limits::StepMeter;
-use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::elements;
 use lexer_states::{LexerStates, LexerTransition};
 pub(crate) use lookahead::as_lookahead_byte;
@@ -67,6 +67,8 @@ pub(crate) struct Lexer {
     /// priority, or some terminal has lookahead.
     pub(crate) needs_viability_checks: bool,
 }
+
+memory_bytes!(Lexer { threads, states, proof, contexts; rules, line_ends, needs_viability_checks });
 
 impl Lexer {
     pub(crate) fn new(
@@ -206,12 +208,5 @@ impl Lexer {
         let newline = self.rules.lines.as_ref().map(|lines| lines.newline);
         let start = self.threads.start_with_columns(newline.into_iter(), newline);
         Ok(self.threads.step(start, b'\n', meter)?.next)
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.threads.memory_bytes()
-            + self.states.memory_bytes()
-            + self.contexts.len() * 16
-            + self.proof.memory_bytes()
     }
 }

@@ -46,7 +46,7 @@ impl ThreadSets {
     }
 
     fn shortest_text(&self, thread: u32) -> Result<Vec<u8>, Error> {
-        let LexerThread { terminal, state, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, .. } = self.threads[thread];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
         if self.has_lookahead[terminal as usize] {
             return self.shortest_text_with_lookahead(automaton, state);

@@ -2,10 +2,11 @@
 //! Lexer and parser share them. They also determine the lexer's start states, restricted to the
 //! terminals that the parser allows.
 
+use formalm_core::sorted_union;
+
 use super::thread_sets::ThreadSets;
 use crate::grammar::{Grammar, LexemeReplacement, Lexing};
 use crate::indentation::line_terminals::LineTerminals;
-use crate::list_interner::union;
 
 /// The fixed properties of a grammar's terminals.
 #[derive(Debug)]
@@ -49,11 +50,11 @@ impl TerminalRules {
         in_lines: bool,
         threads: &mut ThreadSets,
     ) -> u32 {
-        let mut all = union(allowed, &self.ignored);
-        all = union(&all, &self.uncuttable);
+        let mut all = sorted_union(allowed, &self.ignored);
+        all = sorted_union(&all, &self.uncuttable);
         if let Some(lines) = self.lines.as_ref().filter(|_| !in_lines) {
             // Inside brackets, line breaks are whitespace.
-            all = union(&all, &[lines.newline]);
+            all = sorted_union(&all, &[lines.newline]);
         }
         if let Some(lines) = self.lines.as_ref().filter(|_| in_lines)
             && all.binary_search(&lines.newline).is_err()
@@ -91,7 +92,7 @@ impl TerminalRules {
         without: &[u32],
         threads: &mut ThreadSets,
     ) -> u32 {
-        let all = union(&union(terminals, &self.ignored), &self.uncuttable);
+        let all = sorted_union(&sorted_union(terminals, &self.ignored), &self.uncuttable);
         let watched = self.replaced.iter().map(|one| self.replacement_terminal(one.text as u32));
         let read = all.iter().copied().filter(|one| !without.contains(one));
         let mut started: Vec<u32> = read.chain(watched).collect();
@@ -104,9 +105,9 @@ impl TerminalRules {
     /// Returns the threads that read some terminals and all ignored ones, ignoring replacements and
     /// lines.
     pub(crate) fn start_of_terminal(&self, terminals: &[u32], threads: &mut ThreadSets) -> u32 {
-        let mut all = union(terminals, &self.ignored);
+        let mut all = sorted_union(terminals, &self.ignored);
         if let Some(lines) = &self.lines {
-            all = union(&all, &[lines.newline]);
+            all = sorted_union(&all, &[lines.newline]);
         }
         threads.start(all.into_iter())
     }

@@ -11,13 +11,13 @@
 use std::sync::Arc;
 
 use formalm_automata::LEXEME_END;
-use formalm_core::{ByteSet, Error, LazyDfa, StateId};
+use formalm_core::{ByteSet, Error, Interner, LazyDfa, ListInterner, StateId, sorted_union};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN, may_end_at};
 use crate::lexer::terminal_automata::TerminalAutomata;
 use crate::limits::StepMeter;
-use crate::list_interner::{ListInterner, NOTHING, union};
 
 /// The effect of a byte on a thread set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,13 +72,18 @@ pub(crate) enum ThreadKind {
     Guard,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LexerThread {
     pub(super) terminal: u32,
     pub(super) state: StateId,
     pub(super) kind: ThreadKind,
     /// The column of a thread of the newline terminal where lines matter; [`NO_COLUMN`] otherwise.
     column: u32,
+}
+
+/// Cached facts about a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadFacts {
     pub(super) accepting: bool,
     /// `true` if its automaton can read more; `None` if not computed.
     can_continue: Option<bool>,
@@ -110,8 +115,8 @@ pub(crate) struct ThreadSets {
     pub(super) automata: TerminalAutomata,
     /// `true` for terminals with lookahead.
     pub(super) has_lookahead: Vec<bool>,
-    pub(super) threads: Vec<LexerThread>,
-    thread_ids: FxHashMap<(u32, u32, u32, ThreadKind), u32>,
+    pub(super) threads: Interner<LexerThread>,
+    pub(super) thread_facts: Vec<ThreadFacts>,
     /// `true` if every continuation satisfies a lookahead condition, by terminal and state.
     pub(super) universal_states: FxHashMap<(u32, u32), bool>,
     /// The rules for counting columns.
@@ -123,8 +128,7 @@ pub(crate) struct ThreadSets {
     pub(super) representatives: Vec<u8>,
     /// Per thread set and byte class an index into `outcomes`, plus one.
     rows: Vec<Option<Box<[u32]>>>,
-    outcomes: Vec<LexerStep>,
-    outcome_ids: FxHashMap<LexerStep, u32>,
+    outcomes: Interner<LexerStep>,
     /// Minimum bytes to a match, per thread; zero if not computed.
     pub(super) distances: Vec<u32>,
     /// Shortest nonempty strings that complete threads.
@@ -162,16 +166,15 @@ impl ThreadSets {
         ThreadSets {
             automata,
             has_lookahead,
-            threads: Vec::new(),
-            thread_ids: FxHashMap::default(),
+            threads: Interner::default(),
+            thread_facts: Vec::new(),
             universal_states: FxHashMap::default(),
             columns,
             lists: ListInterner::default(),
             classes,
             representatives,
             rows: Vec::new(),
-            outcomes: Vec::new(),
-            outcome_ids: FxHashMap::default(),
+            outcomes: Interner::default(),
             distances: Vec::new(),
             completions: FxHashMap::default(),
             results: StepResults::default(),
@@ -203,24 +206,17 @@ impl ThreadSets {
         state: StateId,
         (column, kind): (u32, ThreadKind),
     ) -> u32 {
-        let (threads, automata) = (&mut self.threads, &self.automata);
-        *self.thread_ids.entry((terminal, state.number(), column, kind)).or_insert_with(|| {
-            let automaton = automata[terminal as usize].as_ref();
+        let thread = self.threads.intern(LexerThread { terminal, state, kind, column });
+        if thread as usize == self.thread_facts.len() {
+            let automaton = self.automata[terminal as usize].as_ref();
             let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(LexerThread {
-                terminal,
-                state,
-                kind,
-                column,
-                accepting,
-                can_continue: None,
-            });
-            threads.len() as u32 - 1
-        })
+            self.thread_facts.push(ThreadFacts { accepting, can_continue: None });
+        }
+        thread
     }
 
     pub(crate) fn kind(&self, thread: u32) -> ThreadKind {
-        self.threads[thread as usize].kind
+        self.threads[thread].kind
     }
 
     /// Returns the threads before a lexeme of one of these terminals.
@@ -261,7 +257,7 @@ impl ThreadSets {
         if let Some(Some(row)) = self.rows.get(set as usize)
             && row[class] != 0
         {
-            return Ok(self.outcomes[row[class] as usize - 1]);
+            return Ok(self.outcomes[row[class] - 1]);
         }
         self.compute_step(set, class, meter)
     }
@@ -284,11 +280,7 @@ impl ThreadSets {
         }
         let outcome = self.outcome(&mut results);
         self.results = results;
-        let outcomes = &mut self.outcomes;
-        let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
-            outcomes.push(outcome);
-            outcomes.len() as u32
-        });
+        let id = self.outcomes.intern(outcome) + 1;
         if self.rows.len() <= set as usize {
             self.rows.resize_with(self.lists.len(), || None);
         }
@@ -319,7 +311,8 @@ impl ThreadSets {
         results: &mut StepResults,
     ) -> Result<(), Error> {
         let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
-        let LexerThread { terminal, state, column, accepting, .. } = self.threads[next as usize];
+        let LexerThread { terminal, state, column, .. } = self.threads[next];
+        let accepting = self.has_matched(next);
         if !self.has_lookahead[terminal as usize] {
             if accepting {
                 results.matches.push(terminal);
@@ -361,13 +354,13 @@ impl ThreadSets {
 
     /// Returns a thread without its column.
     pub(crate) fn thread_without_column(&mut self, thread: u32) -> u32 {
-        let LexerThread { terminal, state, kind, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, kind, .. } = self.threads[thread];
         self.thread_of(terminal, state, (NO_COLUMN, kind))
     }
 
     /// Returns the column of a thread of the newline terminal; [`NO_COLUMN`] for others.
     pub(crate) fn column(&self, thread: u32) -> u32 {
-        self.threads[thread as usize].column
+        self.threads[thread].column
     }
 
     /// Returns `true` if some thread has read a line end after which the input may end.
@@ -381,13 +374,13 @@ impl ThreadSets {
     }
 
     /// Returns `true` if what a thread has read matches.
-    fn has_matched(&self, thread: u32) -> bool {
-        self.threads[thread as usize].accepting
+    pub(super) fn has_matched(&self, thread: u32) -> bool {
+        self.thread_facts[thread as usize].accepting
     }
 
     /// Returns a lexeme thread after a byte, if its automaton reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let LexerThread { terminal, state, column, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, column, .. } = self.threads[thread];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
         if byte == LEXEME_END && self.has_lookahead[terminal as usize] {
             return Ok(None);
@@ -399,7 +392,7 @@ impl ThreadSets {
 
     /// Returns the bytes that a lexeme thread reads.
     pub(crate) fn readable_bytes(&self, thread: u32) -> Result<ByteSet, Error> {
-        let LexerThread { terminal, state, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, .. } = self.threads[thread];
         let Some(automaton) = &self.automata[terminal as usize] else {
             return Ok(ByteSet::default());
         };
@@ -413,8 +406,8 @@ impl ThreadSets {
     /// Returns `true` if a thread can read more. All states of its automaton are live, so only
     /// accepting ones need a test.
     fn can_continue(&mut self, thread: u32) -> Result<bool, Error> {
-        let LexerThread { terminal, state, accepting, can_continue, .. } =
-            self.threads[thread as usize];
+        let LexerThread { terminal, state, .. } = self.threads[thread];
+        let ThreadFacts { accepting, can_continue } = self.thread_facts[thread as usize];
         if let Some(known) = can_continue {
             return Ok(known);
         }
@@ -426,12 +419,12 @@ impl ThreadSets {
             }
             other => other.is_some(),
         };
-        self.threads[thread as usize].can_continue = Some(more);
+        self.thread_facts[thread as usize].can_continue = Some(more);
         Ok(more)
     }
 
     pub(crate) fn terminal(&self, thread: u32) -> u32 {
-        self.threads[thread as usize].terminal
+        self.threads[thread].terminal
     }
 
     /// Returns the negative threads and lookahead conditions after a byte; `None` if one is
@@ -460,7 +453,7 @@ impl ThreadSets {
 
     pub(crate) fn with_thread(&mut self, set: u32, thread: Option<u32>) -> u32 {
         let Some(thread) = thread else { return set };
-        let joined = union(self.lists.get(set), &[thread]);
+        let joined = sorted_union(self.lists.get(set), &[thread]);
         self.lists.intern(&joined)
     }
 
@@ -472,7 +465,7 @@ impl ThreadSets {
         if right == NOTHING {
             return left;
         }
-        let joined = union(self.lists.get(left), self.lists.get(right));
+        let joined = sorted_union(self.lists.get(left), self.lists.get(right));
         self.lists.intern(&joined)
     }
 

@@ -11,10 +11,10 @@ use super::lexer_states::{DEAD, LexerStates, LexerTransition};
 use super::terminal_rules::TerminalRules;
 use super::thread_sets::{LexerStep, ThreadKind, ThreadSets};
 use super::{LineEnds, thread_sets};
+use crate::NOTHING;
 use crate::grammar::Lexing;
 use crate::indentation::NO_COLUMN;
 use crate::limits::StepMeter;
-use crate::list_interner::NOTHING;
 
 /// Lexer states explored to decide that no lexeme can end. Chosen, not measured.
 const HOPELESS_SEARCH_STATES: usize = 500;

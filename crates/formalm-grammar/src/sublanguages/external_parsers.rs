@@ -14,11 +14,11 @@ use std::sync::Arc;
 use formalm_core::{Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
+use crate::NOTHING;
 use crate::automaton::GrammarAutomaton;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar_state::GrammarState;
-use crate::list_interner::NOTHING;
 
 /// The state after a byte, and whether a member ends there; `None` if the byte is rejected.
 type ParserAnswer = Option<(StateId, bool)>;

@@ -13,15 +13,15 @@ pub(crate) mod external_parsers;
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Machine, StateId};
+use formalm_core::{Error, Interner, Machine, MemoryBytes, StateId, memory_bytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::NOTHING;
 use crate::configuration_reader::ConfigurationReader;
 use crate::configurations::Configuration;
 use crate::grammar::Grammar;
 use crate::lexer::thread_sets::ThreadSets;
 use crate::limits::StepMeter;
-use crate::list_interner::NOTHING;
 use crate::lr0::contains;
 use crate::sublanguages::external_parsers::ParserAnswers;
 
@@ -50,8 +50,7 @@ pub(crate) struct Sublanguages {
 /// The positions visited in sublanguages.
 #[derive(Debug, Default)]
 pub(crate) struct SublanguageStates {
-    positions: Vec<(u32, StateId)>,
-    ids: FxHashMap<(u32, u32), u32>,
+    positions: Interner<(u32, StateId)>,
     facts: StateFacts,
     /// The scratch copies and the facts about their states, during lookahead.
     scratch: Option<ScratchMachines>,
@@ -75,6 +74,8 @@ struct StateFacts {
     /// Shortest completions to a member.
     shortest_rests: FxHashMap<(u32, u32), Box<[u8]>>,
 }
+
+memory_bytes!(StateFacts { can_continue, min_bytes, shortest_rests });
 
 /// The machines used by a lookahead.
 #[derive(Debug, Default)]
@@ -121,16 +122,12 @@ impl Sublanguages {
     }
 
     pub(crate) fn position(&mut self, terminal: u32, state: StateId) -> u32 {
-        let SublanguageStates { positions, ids, .. } = &mut self.visited;
-        *ids.entry((terminal, state.number())).or_insert_with(|| {
-            positions.push((terminal, state));
-            IN_SUBLANGUAGE | (positions.len() as u32 - 1)
-        })
+        IN_SUBLANGUAGE | self.visited.positions.intern((terminal, state))
     }
 
     /// Returns the terminal and the state of a position.
     pub(crate) fn at(&self, lexeme: u32) -> (u32, StateId) {
-        self.visited.positions[(lexeme & !IN_SUBLANGUAGE) as usize]
+        self.visited.positions[lexeme & !IN_SUBLANGUAGE]
     }
 
     /// Returns the machine of a sublanguage.
@@ -152,11 +149,8 @@ impl Sublanguages {
 
     /// Ends the lookahead and drops the positions visited.
     pub(crate) fn end_scratch(&mut self) {
-        let SublanguageStates { positions, ids, scratch, .. } = &mut self.visited;
-        let Some(scratch) = scratch.take() else { return };
-        for (terminal, state) in positions.drain(scratch.positions..) {
-            ids.remove(&(terminal, state.number()));
-        }
+        let Some(scratch) = self.visited.scratch.take() else { return };
+        self.visited.positions.truncate(scratch.positions);
     }
 
     /// Returns `true` if a configuration's position is dropped when the lookahead ends.
@@ -261,15 +255,7 @@ impl Sublanguages {
         let facts = [Some(&self.visited.facts), scratch.map(|scratch| &scratch.facts)];
         machines.map(|one| one.memory_bytes()).sum::<usize>()
             + facts.into_iter().flatten().map(StateFacts::memory_bytes).sum::<usize>()
-            + self.visited.positions.capacity() * 8
-            + self.visited.ids.capacity() * 13
-    }
-}
-
-impl StateFacts {
-    fn memory_bytes(&self) -> usize {
-        let shortest_rests: usize = self.shortest_rests.values().map(|rest| rest.len() + 32).sum();
-        shortest_rests + self.can_continue.capacity() * 10 + self.min_bytes.capacity() * 13
+            + self.visited.positions.table_bytes()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The lexeme graph of an input with several splits: ordered lexemes around members of
 //! sublanguages, which may end anywhere.
 
-use formalm_core::{Error, LazyDfa};
-use rustc_hash::{FxHashMap, FxHashSet};
+use formalm_core::{Error, Interner, LazyDfa};
+use rustc_hash::FxHashSet;
 
 use super::earley_productions::StepBudget;
 use super::lexeme_sources::{Lexeme, LexemeSource};
@@ -14,7 +14,7 @@ use crate::grammar_state::GrammarState;
 /// in that order.
 pub(super) struct LexemeGraph<'a> {
     text: &'a [u8],
-    nodes: Vec<(usize, Configuration)>,
+    nodes: Interner<(usize, Configuration)>,
     /// Lexemes that start at each node, with their target nodes.
     lexemes: Vec<Vec<(Lexeme, usize)>>,
     /// Nodes after ignored input, per node.
@@ -44,15 +44,14 @@ impl<'a> LexemeGraph<'a> {
     ) -> Result<LexemeGraph<'a>, Error> {
         let mut graph = LexemeGraph {
             text,
-            nodes: Vec::new(),
+            nodes: Interner::default(),
             lexemes: Vec::new(),
             skip_targets: Vec::new(),
             ends: Vec::new(),
         };
-        let mut known: FxHashMap<(usize, Configuration), usize> = FxHashMap::default();
         let mut alive: Vec<(Configuration, usize)> = Vec::new();
         for configuration in core.reader.start_configurations()? {
-            alive.push((configuration, graph.node_of(&mut known, 0, configuration)));
+            alive.push((configuration, graph.node_of(0, configuration)));
         }
         let mut next = Vec::new();
         for (at, &byte) in text.iter().enumerate() {
@@ -67,11 +66,11 @@ impl<'a> LexemeGraph<'a> {
                         later.insert((configuration, from));
                         continue;
                     };
-                    let to = graph.node_of(&mut known, at + 1, configuration);
+                    let to = graph.node_of(at + 1, configuration);
                     later.insert((configuration, to));
                     match core.reader.lexer.rules.terminal_for_parser(terminal) {
                         Some(terminal) => {
-                            let start = graph.nodes[from].0;
+                            let start = graph.nodes.as_slice()[from].0;
                             graph.lexemes[from].push((Lexeme { terminal, start, end: at + 1 }, to));
                         }
                         None => graph.skip_targets[from].push(to),
@@ -82,25 +81,18 @@ impl<'a> LexemeGraph<'a> {
             alive.sort_unstable();
         }
         for at in 0..graph.nodes.len() {
-            let (read, configuration) = graph.nodes[at];
+            let (read, configuration) = graph.nodes.as_slice()[at];
             core.meter().reset();
             graph.ends.push(read == text.len() && core.reader.accepts(configuration)?);
         }
         Ok(graph)
     }
 
-    fn node_of(
-        &mut self,
-        known: &mut FxHashMap<(usize, Configuration), usize>,
-        read: usize,
-        configuration: Configuration,
-    ) -> usize {
-        *known.entry((read, configuration)).or_insert_with(|| {
-            self.nodes.push((read, configuration));
-            self.lexemes.push(Vec::new());
-            self.skip_targets.push(Vec::new());
-            self.nodes.len() - 1
-        })
+    fn node_of(&mut self, read: usize, configuration: Configuration) -> usize {
+        let node = self.nodes.intern((read, configuration));
+        self.lexemes.resize_with(self.nodes.len(), Vec::new);
+        self.skip_targets.resize_with(self.nodes.len(), Vec::new);
+        node as usize
     }
 
     /// Returns a node and those after ignored input.
@@ -126,7 +118,7 @@ impl LexemeSource for LexemeGraph<'_> {
     }
 
     fn next(&self, at: usize) -> Option<u32> {
-        self.text.get(self.nodes[at].0).map(|&byte| byte.into())
+        self.text.get(self.nodes.as_slice()[at].0).map(|&byte| byte.into())
     }
 
     fn is_free(&self) -> bool {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, Resource, StateId};
-use rustc_hash::FxHashMap;
+use formalm_core::{ByteSet, Error, Interner, Resource, StateId};
 
 /// A part of a composite machine with one of its states.
 pub(super) type PartState = (u32, StateId);
@@ -66,8 +65,7 @@ impl SuccessorRow {
 /// The states met so far, as sorted lists of part states, with their successors.
 #[derive(Debug)]
 pub(super) struct StateInterner {
-    items: Vec<Arc<[PartState]>>,
-    ids: FxHashMap<Arc<[PartState]>, u32>,
+    items: Interner<Arc<[PartState]>>,
     /// The successors of each state.
     rows: Vec<SuccessorRow>,
     bytes: usize,
@@ -76,19 +74,13 @@ pub(super) struct StateInterner {
 
 impl StateInterner {
     pub(super) fn new(limit: u64) -> StateInterner {
-        StateInterner {
-            items: Vec::new(),
-            ids: FxHashMap::default(),
-            rows: Vec::new(),
-            bytes: 0,
-            limit,
-        }
+        StateInterner { items: Interner::default(), rows: Vec::new(), bytes: 0, limit }
     }
 
     pub(super) fn intern(&mut self, mut items: Vec<PartState>) -> Result<u32, Error> {
         items.sort_unstable();
         items.dedup();
-        if let Some(&known) = self.ids.get(&*items) {
+        if let Some(known) = self.items.find(&*items) {
             return Ok(known);
         }
         let needed = self.items.len() as u64 + 1;
@@ -96,14 +88,11 @@ impl StateInterner {
             return Err(Error::Limit { resource: Resource::States, needed, allowed: self.limit });
         }
         self.bytes += 64 + 8 * items.len();
-        let items: Arc<[PartState]> = items.into();
-        self.items.push(Arc::clone(&items));
-        self.ids.insert(items, needed as u32 - 1);
-        Ok(needed as u32 - 1)
+        Ok(self.items.add(items.into()))
     }
 
     pub(super) fn items(&self, state: u32) -> Arc<[PartState]> {
-        Arc::clone(&self.items[state as usize])
+        Arc::clone(self.items.get(state))
     }
 
     pub(super) fn successor(&self, state: u32, byte: u8) -> Option<Option<u32>> {

@@ -9,12 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 use rustc_hash::FxHashSet;
 
 use crate::expansion::NodeExpansion;
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
 use crate::solver::AlternativeComparison;

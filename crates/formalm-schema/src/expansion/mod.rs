@@ -9,10 +9,9 @@ mod unevaluated;
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Resource};
+use formalm_core::{CompactMap, Error, Resource, memory_bytes};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
-use crate::interner::CompactMap;
 use crate::json::interned_values::{JsonValue, ValueId};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
@@ -40,12 +39,7 @@ pub(crate) struct Expansions {
     depth: u64,
 }
 
-impl Expansions {
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.nodes.memory_bytes() + self.typed.memory_bytes()
-    }
-}
+memory_bytes!(Expansions { nodes, typed; comparing_alternatives, depth });
 
 impl SolverContext {
     /// Returns the formula that a value of a type must satisfy to satisfy the node. Fails if

@@ -1,7 +1,8 @@
 //! Interned JSON values under JSON Schema's equality: `1` equals `1.0`, and properties have no
 //! order.
 
-use crate::interner::Interner;
+use formalm_core::Interner;
+
 use crate::json::decimal::Decimal;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::json::property_names::{NameId, PropertyNames};

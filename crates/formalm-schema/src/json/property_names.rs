@@ -1,7 +1,8 @@
 //! Interned property names, and symbolic names that stand for whole classes of them.
 
+use formalm_core::Interner;
+
 use crate::formula::FormulaId;
-use crate::interner::Interner;
 
 /// An interned property name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! The states of the reader: a linked list of frames, one for each open JSON value.
 
-use formalm_core::StateId;
+use formalm_core::{StateId, memory_bytes};
 use formalm_json::escapes::EscapeState;
 use num_bigint::BigInt;
 
@@ -13,12 +13,16 @@ use crate::solver::context::LanguageId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FrameId(pub(crate) u32);
 
+memory_bytes!(none: FrameId);
+
 /// The frame after the whole input.
 pub(crate) const DONE: FrameId = FrameId(0);
 
 /// An interned `Obligation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObligationId(pub(crate) u32);
+
+memory_bytes!(none: ObligationId);
 
 /// Interned property names that can no longer be used, sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,6 +168,8 @@ pub(crate) enum Frame {
         parent: FrameId,
     },
 }
+
+memory_bytes!(none: Frame);
 
 impl Frame {
     /// Returns the enclosing frame.

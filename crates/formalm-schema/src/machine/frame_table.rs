@@ -1,6 +1,7 @@
 //! The interned frames, and the nesting depth of each.
 
-use crate::interner::Interner;
+use formalm_core::{Interner, memory_bytes};
+
 use crate::machine::frame::{DONE, Frame, FrameId};
 
 /// The interned frames.
@@ -10,6 +11,8 @@ pub(crate) struct FrameTable {
     /// Number of open objects and arrays, by frame.
     depths: Vec<u32>,
 }
+
+memory_bytes!(FrameTable { frames, depths });
 
 impl Default for FrameTable {
     fn default() -> FrameTable {
@@ -113,10 +116,5 @@ impl FrameTable {
     pub(crate) fn truncate(&mut self, length: usize) {
         self.frames.truncate(length);
         self.depths.truncate(length);
-    }
-
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.frames.memory_bytes() + self.depths.capacity() * 4
     }
 }

@@ -8,9 +8,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
-use formalm_core::{ForkSafeMutex, StateId};
+use formalm_core::{CompactMap, ForkSafeMutex, MemoryBytes, StateId};
 
-use crate::interner::CompactMap;
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::mask_class::name_continuation::NameContinuation;
 use crate::machine::records::Records;
@@ -127,6 +126,6 @@ impl LazyTables {
     pub(crate) fn visited_bytes(&self) -> usize {
         self.visited.memory_bytes()
             + self.reader.records.memory_bytes()
-            + self.masks.continuations.names.known.memory_bytes()
+            + self.masks.continuations.names.known.table_bytes()
     }
 }

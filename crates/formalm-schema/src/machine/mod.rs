@@ -49,7 +49,7 @@ mod visited_states;
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, StateId, group_by_successor};
+use formalm_core::{ByteSet, Error, MemoryBytes, StateId, group_by_successor};
 
 use crate::solver::context::LanguageId;
 use completion::search::CompletionTables;

@@ -1,6 +1,6 @@
 //! Recorded inputs. Only inputs whose value is needed are recorded: names, and unique items.
 
-use crate::interner::Interner;
+use formalm_core::{Interner, memory_bytes};
 
 /// The id of a recorded input: `0` is none, `1` the empty one.
 pub(crate) type RecordId = u32;
@@ -15,6 +15,8 @@ pub(crate) struct Records {
     /// `(record without the last byte, last byte, length)`
     nodes: Interner<(RecordId, u8, u32)>,
 }
+
+memory_bytes!(Records { nodes });
 
 impl Default for Records {
     fn default() -> Records {
@@ -61,9 +63,5 @@ impl Records {
     /// Drops the records from number `length` on; nothing may refer to them.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.nodes.truncate(length);
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.nodes.memory_bytes()
     }
 }

@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, Resource};
+use formalm_core::{ByteSet, CompactMap, Error, Interner, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::interner::{CompactMap, Interner};
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::reader::Reader;
 
@@ -201,16 +200,16 @@ impl VisitedStates {
 
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.states.memory_bytes()
-            + self.mask_classes.memory_bytes()
+        self.states.table_bytes()
+            + self.mask_classes.table_bytes()
             + self.next.capacity() * 16
             + self.run_transitions.capacity() * 28
             + self.live.capacity() * 40
-            + self.byte_classes.memory_bytes()
+            + self.byte_classes.table_bytes()
     }
 
     /// Returns an allowance for what the tables point to, in bytes.
     pub(crate) fn heap_allowance(&self) -> usize {
-        self.live.capacity() * 40 + 100 * self.byte_classes.len() + self.byte_classes.memory_bytes()
+        self.live.capacity() * 40 + 100 * self.byte_classes.len() + self.byte_classes.table_bytes()
     }
 }

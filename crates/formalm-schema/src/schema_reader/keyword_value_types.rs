@@ -7,7 +7,7 @@
 //! demand beyond types (at least one schema in `allOf`, distinct names in `required`) changes no
 //! meaning and is not checked.
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 use referencing::Draft;
 use rustc_hash::FxHashSet;
 
@@ -16,7 +16,6 @@ use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_values::{KeywordValues, SchemaFault, keyword_set};
 use super::resource_registry::draft_from_uri;
 use super::{NodeKey, SubschemaContext, schema_error};
-use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::schema_nodes::{NodeId, ResolvedSchema, push_pointer_token};

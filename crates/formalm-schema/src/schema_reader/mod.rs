@@ -31,11 +31,10 @@ mod string_parts;
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Resource as Limited};
+use formalm_core::{CompactMap, Error, Resource as Limited};
 use referencing::Draft;
 use serde_json::Value as Json;
 
-use crate::interner::CompactMap;
 use crate::json::document::Document;
 use crate::json::json_view::JsonView;
 use crate::options::JsonSchemaOptions;

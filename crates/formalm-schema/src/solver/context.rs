@@ -3,6 +3,8 @@
 //! Everything here only grows while a schema automaton is in use, except for states of unbounded
 //! automata that a lookahead visits: these are rolled back.
 
+use formalm_core::memory_bytes;
+
 use crate::expansion::Expansions;
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
 use crate::schema_nodes::ResolvedSchema;
@@ -24,6 +26,8 @@ pub(crate) struct SolverContext {
     pub(crate) enumerations: EnumerationCache,
 }
 
+memory_bytes!(SolverContext { base, languages, answers, expansions, enumerations; options });
+
 impl SolverContext {
     pub(crate) fn new(
         schema: ResolvedSchema,
@@ -38,14 +42,6 @@ impl SolverContext {
             expansions: Expansions::default(),
             enumerations: EnumerationCache::default(),
         }
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.base.memory_bytes()
-            + self.languages.memory_bytes()
-            + self.answers.memory_bytes()
-            + self.expansions.memory_bytes()
-            + self.enumerations.memory_bytes()
     }
 }
 

@@ -5,11 +5,10 @@
 
 use std::convert::Infallible;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaId, ReplacedLeaves, TRUE};
-use crate::interner::CompactMap;
 use crate::solver::formula_base::HasFormulas;
 
 /// Formulas simplified that count as one step. Chosen, not measured.

@@ -41,10 +41,9 @@ mod solver_clock;
 mod strings;
 mod verdict_vectors;
 
-use formalm_core::{Error, Resource};
+use formalm_core::{CompactMap, Error, Resource};
 
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::JsonType;
 use crate::solver::arrays::ArraySearch;
@@ -110,11 +109,11 @@ struct OpenQuery {
 impl AnswerCache {
     /// Returns the approximate memory in use, in bytes. Lists count with a typical size.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.values.memory_bytes()
+        self.values.table_bytes()
             + self.tentative.capacity() * size_of::<FormulaId>()
-            + self.objects.memory_bytes()
+            + self.objects.table_bytes()
             + self.objects.len() * LIST_BYTES
-            + self.numbers.memory_bytes()
+            + self.numbers.table_bytes()
     }
 
     /// Returns the step budget of an implicant search.

@@ -26,7 +26,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::ForkSafeMutex;
+use formalm_core::{ForkSafeMutex, MemoryBytes};
 use rustc_hash::FxHashMap;
 
 use super::forbidden_intervals::{AdjacencySide, Csr, ForbiddenInterval, depth_first};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use formalm_core::memory_bytes;
+
 use super::encoder::BpeEncoder;
 use super::encoder_cache::ByteBudgetCache;
 use super::token_set::set_bit;
@@ -21,11 +23,7 @@ pub(super) struct AdjacencyMasks {
     wide: ByteBudgetCache<(bool, u32, u32), MaskWords>,
 }
 
-impl AdjacencyMasks {
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.rows.memory_bytes() + self.wide.memory_bytes()
-    }
-}
+memory_bytes!(AdjacencyMasks { rows, wide });
 
 impl BpeEncoder {
     /// Returns the bitmask of the tokens that may not follow `token` inside a pre-token (`after`),

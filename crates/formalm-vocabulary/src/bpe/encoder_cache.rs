@@ -1,11 +1,9 @@
 //! Lazily computed tables of an encoder over its vocabulary, shared by all constraints.
 
-use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use formalm_core::ForkSafeMutex;
-use rustc_hash::FxHashMap;
+use formalm_core::{ForkSafeMutex, LruCache, MemoryBytes};
 
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::pretokenizer::pretoken_splitter::{Boundary, SplitterState};
@@ -14,7 +12,7 @@ use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_char_class_exit::{CoarseCharClass, ExitTargets};
 use crate::Vocabulary;
 
-/// Maximum size of each table, in bytes; beyond it the oldest entries are evicted. 12 MiB; chosen,
+/// Maximum size of each table, in bytes; beyond it the least recently used entries are evicted. 12 MiB; chosen,
 /// not measured.
 const MAX_TABLE_BYTES: usize = 12 << 20;
 
@@ -34,21 +32,15 @@ pub(super) struct TransitionTables {
         ByteBudgetCache<(CoarseCharClass, SplitterState, Boundary), TokensByState>,
 }
 
-/// A FIFO cache with a byte budget.
+/// A cache that threads share; values are computed without its lock.
 #[derive(Debug)]
-pub(super) struct ByteBudgetCache<K, V: ?Sized>(ForkSafeMutex<CacheEntries<K, V>>);
-
-#[derive(Debug)]
-struct CacheEntries<K, V: ?Sized> {
-    known: FxHashMap<K, (Arc<V>, usize)>,
-    order: VecDeque<K>,
-    bytes: usize,
-}
+pub(super) struct ByteBudgetCache<K, V: ?Sized>(
+    ForkSafeMutex<LruCache<K, Arc<V>, MAX_TABLE_BYTES>>,
+);
 
 impl<K, V: ?Sized> Default for ByteBudgetCache<K, V> {
     fn default() -> ByteBudgetCache<K, V> {
-        let (known, order) = (FxHashMap::default(), VecDeque::new());
-        ByteBudgetCache(ForkSafeMutex::new(CacheEntries { known, order, bytes: 0 }))
+        ByteBudgetCache(ForkSafeMutex::default())
     }
 }
 
@@ -59,25 +51,16 @@ impl<K: Copy + Eq + Hash, V: ?Sized> ByteBudgetCache<K, V> {
         key: K,
         make: impl FnOnce() -> (Arc<V>, usize),
     ) -> Arc<V> {
-        let inner = || self.0.lock();
-        if let Some((known, _)) = inner().known.get(&key) {
-            return Arc::clone(known);
+        if let Some(known) = self.0.lock().get(&key) {
+            return known;
         }
         let (made, bytes) = make();
-        let inner = &mut *inner();
-        if inner.known.insert(key, (Arc::clone(&made), bytes)).is_none() {
-            inner.order.push_back(key);
-            inner.bytes += bytes;
-        }
-        while inner.bytes > MAX_TABLE_BYTES && inner.order.len() > 1 {
-            let oldest = inner.order.pop_front().and_then(|key| inner.known.remove(&key));
-            inner.bytes -= oldest.map_or(0, |oldest| oldest.1);
-        }
+        self.0.lock().insert(key, Arc::clone(&made), bytes);
         made
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.0.lock().bytes
+        self.0.lock().size()
     }
 }
 

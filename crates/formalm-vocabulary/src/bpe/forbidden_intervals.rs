@@ -1,5 +1,7 @@
 //! Orders of tokens in which the tokens that one merge rule forbids are one interval.
 
+use formalm_core::memory_bytes;
+
 use super::adjacency::NONE;
 
 /// The tokens that one rule forbids as neighbors.
@@ -10,6 +12,8 @@ pub(super) struct ForbiddenInterval {
     pub(super) end: u32,
 }
 
+memory_bytes!(none: ForbiddenInterval);
+
 /// The intervals by the token next to which they are forbidden, in the order of one side.
 #[derive(Debug, Default)]
 pub(super) struct AdjacencySide {
@@ -18,6 +22,8 @@ pub(super) struct AdjacencySide {
     pub(super) offsets: Vec<u32>,
     pub(super) intervals: Vec<ForbiddenInterval>,
 }
+
+memory_bytes!(AdjacencySide { order, offsets, intervals });
 
 /// Returns the tokens in depth-first order, the position of each, and the end of its descendants.
 pub(super) fn depth_first(
@@ -46,11 +52,6 @@ pub(super) fn depth_first(
 }
 
 impl AdjacencySide {
-    /// Returns the memory in use, in bytes.
-    pub(super) fn memory_bytes(&self) -> usize {
-        4 * (self.order.len() + self.offsets.len()) + 12 * self.intervals.len()
-    }
-
     /// Returns the intervals of a token, earliest rules first.
     #[inline]
     pub(super) fn of(&self, token: u32) -> &[ForbiddenInterval] {

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use formalm_core::memory_bytes;
+
 /// Number of symbols up to which the lowest rank is found by a linear scan; longer inputs use a
 /// heap. Chosen, not measured.
 const MAX_SCANNED_SYMBOLS: usize = 48;
@@ -16,6 +18,8 @@ pub(crate) struct MergeRule {
     pub(crate) token: u32,
 }
 
+memory_bytes!(none: MergeRule);
+
 /// Marks an empty slot.
 const EMPTY: u32 = u32::MAX;
 
@@ -26,6 +30,8 @@ pub(crate) struct MergeRules {
     list: Vec<(u32, u32, MergeRule)>,
     slots: Vec<u32>,
 }
+
+memory_bytes!(MergeRules { list, slots });
 
 impl Default for MergeRules {
     fn default() -> MergeRules {
@@ -75,11 +81,6 @@ impl MergeRules {
             EMPTY => None,
             at => Some(self.list[at as usize].2),
         }
-    }
-
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        4 * self.slots.len() + size_of_val(&self.list[..])
     }
 
     /// Merges in place until no rule applies: always the lowest rank, and among equal ranks the

@@ -14,7 +14,7 @@
 //! extends another one by one byte, so the targets of all transitions from one state take one step
 //! each.
 
-use rustc_hash::FxHashMap;
+use formalm_core::CompactMap;
 
 use super::pretokenizer::pretoken_splitter::{Boundary, Splitter, SplitterState};
 use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
@@ -149,8 +149,7 @@ impl TokenTransitions {
             };
             targets.push(after.unwrap_or(DEAD));
         }
-        let mut index: FxHashMap<SplitterState, usize> = FxHashMap::default();
-        let mut members: Vec<(SplitterState, Vec<usize>, usize)> = Vec::new();
+        let mut members: CompactMap<SplitterState, (Vec<usize>, usize)> = CompactMap::default();
         for (transition, target) in targets.iter_mut().enumerate() {
             let count = (self.offsets[transition + 1] - self.offsets[transition]) as usize;
             if *target == DEAD || count == 0 {
@@ -160,14 +159,12 @@ impl TokenTransitions {
                 *target = DEAD;
                 continue;
             }
-            let at = *index.entry(*target).or_insert_with(|| {
-                members.push((*target, Vec::new(), 0));
-                members.len() - 1
-            });
-            members[at].1.push(transition);
-            members[at].2 += count;
+            let at = members.position_or_insert_with(*target, Default::default);
+            let (transitions, total) = members.value_mut(at);
+            transitions.push(transition);
+            *total += count;
         }
-        let groups = members.into_iter().map(|(target, transitions, count)| {
+        let groups = members.into_entries().into_iter().map(|(target, (transitions, count))| {
             (
                 target,
                 if count < MIN_BITMASK_SIZE {
@@ -213,17 +210,14 @@ impl TokenTransitions {
         targets: &TransitionTargets,
         tokens: &[u32],
     ) -> Vec<(SplitterState, TokenSet)> {
-        let mut lists: Vec<(SplitterState, Vec<u32>)> = Vec::new();
-        let mut index: FxHashMap<SplitterState, usize> = FxHashMap::default();
+        let mut lists: CompactMap<SplitterState, Vec<u32>> = CompactMap::default();
         for &token in tokens {
             let Some(target) = self.target(targets, token) else { continue };
-            let at = *index.entry(target).or_insert_with(|| {
-                lists.push((target, Vec::new()));
-                lists.len() - 1
-            });
-            lists[at].1.push(token);
+            let at = lists.position_or_insert_with(target, Vec::new);
+            lists.value_mut(at).push(token);
         }
-        lists.into_iter().map(|(target, list)| (target, TokenSet::List(list))).collect()
+        let lists = lists.into_entries().into_iter();
+        lists.map(|(target, list)| (target, TokenSet::List(list))).collect()
     }
 
     /// Returns the number of distinct transitions.

@@ -10,7 +10,7 @@
 //! others leave the class somewhere. All that leave it with the same bytes lead to the same state,
 //! from which a walk reads the rest.
 
-use rustc_hash::FxHashMap;
+use formalm_core::CompactMap;
 
 use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
 use super::token_transitions::TokenTransitions;
@@ -102,7 +102,8 @@ impl ExitTargets {
                 TokenSet::Mask(words)
             }
         };
-        ExitTargets { within, exits: groups.list }
+        let exits = groups.list.into_entries().into_iter().map(|one| one.1).collect();
+        ExitTargets { within, exits }
     }
 
     /// Returns the memory in use, in bytes.
@@ -114,18 +115,16 @@ impl ExitTargets {
 
 #[derive(Default)]
 struct ExitGroups {
-    index: FxHashMap<([u8; 4], usize), usize>,
-    list: Vec<ExitGroup>,
+    list: CompactMap<([u8; 4], usize), ExitGroup>,
 }
 
 impl ExitGroups {
     fn of(&mut self, end: &PartialSequence) -> &mut ExitGroup {
-        let at = *self.index.entry((end.bytes, end.len)).or_insert_with(|| {
+        let at = self.list.position_or_insert_with((end.bytes, end.len), || {
             let bytes = end.bytes[..end.len].to_vec();
-            self.list.push(ExitGroup { bytes, tokens: Vec::new(), nodes: Vec::new() });
-            self.list.len() - 1
+            ExitGroup { bytes, tokens: Vec::new(), nodes: Vec::new() }
         });
-        &mut self.list[at]
+        self.list.value_mut(at)
     }
 }
 

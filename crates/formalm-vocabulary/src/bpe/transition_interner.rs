@@ -9,6 +9,7 @@
 //! is the partition of the arguments by equal image. One more byte is then read from the few states
 //! of the image only.
 
+use formalm_core::Interner;
 use rustc_hash::FxHashMap;
 
 use super::pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
@@ -26,13 +27,11 @@ pub(super) struct TransitionKernels<'a> {
     splitter: &'a Splitter,
     /// Kernels: a number per state and boundary before the token; numbers ascend in order of first
     /// occurrence.
-    kernels: Vec<Box<[u32]>>,
-    kernel_ids: FxHashMap<Box<[u32]>, u32>,
+    kernels: Interner<Box<[u32]>>,
     /// Cache of kernels after some of their numbers coincide.
     merged: FxHashMap<(u32, Box<[u32]>), u32>,
     /// Transitions by kernel and image.
-    ids: FxHashMap<(u32, Box<[SplitterState]>), u16>,
-    list: Vec<(u32, Box<[SplitterState]>)>,
+    list: Interner<(u32, Box<[SplitterState]>)>,
     /// Per transition and byte, the extended transition; the first row extends the empty token.
     after: Vec<[u16; 256]>,
     cells: usize,
@@ -44,11 +43,9 @@ impl TransitionKernels<'_> {
     pub(super) fn new(splitter: &Splitter) -> TransitionKernels<'_> {
         TransitionKernels {
             splitter,
-            kernels: Vec::new(),
-            kernel_ids: FxHashMap::default(),
+            kernels: Interner::default(),
             merged: FxHashMap::default(),
-            ids: FxHashMap::default(),
-            list: Vec::new(),
+            list: Interner::default(),
             after: vec![[NONE; 256]],
             cells: 0,
             extends: Vec::new(),
@@ -67,7 +64,7 @@ impl TransitionKernels<'_> {
 
     /// Returns `true` if a transition has no target.
     pub(super) fn is_dead(&self, transition: u16) -> bool {
-        self.list[usize::from(transition)].1.iter().all(|&state| state == DEAD)
+        self.list[u32::from(transition)].1.iter().all(|&state| state == DEAD)
     }
 
     fn find(&mut self, before: u16, byte: u8) -> Option<u16> {
@@ -83,7 +80,7 @@ impl TransitionKernels<'_> {
                 (self.kernel(kernel), image)
             }
             _ => {
-                let (kernel, image) = &self.list[usize::from(before)];
+                let (kernel, image) = &self.list[u32::from(before)];
                 let after = image.iter().map(|&state| match state {
                     DEAD => DEAD,
                     state => splitter.step(state, byte, Boundary::Inside).unwrap_or(DEAD),
@@ -93,16 +90,15 @@ impl TransitionKernels<'_> {
             }
         };
         let next = self.extends.len();
-        let known = self.ids.get(&(kernel, image.clone())).copied();
-        let id = match known {
-            Some(id) => id,
+        let transition = (kernel, image);
+        let id = match self.list.find(&transition) {
+            Some(id) => id as u16,
             None => {
-                self.cells += image.len() + self.after[0].len() / 2;
+                self.cells += transition.1.len() + self.after[0].len() / 2;
                 if next == MAX_TRANSITIONS || self.cells > MAX_CELLS {
                     return None;
                 }
-                self.ids.insert((kernel, image.clone()), next as u16);
-                self.list.push((kernel, image));
+                self.list.add(transition);
                 self.after.push([NONE; 256]);
                 self.extends.push((before, byte));
                 next as u16
@@ -112,7 +108,7 @@ impl TransitionKernels<'_> {
         let inside = match before {
             NONE => 0,
             _ => {
-                let image = &self.list[usize::from(before)].1;
+                let image = &self.list[u32::from(before)].1;
                 image.iter().copied().find(|&state| state != DEAD).unwrap_or_default()
             }
         };
@@ -127,13 +123,9 @@ impl TransitionKernels<'_> {
     }
 
     fn kernel(&mut self, numbers: Box<[u32]>) -> u32 {
-        if let Some(&id) = self.kernel_ids.get(&numbers) {
-            return id;
-        }
-        let id = self.kernels.len() as u32;
-        self.cells += numbers.len();
-        self.kernel_ids.insert(numbers.clone(), id);
-        self.kernels.push(numbers);
+        let (before, cells) = (self.kernels.len(), numbers.len());
+        let id = self.kernels.intern(numbers);
+        self.cells += if self.kernels.len() > before { cells } else { 0 };
         id
     }
 
@@ -147,7 +139,7 @@ impl TransitionKernels<'_> {
         if let Some(&id) = self.merged.get(&key) {
             return id;
         }
-        let merged = self.kernels[kernel as usize].iter().map(|&at| key.1[at as usize]).collect();
+        let merged = self.kernels[kernel].iter().map(|&at| key.1[at as usize]).collect();
         let id = self.kernel(merged);
         self.merged.insert(key, id);
         id
@@ -157,13 +149,7 @@ impl TransitionKernels<'_> {
 /// Returns the distinct states in order of first occurrence, and the number of each argument's
 /// state.
 fn numbered(image: impl Iterator<Item = SplitterState>) -> (Box<[u32]>, Box<[SplitterState]>) {
-    let mut known: FxHashMap<SplitterState, u32> = FxHashMap::default();
-    let mut distinct = Vec::new();
-    let numbers = image.map(|state| {
-        *known.entry(state).or_insert_with(|| {
-            distinct.push(state);
-            distinct.len() as u32 - 1
-        })
-    });
-    (numbers.collect(), distinct.into())
+    let mut distinct = Interner::default();
+    let numbers = image.map(|state| distinct.intern(state)).collect();
+    (numbers, distinct.into_entries().into())
 }

@@ -216,7 +216,8 @@ const fn non_printable_bytes() -> [u8; 68] {
 /// Returns the byte of a piece such as `<0x0A>`, parsed as leniently as `tokenizers` does.
 pub(crate) fn fallback_byte(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
-    if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }
+    let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if is_byte { u8::from_str_radix(digits, 16).ok() } else { None }
 }
 
 #[cfg(test)]

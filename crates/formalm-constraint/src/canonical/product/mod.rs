@@ -6,7 +6,9 @@
 
 mod completion_paths;
 
-use formalm_core::{Error, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline};
+use formalm_core::{
+    Error, Interner, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline,
+};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,10 +32,9 @@ enum Verdict {
 /// The product states visited so far.
 #[derive(Debug, Default)]
 pub(crate) struct Product {
-    ids: FxHashMap<(u32, SplitterState), ProductState>,
     /// For machines with a stack, the representative state of each mask class.
     common: FxHashMap<u32, StateId>,
-    list: Vec<(StateId, SplitterState)>,
+    list: Interner<(StateId, SplitterState)>,
     productive: Vec<Verdict>,
     clean: Vec<Verdict>,
     /// Number of states that count as productive because a bounded search was inconclusive.
@@ -57,10 +58,8 @@ impl Product {
                 allowed: MAX_PRODUCT_STATES as u64,
             });
         }
-        let product_state =
-            *self.ids.entry((state.number(), splitter_state)).or_insert(next as ProductState);
+        let product_state = self.list.intern((state, splitter_state));
         if product_state as usize == next {
-            self.list.push((state, splitter_state));
             self.productive.push(Verdict::Unknown);
             self.clean.push(Verdict::Unknown);
         }
@@ -87,7 +86,7 @@ impl Product {
     /// Returns the language state and the splitter state.
     #[inline]
     pub(crate) fn parts(&self, product_state: ProductState) -> (StateId, SplitterState) {
-        self.list[product_state as usize]
+        self.list[product_state]
     }
 
     /// Returns the representative of the state after a byte.

@@ -70,7 +70,7 @@ type MachineKey = (usize, EscapePolicy);
 
 #[derive(Debug, Default)]
 struct MachineTable {
-    known: LruCache<MachineKey, Arc<RegularStringMasks>>,
+    known: LruCache<MachineKey, Arc<RegularStringMasks>, MAX_MACHINES>,
     /// Memory of the tables of all machines.
     bytes: Arc<AtomicUsize>,
 }
@@ -162,15 +162,12 @@ impl SharedStringMasks {
         {
             return known;
         }
-        while (machines.known.len() >= MAX_MACHINES
-            || machines.bytes.load(Relaxed) > MAX_TOTAL_BYTES)
-            && machines.known.evict_oldest()
-        {}
+        while machines.bytes.load(Relaxed) > MAX_TOTAL_BYTES && machines.known.evict_oldest() {}
         let machine = Arc::clone(&text.machine);
         let total = Arc::clone(&machines.bytes);
         let within = RegularStringMasks::new(machine, vocabulary.longest_token_bytes(), total);
         let within = Arc::new(within);
-        machines.known.insert(machine_key, Arc::clone(&within));
+        machines.known.insert(machine_key, Arc::clone(&within), 1);
         within
     }
 

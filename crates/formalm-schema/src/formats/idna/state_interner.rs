@@ -3,12 +3,11 @@
 
 use std::hash::Hash;
 
-use formalm_core::ForkSafeMutex;
-use rustc_hash::FxHashMap;
+use formalm_core::{ForkSafeMutex, Interner};
 
 /// Interned states, numbered in order of discovery, under a fork-safe lock.
 #[derive(Debug)]
-pub(in crate::formats) struct StateInterner<T>(ForkSafeMutex<(Vec<T>, FxHashMap<T, u32>)>);
+pub(in crate::formats) struct StateInterner<T>(ForkSafeMutex<Interner<T>>);
 
 impl<T> Default for StateInterner<T> {
     fn default() -> StateInterner<T> {
@@ -25,16 +24,12 @@ impl<T: Clone> Clone for StateInterner<T> {
 impl<T: Clone + Eq + Hash> StateInterner<T> {
     /// Returns the number of a state.
     pub(in crate::formats) fn intern(&self, state: T) -> u32 {
-        let (states, ids) = &mut *self.0.lock();
-        *ids.entry(state.clone()).or_insert_with(|| {
-            states.push(state);
-            (states.len() - 1) as u32
-        })
+        self.0.lock().intern(state)
     }
 
     /// Returns a state by number.
     pub(in crate::formats) fn get(&self, id: u32) -> T {
-        self.0.lock().0[id as usize].clone()
+        self.0.lock().get(id).clone()
     }
 
     /// Returns how often all states were lost, see
@@ -45,6 +40,6 @@ impl<T: Clone + Eq + Hash> StateInterner<T> {
 
     #[cfg(test)]
     pub(in crate::formats) fn count(&self) -> u32 {
-        self.0.lock().0.len() as u32
+        self.0.lock().len() as u32
     }
 }

@@ -4,12 +4,11 @@
 //! lexicographically no smaller, than others. Without pruning, each free string and each unknown
 //! name would branch over all bytes.
 
-use formalm_core::{ByteSet, Error, LazyDfa, StateId};
+use formalm_core::{ByteSet, CompactMap, Error, LazyDfa, StateId};
 use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
 };

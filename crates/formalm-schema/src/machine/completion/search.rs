@@ -10,12 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use formalm_core::{Error, Resource};
+use formalm_core::{CompactMap, Error, Resource, memory_bytes};
 use formalm_json::escapes::EscapeState;
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::machine::NO_RECORD;
 use crate::machine::completion::pruning::UsefulBytes;
 use crate::machine::completion::unique_items::{
@@ -56,6 +55,8 @@ pub(crate) struct CompletionTables {
     /// The shortest completion after a value, by its parent.
     closings: CompactMap<FrameId, Box<[u8]>>,
 }
+
+memory_bytes!(CompletionTables { bounds, value_bytes, closings });
 
 impl CompletionTables {
     /// Returns the lexicographically least of the shortest completions.
@@ -116,14 +117,6 @@ impl CompletionTables {
         let must = reader.residuals.get(obligation).formulas[0];
         let least = CompletionSearch::new(reader, self, MAX_STEPS).min_rest_bytes(must)?;
         Ok((least <= MAX_REQUIRED_BYTES).then_some(completion_class))
-    }
-
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.bounds.memory_bytes()
-            + self.value_bytes.memory_bytes()
-            + self.closings.memory_bytes()
-            + 100 * self.closings.len()
     }
 }
 

@@ -8,10 +8,9 @@
 //!   unused values left. A token that ends the item and begins another could complete a duplicate.
 //!   The vocabulary lists such tokens, and they are rechecked against the state itself.
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error, memory_bytes};
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
@@ -34,6 +33,8 @@ pub(crate) struct MaskAbstraction {
     /// Frames without the items read earlier.
     without_earlier_items: CompactMap<FrameId, FrameId>,
 }
+
+memory_bytes!(MaskAbstraction { plenty_items, without_earlier_items; distinguishes_names, max_token_len });
 
 impl MaskAbstraction {
     /// Returns the position without anything that no token distinguishes.
@@ -216,10 +217,5 @@ impl MaskAbstraction {
         owing.push(reader.core.base.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
         required.formulas[0] = reader.core.base.formulas.and(owing);
         Ok(Some((item, reader.residuals.intern(required))))
-    }
-
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.plenty_items.memory_bytes() + self.without_earlier_items.memory_bytes()
     }
 }

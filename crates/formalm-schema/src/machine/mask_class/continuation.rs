@@ -7,11 +7,10 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error};
+use formalm_core::{ByteSet, CompactMap, Error};
 use formalm_json::{NameTokens, escapes::EscapePolicy};
 
 use crate::formula::TRUE;
-use crate::interner::CompactMap;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
@@ -63,10 +62,10 @@ impl ContinuationCache {
 
     /// Returns the memory in use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.known.memory_bytes()
-            + self.parents.memory_bytes()
-            + self.after.memory_bytes()
-            + self.colons.memory_bytes()
+        self.known.table_bytes()
+            + self.parents.table_bytes()
+            + self.after.table_bytes()
+            + self.colons.table_bytes()
             + self.names.bytes()
     }
 }

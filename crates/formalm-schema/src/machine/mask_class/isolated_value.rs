@@ -4,11 +4,10 @@
 //! The value becomes an item of an unconstrained array. It has ended when that array is in the
 //! state after an item. Masks of isolated values are thus shared by all their occurrences.
 
-use formalm_core::{ByteSet, Error, MaskClassId};
+use formalm_core::{ByteSet, CompactMap, Error, MaskClassId, memory_bytes};
 use formalm_machines::ValueEnd;
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
@@ -146,6 +145,8 @@ pub(crate) struct IsolatedValues {
     array: Option<FrameId>,
 }
 
+memory_bytes!(IsolatedValues { value_types; array });
+
 impl IsolatedValues {
     /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
     /// if anything else is required of the value.
@@ -199,11 +200,6 @@ impl IsolatedValues {
         });
         self.array = Some(around);
         around
-    }
-
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.value_types.memory_bytes()
     }
 }
 

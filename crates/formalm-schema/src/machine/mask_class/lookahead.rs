@@ -11,7 +11,7 @@
 
 use std::cell::RefCell;
 
-use formalm_core::{ByteSet, Error, LazyDfa, MaskClassId, StateId};
+use formalm_core::{ByteSet, Error, Interner, LazyDfa, MaskClassId, StateId};
 use formalm_json::{
     JsonStringState,
     escapes::{EscapePolicy, EscapeState},
@@ -22,7 +22,6 @@ use formalm_machines::{
 };
 
 use crate::formula::TRUE;
-use crate::interner::Interner;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::lookahead_tables::LockedTables;

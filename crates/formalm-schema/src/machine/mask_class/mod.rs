@@ -23,13 +23,12 @@ pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;
 
-use formalm_core::{AppendVec, Error, MaskClassId, Renewal, StateId};
+use formalm_core::{AppendVec, Error, Interner, MaskClassId, MemoryBytes, Renewal, StateId};
 use formalm_json::NameTokens;
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses,
 };
 
-use crate::interner::Interner;
 use crate::machine::SchemaAutomaton;
 use crate::machine::frame::ReaderPosition;
 use crate::machine::mask_class::abstraction::MaskAbstraction;

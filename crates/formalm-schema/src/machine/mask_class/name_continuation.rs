@@ -5,10 +5,9 @@
 //! suffixes and what comes after the colon. If only known names are allowed, the suffixes of those
 //! that are still possible matter.
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error, Interner};
 use formalm_json::escapes::{EscapePolicy, EscapeState};
 
-use crate::interner::{CompactMap, Interner};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
@@ -44,7 +43,7 @@ impl NameContinuations {
     pub(crate) fn bytes(&self) -> usize {
         let rests = self.rests.iter().map(|one| one.len() + 16);
         let known = 64 * self.known.len();
-        rests.sum::<usize>() + known + self.rests.memory_bytes() + self.known.memory_bytes()
+        rests.sum::<usize>() + known + self.rests.table_bytes() + self.known.table_bytes()
     }
 }
 

@@ -3,11 +3,12 @@
 //! Between two bytes of a string only automaton states change. A class inside a string is therefore
 //! the number of the string and that of a state, and most steps are look-ups.
 
-use formalm_core::{Error, LazyDfa, MaskClassId, StateId, reads_all_non_ascii};
+use formalm_core::{
+    Error, Interner, LazyDfa, MaskClassId, RETAINED_CAPACITY, StateId, reads_all_non_ascii,
+};
 use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashMap;
 
-use crate::interner::{Interner, RETAINED_CAPACITY};
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,

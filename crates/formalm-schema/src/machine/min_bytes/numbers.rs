@@ -1,11 +1,10 @@
 //! Lower bounds on the bytes that complete a number, also one for which further formulas hold.
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 use num_bigint::BigInt;
 use num_traits::Zero;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 use crate::machine::frame::{NumberPart, NumberPrefix, NumberPrefixId, ObligationId};
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};

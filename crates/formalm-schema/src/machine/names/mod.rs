@@ -6,8 +6,9 @@
 pub(crate) mod name_query;
 mod property_allowed;
 
+use formalm_core::{CompactMap, Interner};
+
 use crate::formula::{Formula, FormulaAtom, FormulaId};
-use crate::interner::{CompactMap, Interner};
 use crate::json::property_names::NameId;
 use crate::machine::frame::{
     NameCandidates, NameOrderId, NextNamesId, ObligationId, QueriesId, UsedNamesId,
@@ -207,11 +208,11 @@ impl NameTables {
         let used_names = self.used_names.iter().map(|one| 4 * one.len() + 16);
         let orders = self.orders.iter().map(|one| 4 * one.len() + 16);
         used_names.chain(orders).sum::<usize>()
-            + self.used_names.memory_bytes()
-            + self.orders.memory_bytes()
+            + self.used_names.table_bytes()
+            + self.orders.table_bytes()
             + self.sets.len() * 200
-            + self.by_object.memory_bytes()
-            + self.used_after.memory_bytes()
-            + self.properties.memory_bytes()
+            + self.by_object.table_bytes()
+            + self.used_after.table_bytes()
+            + self.properties.table_bytes()
     }
 }

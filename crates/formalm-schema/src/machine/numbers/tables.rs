@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error, Interner};
 
 use crate::formula::{FALSE, FormulaId, TRUE};
-use crate::interner::{CompactMap, Interner};
 use crate::machine::frame::{NumberPrefix, NumberPrefixId, ObligationId, VerdictsId};
 use crate::machine::numbers::interval_sets::NumberResidual;
 use crate::machine::numbers::{NumberPlan, NumberSet};
@@ -152,12 +151,12 @@ impl NumberTables {
     pub(crate) fn memory_bytes(&self) -> usize {
         let digits = self.prefixes.iter().map(|one| one.digits.bits() as usize / 8 + 24);
         digits.sum::<usize>()
-            + self.prefixes.memory_bytes()
+            + self.prefixes.table_bytes()
             + 300 * self.plans.len()
             + 48 * self.representatives.len()
-            + self.plans.memory_bytes()
-            + self.after.memory_bytes()
-            + self.ends.memory_bytes()
-            + self.representatives.memory_bytes()
+            + self.plans.table_bytes()
+            + self.after.table_bytes()
+            + self.ends.table_bytes()
+            + self.representatives.table_bytes()
     }
 }

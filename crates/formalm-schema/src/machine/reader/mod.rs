@@ -16,9 +16,8 @@ pub(crate) mod scalars;
 pub(crate) mod value_start;
 pub(crate) mod whitespace;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error, MemoryBytes};
 
-use crate::interner::CompactMap;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     DONE, Frame, NameOrderId, ObligationId, QueriesId, ReaderPosition, VerdictsId,
@@ -183,6 +182,6 @@ impl Reader {
             + self.strings.memory_bytes()
             + self.name_tables.memory_bytes()
             + self.numbers.memory_bytes()
-            + self.opened_values.memory_bytes()
+            + self.opened_values.table_bytes()
     }
 }

@@ -3,10 +3,9 @@
 //! What only the child can fulfill becomes its own obligation. About the rest the container asks
 //! queries, whose verdicts replace these statements when the child closes.
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::machine::frame::Obligation;
 use crate::schema_nodes::{JsonType, NodeId};
 use crate::solver::RemainingContainer;

@@ -9,10 +9,9 @@
 //! The child appears as the statement that it satisfies a node. What only the child can fulfill
 //! becomes its own obligation, see [`super::child_start`].
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
-use crate::interner::CompactMap;
 use crate::json::interned_values::ValueId;
 use crate::json::property_names::NameId;
 use crate::machine::frame::Obligation;

@@ -12,10 +12,9 @@ pub(crate) mod declared_names;
 pub(crate) mod derivative;
 pub(crate) mod string_queries;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error, Interner};
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
-use crate::interner::{CompactMap, Interner};
 use crate::json::interned_values::ValueId;
 use crate::json::property_names::NameId;
 use crate::machine::frame::{Obligation, ObligationId, VerdictsId};
@@ -339,16 +338,16 @@ impl Residuals {
             self.obligations.iter().map(|one| 4 * (one.formulas.len() + one.queries.len()) + 32);
         let memos = &self.memos;
         obligations.sum::<usize>()
-            + self.obligations.memory_bytes()
-            + self.verdicts.memory_bytes()
+            + self.obligations.table_bytes()
+            + self.verdicts.table_bytes()
             + self.verdicts.len() * 24
-            + memos.items.memory_bytes()
-            + memos.after_name.memory_bytes()
-            + memos.after_plain_child.memory_bytes()
-            + memos.completable.memory_bytes()
-            + memos.end_verdicts.memory_bytes()
-            + memos.has_unique_items.memory_bytes()
-            + memos.property_values.memory_bytes()
+            + memos.items.table_bytes()
+            + memos.after_name.table_bytes()
+            + memos.after_plain_child.table_bytes()
+            + memos.completable.table_bytes()
+            + memos.end_verdicts.table_bytes()
+            + memos.has_unique_items.table_bytes()
+            + memos.property_values.table_bytes()
     }
 }
 

@@ -6,10 +6,9 @@
 
 use std::ops::Deref;
 
-use formalm_core::{Error, LazyDfa, StateId};
+use formalm_core::{Error, Interner, LazyDfa, StateId};
 
 use crate::formula::{FormulaAtom, FormulaId, TRUE};
-use crate::interner::Interner;
 use crate::machine::frame::QueriesId;
 use crate::solver::context::{LanguageId, SolverContext};
 
@@ -275,7 +274,7 @@ impl StringQueries {
             VerdictSource::Number(verdicts) => verdicts.len(),
         });
         let queries = self.queries.iter().map(|one| 12 * one.machines.len() + 16);
-        tables.chain(queries).sum::<usize>() + self.queries.memory_bytes()
+        tables.chain(queries).sum::<usize>() + self.queries.table_bytes()
     }
 }
 

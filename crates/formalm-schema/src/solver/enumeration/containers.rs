@@ -1,9 +1,8 @@
 //! Enumerates all objects and arrays that satisfy a formula, if there are few.
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::interned_values::{JsonValue, ValueId};
 use crate::json::property_names::NameId;
 use crate::machine::Obligation;

@@ -3,11 +3,10 @@
 mod containers;
 mod scalars;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FALSE, FormulaId};
-use crate::interner::CompactMap;
 use crate::json::interned_values::{JsonValue, ValueId};
 use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
@@ -49,7 +48,7 @@ pub(crate) struct EnumerationCache {
 impl EnumerationCache {
     /// Returns the approximate memory in use, in bytes. Lists count with a typical size.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.containers.memory_bytes() + self.containers.len() * LIST_BYTES
+        self.containers.table_bytes() + self.containers.len() * LIST_BYTES
     }
 }
 

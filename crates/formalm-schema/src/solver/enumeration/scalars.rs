@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::interned_values::{JsonValue, ValueId};
 use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;

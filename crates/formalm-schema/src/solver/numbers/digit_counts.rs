@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use formalm_core::CompactMap;
+
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
-use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 
 /// Maximum depth of a formula that is examined. Chosen, not measured.

@@ -1,7 +1,8 @@
 //! An over-approximation of the numbers that satisfy a formula, as a union of ranges.
 
+use formalm_core::CompactMap;
+
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
-use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 
 /// Maximum number of ranges; a conjunction that would exceed it is ignored. Chosen, not measured.

@@ -10,13 +10,12 @@ pub(in crate::solver) mod number_cells;
 
 use std::convert::Infallible;
 
-use formalm_core::{Error, Resource};
+use formalm_core::{CompactMap, Error, Resource};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, ReplacedLeaves, TRUE};
-use crate::interner::CompactMap;
 use crate::json::decimal::{Decimal, pow10};
 use crate::solver::SolverTimer;
 use crate::solver::formula_base::FormulaBase;

@@ -1,7 +1,8 @@
 //! Evaluates comparison formulas on all cells of the number line at once, as bit sets.
 
+use formalm_core::CompactMap;
+
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
-use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 
 /// The number line divided at the bounds of a formula: cell `2i + 1` is bound `i`, cell `2i` the

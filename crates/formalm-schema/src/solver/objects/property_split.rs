@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_core::Error;
+use formalm_core::{CompactMap, Error};
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::machine::Obligation;
 use crate::solver::RemainingContainer;

@@ -2,10 +2,9 @@
 //! no character is rejected before the string ends.
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, LazyDfa, StateId};
+use formalm_core::{CompactMap, Error, LazyDfa, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::interner::CompactMap;
 use crate::solver::SolverTimer;
 use crate::solver::formula_base::FormulaBase;
 use crate::solver::strings::languages::{LanguageId, Languages, any_string_automaton};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use formalm_core::CompactMap;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId};
-use crate::interner::CompactMap;
 use crate::solver::formula_base::FormulaBase;
 
 /// Enumerations whose union contains all strings of a formula.

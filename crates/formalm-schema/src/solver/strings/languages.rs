@@ -11,12 +11,11 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, AutomatonLimits as TextLimits, Expression};
-use formalm_core::{Error, LazyDfa, StateId, process_fork::PerProcess};
+use formalm_core::{CompactMap, Error, LazyDfa, StateId, process_fork::PerProcess};
 use formalm_regex::{Pattern, PatternDialect};
 use rustc_hash::FxHashMap;
 
 use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
-use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::RegexId;
 use crate::schema_reader::pattern_search;
@@ -187,16 +186,16 @@ impl Languages {
         texts
             + self.automata.capacity() * size_of::<Arc<Automaton>>()
             + self.language_formulas.capacity() * size_of::<FormulaId>()
-            + self.language_ids.memory_bytes()
-            + self.name_matches.memory_bytes()
-            + self.always_viable.memory_bytes()
-            + self.classes.memory_bytes()
+            + self.language_ids.table_bytes()
+            + self.name_matches.table_bytes()
+            + self.always_viable.table_bytes()
+            + self.classes.table_bytes()
             + self.classes.len() * 2 * LIST_BYTES
-            + self.many_classes.memory_bytes()
+            + self.many_classes.table_bytes()
             + self.many_classes.len() * LIST_BYTES
             + self.fresh_names.capacity() * 48
             + self.fresh_names.len() * LIST_BYTES
-            + self.has_many.memory_bytes()
+            + self.has_many.table_bytes()
     }
 }
 

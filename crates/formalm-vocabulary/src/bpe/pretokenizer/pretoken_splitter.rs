@@ -9,8 +9,7 @@
 //! one annotation of every text: the tokenizer's. Split steps are applied one after the other, each
 //! inside the pre-tokens of the one before.
 
-use formalm_core::{CharPartition, CharSet, Utf8Step};
-use rustc_hash::FxHashMap;
+use formalm_core::{CharPartition, CharSet, Interner, Utf8Step};
 
 use super::pretokenizer_dfa::build_dfa;
 use super::pretokenizer_nfa::SplitStep;
@@ -165,23 +164,21 @@ impl Splitter {
             alone[class / 64] |= 1 << (class % 64);
         }
         // Most states have transitions for the same classes as another state.
-        let mut known: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
+        let mut known: Interner<Box<[u64]>> = Interner::default();
         let mut alive = vec![0u64; chunks];
         for row in self.table.chunks_exact(classes) {
             for (bits, nexts) in alive.iter_mut().zip(row.chunks(64)) {
                 let bit = |(at, &next): (usize, &u32)| u64::from(next != DEAD) << at;
                 *bits = nexts.iter().enumerate().map(bit).sum();
             }
-            let id = known.get(&*alive).copied().unwrap_or_else(|| {
-                let id = known.len() as u32;
-                known.insert((&*alive).into(), id);
+            let id = known.find(&*alive).unwrap_or_else(|| {
                 for within in &within {
                     let both = || within.iter().zip(&alive).map(|(one, other)| one & other);
                     let any = both().any(|bits| bits != 0);
                     let alone = both().zip(&alone).any(|(bits, alone)| bits & alone != 0);
                     self.completable.push([any, alone]);
                 }
-                id
+                known.add((&*alive).into())
             });
             self.live_classes.push(id);
         }

@@ -3,7 +3,7 @@
 //! A state of the DFA is the set of guesses that may still be true. A guess is one segment per
 //! split step. Guesses and segments are interned: few of them occur again and again.
 
-use rustc_hash::FxHashMap;
+use formalm_core::Interner;
 
 use super::pretoken_splitter::{Boundary, DEAD, MAX_STATES};
 use super::pretokenizer_nfa::{MatchSegment, SegmentGuess, SplitStep};
@@ -34,8 +34,7 @@ pub(in crate::bpe) struct SplitterDfa {
 struct SegmentInterner<'a> {
     split_step: &'a SplitStep,
     classes: usize,
-    ids: FxHashMap<MatchSegment, u32>,
-    list: Vec<MatchSegment>,
+    list: Interner<MatchSegment>,
     ends: Vec<bool>,
     /// `[segment][class][guess]`, computed on demand.
     after: Vec<u32>,
@@ -51,8 +50,7 @@ struct DfaBuilder<'a> {
     /// Matches of the first step are added tokens.
     has_added: bool,
     classes: usize,
-    ids: FxHashMap<Box<[u32]>, u32>,
-    list: Vec<Box<[u32]>>,
+    list: Interner<Box<[u32]>>,
     /// Per guess and class, a slice of `arena` if it was computed.
     successors: Vec<Option<(u32, u32)>>,
     /// Successor guesses, with the boundary before the character.
@@ -75,13 +73,12 @@ pub(in crate::bpe) fn build_dfa(
     let classes = never.len();
     let instructions: usize = split_steps.iter().map(|split_step| split_step.program.len()).sum();
     let mut builder = DfaBuilder::new(split_steps, has_added, classes);
-    let mut ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::from_iter([([0].into(), 0)]);
-    let mut states: Vec<Box<[u32]>> = vec![[0].into()];
+    let mut states: Interner<Box<[u32]>> = Interner::from_iter([[0].into()]);
     let mut table = Vec::new();
-    let (mut at, mut work) = (0, 0);
+    let (mut at, mut work) = (0u32, 0);
     let mut after: Vec<Vec<u32>> = vec![Vec::new(); 3 * classes];
-    while at < states.len() {
-        for &guesses in &states[at] {
+    while (at as usize) < states.len() {
+        for &guesses in &*states[at] {
             for class in 0..classes {
                 let (start, end) = builder.after(guesses, class);
                 for &(next, boundary) in &builder.arena[start..end] {
@@ -97,13 +94,7 @@ pub(in crate::bpe) fn build_dfa(
             }
             state.sort_unstable();
             state.dedup();
-            let id = ids.get(&**state).copied().unwrap_or_else(|| {
-                let id = states.len() as u32;
-                ids.insert((&**state).into(), id);
-                states.push((&**state).into());
-                id
-            });
-            table.push(id);
+            table.push(states.intern_borrowed(&**state, || (&**state).into()));
             state.clear();
         }
         if states.len() > MAX_STATES || work + builder.work(instructions) > MAX_WORK {
@@ -117,7 +108,7 @@ pub(in crate::bpe) fn build_dfa(
         states.iter().map(|state| state.iter().any(|&guesses| holds(guesses))).collect()
     };
     let ends = any(&|guesses| builder.ends(guesses));
-    let added = any(&|guesses| builder.is_added(&builder.list[guesses as usize]));
+    let added = any(&|guesses| builder.is_added(&builder.list[guesses]));
     for (at, next) in table.iter_mut().enumerate() {
         if never[at % classes] {
             *next = DEAD;
@@ -129,12 +120,10 @@ pub(in crate::bpe) fn build_dfa(
 
 impl<'a> SegmentInterner<'a> {
     fn new(split_step: &'a SplitStep, classes: usize) -> SegmentInterner<'a> {
-        let (ids, list) = (FxHashMap::default(), Vec::new());
         let mut segments = SegmentInterner {
             split_step,
             classes,
-            ids,
-            list,
+            list: Interner::default(),
             ends: Vec::new(),
             after: Vec::new(),
             first: Vec::new(),
@@ -152,13 +141,11 @@ impl<'a> SegmentInterner<'a> {
 
     fn id(&mut self, segment: Option<MatchSegment>) -> u32 {
         let Some(segment) = segment else { return NONE };
-        if let Some(&id) = self.ids.get(&segment) {
+        if let Some(id) = self.list.find(&segment) {
             return id;
         }
-        let id = self.list.len() as u32;
         self.ends.push(self.split_step.may_end(&segment));
-        self.ids.insert(segment.clone(), id);
-        self.list.push(segment);
+        let id = self.list.add(segment);
         self.after.resize(self.list.len() * self.classes * 3, UNKNOWN);
         id
     }
@@ -168,7 +155,7 @@ impl<'a> SegmentInterner<'a> {
         let at = (segment as usize * self.classes + class) * 3 + guess as usize;
         if self.after[at] == UNKNOWN {
             self.steps += 1;
-            let next = self.split_step.step(&self.list[segment as usize], class as u16, guess);
+            let next = self.split_step.step(&self.list[segment], class as u16, guess);
             self.after[at] = self.id(next);
         }
         self.after[at]
@@ -183,8 +170,7 @@ impl DfaBuilder<'_> {
             split_steps: segments.collect(),
             has_added,
             classes,
-            ids: FxHashMap::default(),
-            list: Vec::new(),
+            list: Interner::default(),
             successors: Vec::new(),
             arena: Vec::new(),
             steps: 0,
@@ -200,12 +186,7 @@ impl DfaBuilder<'_> {
     }
 
     fn id(&mut self, guesses: &[u32]) -> u32 {
-        if let Some(&id) = self.ids.get(guesses) {
-            return id;
-        }
-        let id = self.list.len() as u32;
-        self.ids.insert(guesses.into(), id);
-        self.list.push(guesses.into());
+        let id = self.list.intern_borrowed(guesses, || guesses.into());
         self.successors.resize(self.list.len() * self.classes, None);
         id
     }
@@ -231,7 +212,7 @@ impl DfaBuilder<'_> {
     fn step(&mut self, guesses: u32, class: usize) -> Vec<(Vec<u32>, Boundary)> {
         let mut successors: Vec<(Vec<u32>, Boundary)> = vec![(Vec::new(), Boundary::Inside)];
         for level in 0..self.split_steps.len() {
-            let segment = self.list[guesses as usize][level];
+            let segment = self.list[guesses][level];
             let mut further = Vec::new();
             for (before, boundary) in successors {
                 let begins = boundary != Boundary::Inside || segment == NO_SEGMENT;
@@ -276,9 +257,7 @@ impl DfaBuilder<'_> {
                         SegmentGuess::Same => Boundary::Inside,
                         SegmentGuess::Match if may_add => Boundary::Added,
                         _ => {
-                            match segments
-                                .split_step
-                                .ends_pretoken(&segments.list[segment as usize], guess)
+                            match segments.split_step.ends_pretoken(&segments.list[segment], guess)
                             {
                                 true => Boundary::Pretoken,
                                 false => Boundary::Inside,
@@ -294,7 +273,7 @@ impl DfaBuilder<'_> {
     }
 
     fn ends(&self, guesses: u32) -> bool {
-        let segments = self.list[guesses as usize].iter().zip(&self.split_steps);
+        let segments = self.list[guesses].iter().zip(&self.split_steps);
         segments.into_iter().all(|(&segment, split_step)| {
             segment == NO_SEGMENT || split_step.ends[segment as usize]
         })
@@ -304,7 +283,7 @@ impl DfaBuilder<'_> {
     fn is_added(&self, guesses: &[u32]) -> bool {
         self.has_added
             && guesses.first().is_some_and(|&first| {
-                first != NO_SEGMENT && self.split_steps[0].list[first as usize].is_match()
+                first != NO_SEGMENT && self.split_steps[0].list[first].is_match()
             })
     }
 }

@@ -1,6 +1,5 @@
 //! Readers of tokenizer sources: `tokenizer.json`, tiktoken encodings and SentencePiece models.
 
-mod protobuf;
 pub(super) mod sentencepiece;
 pub(super) mod tiktoken;
 pub(super) mod tokenizer_json;

@@ -3,44 +3,17 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::protobuf::{FieldValue, MessageFields};
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE, byte_token_table};
 use crate::bpe::merge_derivations::MergeDerivations;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{BpeSpec, refused};
+use crate::sentencepiece::{
+    BPE, BYTE, NORMAL, ScoredPiece, SentencePieceModel, UNIGRAM, UNUSED, USER_DEFINED,
+};
 use crate::token_byte_table::MAX_IDS;
 use crate::tokenizer_json::fallback_byte;
-
-/// Types of pieces, as in `sentencepiece_model.proto`.
-const NORMAL: u64 = 1;
-const USER_DEFINED: u64 = 4;
-const UNUSED: u64 = 5;
-const BYTE: u64 = 6;
-
-/// Types of models, as in `sentencepiece_model.proto`.
-const UNIGRAM: u64 = 1;
-const BPE: u64 = 2;
-
-struct ScoredPiece<'a> {
-    text: &'a str,
-    score: f32,
-    kind: u64,
-}
-
-/// The fields of a SentencePiece model that affect tokenization.
-struct SentencePieceModel<'a> {
-    pieces: Vec<ScoredPiece<'a>>,
-    kind: u64,
-    byte_fallback: bool,
-    suffixes_spaces: bool,
-    normalization: &'a str,
-    normalizes: bool,
-    dummy_prefix: bool,
-    trims_spaces: bool,
-    marks_spaces: bool,
-}
 
 /// Reads a model.
 ///
@@ -50,7 +23,7 @@ struct SentencePieceModel<'a> {
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let model = SentencePieceModel::read(data)?;
     model.check()?;
-    let of_kind = |kind: u64| {
+    let of_kind = |kind: i64| {
         let pieces = model.pieces.iter().zip(0u32..);
         // Text has marks instead of spaces when pieces are matched.
         pieces.filter(move |(piece, _)| piece.kind == kind && !piece.text.contains(' '))
@@ -136,56 +109,7 @@ fn ranked<'a>(
     Ok(tokens)
 }
 
-impl<'a> SentencePieceModel<'a> {
-    fn read(data: &'a [u8]) -> Result<SentencePieceModel<'a>, Error> {
-        let mut model = SentencePieceModel {
-            pieces: Vec::new(),
-            kind: UNIGRAM,
-            byte_fallback: false,
-            suffixes_spaces: false,
-            normalization: "",
-            normalizes: false,
-            dummy_prefix: true,
-            trims_spaces: true,
-            marks_spaces: true,
-        };
-        for field in MessageFields(data) {
-            match field? {
-                (1, FieldValue::Bytes(data)) => model.pieces.push(ScoredPiece::read(data)?),
-                (2, FieldValue::Bytes(data)) => model.read_trainer(data)?,
-                (3, FieldValue::Bytes(data)) => model.read_normalizer(data)?,
-                _ => {}
-            }
-        }
-        Ok(model)
-    }
-
-    fn read_trainer(&mut self, data: &'a [u8]) -> Result<(), Error> {
-        for field in MessageFields(data) {
-            match field? {
-                (3, FieldValue::Number(kind)) => self.kind = kind,
-                (24, FieldValue::Number(on)) => self.suffixes_spaces = on != 0,
-                (35, FieldValue::Number(on)) => self.byte_fallback = on != 0,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn read_normalizer(&mut self, data: &'a [u8]) -> Result<(), Error> {
-        for field in MessageFields(data) {
-            match field? {
-                (1, FieldValue::Bytes(name)) => self.normalization = utf8(name)?,
-                (2, FieldValue::Bytes(map)) => self.normalizes = !map.is_empty(),
-                (3, FieldValue::Number(on)) => self.dummy_prefix = on != 0,
-                (4, FieldValue::Number(on)) => self.trims_spaces = on != 0,
-                (5, FieldValue::Number(on)) => self.marks_spaces = on != 0,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
+impl SentencePieceModel<'_> {
     /// Rejects, by name, everything that a model does to text besides merging.
     fn check(&self) -> Result<(), Error> {
         let kind = match self.kind {
@@ -228,23 +152,4 @@ impl<'a> SentencePieceModel<'a> {
         )
         .map_err(|byte| refused(&format!("it has no piece <{byte:#04X}> for a byte")))
     }
-}
-
-impl<'a> ScoredPiece<'a> {
-    fn read(data: &'a [u8]) -> Result<ScoredPiece<'a>, Error> {
-        let mut piece = ScoredPiece { text: "", score: 0.0, kind: NORMAL };
-        for field in MessageFields(data) {
-            match field? {
-                (1, FieldValue::Bytes(text)) => piece.text = utf8(text)?,
-                (2, FieldValue::Float(score)) => piece.score = score,
-                (3, FieldValue::Number(kind)) => piece.kind = kind,
-                _ => {}
-            }
-        }
-        Ok(piece)
-    }
-}
-
-fn utf8(text: &[u8]) -> Result<&str, Error> {
-    std::str::from_utf8(text).map_err(|_| Error::new("a string in the model is not UTF-8"))
 }

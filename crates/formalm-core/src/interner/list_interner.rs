@@ -7,15 +7,12 @@ use rustc_hash::FxHasher;
 
 /// Interned lists in one flat buffer. Id 0 is the empty list.
 #[derive(Debug)]
-pub(crate) struct ListInterner {
+pub struct ListInterner {
     items: Vec<u32>,
     /// Start offset of each list, and the end of the last one.
     starts: Vec<u32>,
     ids: HashTable<u32>,
 }
-
-/// The id of the empty list.
-pub(crate) const NOTHING: u32 = 0;
 
 /// Bytes per list besides its items: its offset and its hash table entry.
 const ENTRY_OVERHEAD_BYTES: usize = 14;
@@ -32,9 +29,14 @@ impl Default for ListInterner {
 }
 
 impl ListInterner {
-    pub(crate) fn intern(&mut self, list: &[u32]) -> u32 {
+    /// The id of the empty list.
+    pub const EMPTY: u32 = 0;
+
+    /// Returns the id of a list, inserting it if it is new.
+    #[inline]
+    pub fn intern(&mut self, list: &[u32]) -> u32 {
         if list.is_empty() {
-            return NOTHING;
+            return ListInterner::EMPTY;
         }
         let hash = hash_of(list);
         let (items, starts) = (&self.items, &self.starts);
@@ -49,22 +51,29 @@ impl ListInterner {
         id
     }
 
+    /// Returns a list by id.
     #[inline]
-    pub(crate) fn get(&self, id: u32) -> &[u32] {
+    pub fn get(&self, id: u32) -> &[u32] {
         at(&self.items, &self.starts, id)
     }
 
     /// Returns a copy of the list, for use while others are interned.
-    pub(crate) fn copy(&self, id: u32) -> Box<[u32]> {
+    pub fn copy(&self, id: u32) -> Box<[u32]> {
         self.get(id).into()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Returns the number of lists, the empty one included.
+    pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
+    /// Returns `false`: the empty list is always there.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
     /// Drops all lists with ids from `len` on.
-    pub(crate) fn truncate(&mut self, len: usize) {
+    pub fn truncate(&mut self, len: usize) {
         for id in (len..self.len()).rev() {
             let hash = hash_of(self.get(id as u32));
             if let Ok(entry) = self.ids.find_entry(hash, |&one| one == id as u32) {
@@ -78,7 +87,9 @@ impl ListInterner {
         }
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
+    /// Returns the memory of the lists, in bytes, by their number: it is the same before and after
+    /// lists that [`ListInterner::truncate`] drops.
+    pub fn memory_bytes(&self) -> usize {
         4 * self.items.len() + ENTRY_OVERHEAD_BYTES * self.len()
     }
 }
@@ -96,7 +107,7 @@ fn hash_of(list: &[u32]) -> u64 {
 }
 
 /// Returns the sorted union of two sorted lists without duplicates.
-pub(crate) fn union(left: &[u32], right: &[u32]) -> Vec<u32> {
+pub fn sorted_union(left: &[u32], right: &[u32]) -> Vec<u32> {
     let mut joined = [left, right].concat();
     joined.sort_unstable();
     joined.dedup();
@@ -117,7 +128,7 @@ mod tests {
             assert_eq!(*lists.copy(id), list(seed));
             assert_eq!(lists.intern(&list(seed)), id);
         }
-        assert_eq!(lists.intern(&[]), NOTHING);
+        assert_eq!(lists.intern(&[]), ListInterner::EMPTY);
         let (len, bytes) = (lists.len(), lists.memory_bytes());
         let more: Vec<u32> = (0..200).map(|one| lists.intern(&[900, one])).collect();
         lists.truncate(len);

@@ -1,237 +1,42 @@
-"""A cache of constraints for services: each description compiled once, within a bound of memory.
-
-::
-
-    request ── key (SHA-256) ──► cached? ── yes ──► the constraint         hit
-                                   │ no
-                                   ├── failed before ──► the same error    error hit
-                                   ├── being compiled ──► wait for it      wait
-                                   └── compile it, wake those who wait     miss
-
-One lock guards the tables. It is never held during compiling, measuring or waiting. The thread that
-finds a key missing compiles it, so that an interrupt reaches the caller that caused the work. A
-coroutine passes that to a small pool of threads.
-"""
+"""The cache of constraints: lookup, compilation, waiting, memory, events and forks."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedTooLong
-from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakSet, WeakValueDictionary, ref
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakSet, ref
 
 from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
 from formalm.constraint import Constraint, ConstraintOptions
-from formalm.constraint_keys import Key, description_of
-from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError, LimitError
-from formalm.languages import Language
+from formalm.constraint_cache.request import Request, RequestLimits, is_long
+from formalm.constraint_cache.statistics import CacheEvent, CacheStats
+from formalm.constraint_cache.tables import Compilation, Kept, Outcome, Tables, fresh, memory_of
+from formalm.constraint_keys import Key
+from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["CacheEvent", "CacheStats", "ConstraintCache"]
-
-E = TypeVar("E", bound=Exception)
-
-#: Options of a constraint that the cache takes.
-OPTIONS = ("tokenization", "width", "memory_limit_bytes", "state_limit")
-
-#: Number of least recently used constraints among which an eviction chooses. Chosen, not measured.
-CANDIDATES = 16
+__all__ = ["ConstraintCache"]
 
 #: Number of cached constraints whose memory is measured again when one is added. Chosen, not
 #: measured.
 MEASURED = 8
-
-#: Bytes of a constraint that it does not count itself, and bytes of the objects that describe it
-#: per byte of its description. Resident memory of 342 schemas of SchemaStore: 16 to 40 kB, and 3.4
-#: to 4.8.
-BASE_BYTES = 16 << 10
-TIMES_DESCRIBED = 5
 
 #: Cached errors may use one part in this many of the memory limit. Chosen, not measured.
 ERRORS_PART = 16
 
 #: Number of threads that compile the requests of coroutines. Chosen, not measured.
 THREADS = 4
-
-#: Seconds between checks that a compilation that is waited for still runs. Chosen, not measured.
-PAUSE = 0.5
-
-#: Characters of a description above which a coroutine reads it in a thread: that takes 0.1 ms.
-LONG = 1 << 14
-
-
-@dataclass(frozen=True)
-class CacheStats:
-    """Counts of a cache since it was created, and its current contents.
-
-    Every answered request is a hit, a miss, a wait or an error hit.
-
-    Attributes
-    ----------
-    hits
-        Requests answered by a cached constraint, or by one that was evicted and is still in use.
-    misses
-        Requests that compiled.
-    waits
-        Requests that waited for another one to compile the same.
-    error_hits
-        Requests answered by a cached error.
-    compiles
-        Compilations that succeeded; ``misses - compiles - errors`` were interrupted or still run.
-    compile_seconds
-        Time of all compilations.
-    errors
-        Compilations that failed.
-    evictions
-        Constraints that were evicted, by memory or by age.
-    bytes
-        Memory of the cached constraints, measured for this answer: ``memory_bytes`` of each, and an
-        estimate for its description. It grows with use.
-    entries
-        Number of cached constraints.
-    evicted_in_use
-        Number of evicted constraints that are still referenced; their memory is not in ``bytes``.
-    """
-
-    hits: int = 0
-    misses: int = 0
-    waits: int = 0
-    error_hits: int = 0
-    compiles: int = 0
-    compile_seconds: float = 0.0
-    errors: int = 0
-    evictions: int = 0
-    bytes: int = 0
-    entries: int = 0
-    evicted_in_use: int = 0
-
-
-@dataclass(frozen=True)
-class CacheEvent:
-    """An event of a cache, for metrics.
-
-    Attributes
-    ----------
-    kind
-        ``"hit"``, ``"miss"``, ``"wait"``, ``"error_hit"``, ``"compile"``, ``"error"`` or
-        ``"eviction"``.
-    key
-        Hex digest of description and options; empty if they have none.
-    seconds
-        Time spent compiling or waiting; 0.0 for other kinds.
-    memory_bytes
-        Memory of the constraint that was compiled or evicted; 0 for other kinds.
-    """
-
-    kind: str
-    key: str
-    seconds: float = 0.0
-    memory_bytes: int = 0
-
-
-@dataclass
-class _Outcome:
-    """The outcome of a compilation: a constraint, an error, or neither if it was interrupted."""
-
-    constraint: Constraint | None = None
-    error: Exception | None = None
-
-
-@dataclass
-class _Compilation:
-    """A compilation in progress.
-
-    The owner is the request of the thread that compiles. It disappears with that thread's frame,
-    however that ended.
-    """
-
-    key: Key
-    owner: ref[_Request]
-    future: Future[_Outcome] = field(default_factory=Future)
-    thread: int = 0
-
-
-@dataclass
-class _Kept:
-    """A cached constraint."""
-
-    constraint: Constraint
-    description_bytes: int
-    compile_seconds: float
-    used_at: float
-    bytes: int
-
-
-@dataclass
-class _Failed:
-    """A cached error."""
-
-    error: FormalmError
-    until: float
-    bytes: int
-
-
-class _Tables:
-    """Tables of a cache, guarded by its lock."""
-
-    def __init__(self) -> None:
-        self.compilations: dict[Key, _Compilation] = {}
-        # Least recently used first.
-        self.kept: OrderedDict[Key, _Kept] = OrderedDict()
-        # The next to be measured come first; some are no longer cached.
-        self.turns: OrderedDict[Key, None] = OrderedDict()
-        # Oldest first.
-        self.failed: OrderedDict[Key, _Failed] = OrderedDict()
-        self.evicted: WeakValueDictionary[Key, Constraint] = WeakValueDictionary()
-        self.bytes = 0
-        self.failed_bytes = 0
-        self.stats = CacheStats()
-
-    def count(self, **more: float) -> None:
-        now = {name: getattr(self.stats, name) + by for name, by in more.items()}
-        self.stats = replace(self.stats, **now)
-
-    def keep(self, key: Key, entry: _Kept) -> None:
-        if key in self.kept:
-            self.bytes -= self.kept.pop(key).bytes
-        self.kept[key] = entry
-        self.turns[key] = None
-        self.bytes += entry.bytes
-
-    def to_measure(self, most: int | None) -> list[tuple[Key, _Kept]]:
-        """Returns the entries to measure: all, or at most ``most``."""
-        if most is None:
-            return list(self.kept.items())
-        found = [(key, self.kept[key]) for key in islice(reversed(self.kept), most // 2)]
-        for key in list(islice(self.turns, most // 2)):
-            if key in self.kept:
-                self.turns.move_to_end(key)
-                found.append((key, self.kept[key]))
-            else:
-                del self.turns[key]
-        return found
-
-    def drop_failed(self, key: Key) -> None:
-        self.failed_bytes -= self.failed.pop(key).bytes
-
-    def measured(self, key: Key, entry: _Kept, now_bytes: int) -> None:
-        """Records the memory of an entry, unless it was evicted meanwhile."""
-        if self.kept.get(key) is entry:
-            self.bytes += now_bytes - entry.bytes
-            entry.bytes = now_bytes
 
 
 class ConstraintCache:
@@ -292,12 +97,15 @@ class ConstraintCache:
             raise ArgumentError(f"on_event must be callable, got {type(on_event).__name__}")
         self._vocabulary = vocabulary
         self._limit = checked_integer("memory_limit_bytes", memory_limit_bytes, least=1)
-        self._longest = checked_integer("max_description_bytes", max_description_bytes, least=1)
-        self._timeout = checked_seconds("timeout_seconds", timeout_seconds)
+        self._request_limits = RequestLimits(
+            vocabulary,
+            checked_seconds("timeout_seconds", timeout_seconds),
+            checked_integer("max_description_bytes", max_description_bytes, least=1),
+        )
         self._idle = checked_seconds("max_idle_seconds", max_idle_seconds)
         self._error_seconds = checked_seconds("error_seconds", error_seconds, otherwise="0") or 0.0
         self._on_event = on_event
-        self._tables = _Tables()
+        self._tables = Tables()
         # Reentrant, because a signal handler may use the cache in the same thread.
         self._lock = threading.RLock()
         self._pool: ThreadPoolExecutor | None = None
@@ -340,7 +148,7 @@ class ConstraintCache:
         LanguageError, VocabularyError, ArgumentError
             As :class:`~formalm.Constraint`; the same error again while it is cached.
         """
-        request = _Request(self, timeout_seconds, options)
+        request = Request(self._request_limits, timeout_seconds, options)
         request.describe(language)
         while True:
             found = self._find(request)
@@ -388,9 +196,9 @@ class ConstraintCache:
         >>> asyncio.run(serve()), cache.stats().compiles
         (1, 1)
         """
-        request = _Request(self, timeout_seconds, options)
+        request = Request(self._request_limits, timeout_seconds, options)
         loop = asyncio.get_running_loop()
-        if _is_long(language):
+        if is_long(language):
             # In threads of their own: cached constraints must not wait for compilations.
             described = loop.run_in_executor(self._describing_threads(), request.describe, language)
             while not (await asyncio.wait([described], timeout=request.pause()))[0]:
@@ -434,13 +242,7 @@ class ConstraintCache:
     def clear(self) -> None:
         """Drops all constraints and errors; constraints in use stay valid."""
         with self._lock:
-            tables = self._tables
-            for key, entry in tables.kept.items():
-                tables.evicted[key] = entry.constraint
-            tables.kept.clear()
-            tables.turns.clear()
-            tables.failed.clear()
-            tables.bytes = tables.failed_bytes = 0
+            self._tables.clear()
 
     def __len__(self) -> int:
         return len(self._tables.kept)
@@ -450,7 +252,7 @@ class ConstraintCache:
 
     # Lookup.
 
-    def _find(self, request: _Request) -> Constraint | tuple[_Compilation, bool]:
+    def _find(self, request: Request) -> Constraint | tuple[Compilation, bool]:
         """Returns a constraint, or a compilation and True if the caller must run it.
 
         Raises
@@ -476,7 +278,7 @@ class ConstraintCache:
             elif failed is not None:
                 tables.count(error_hits=1)
             else:
-                compilation = _Compilation(key, ref(request), thread=threading.get_ident())
+                compilation = Compilation(key, ref(request), thread=threading.get_ident())
                 # A waiter cannot cancel a future that runs.
                 compilation.future.set_running_or_notify_cancel()
                 tables.compilations[key] = compilation
@@ -486,7 +288,7 @@ class ConstraintCache:
             return constraint
         if failed is not None:
             self._report("error_hit", request)
-            raise _fresh(failed.error)
+            raise fresh(failed.error)
         assert compilation is not None
         return compilation, True
 
@@ -501,29 +303,29 @@ class ConstraintCache:
         constraint = tables.evicted.pop(key, None)
         if constraint is not None:
             # Its memory is measured and counted when the next one is added.
-            tables.keep(key, _Kept(constraint, size, 0.0, now, 0))
+            tables.keep(key, Kept(constraint, size, 0.0, now, 0))
         return constraint
 
     def _taken(
-        self, outcome: _Outcome, request: _Request, begun: float, *, is_mine: bool = False
+        self, outcome: Outcome, request: Request, begun: float, *, is_mine: bool = False
     ) -> Constraint | None:
         """Returns or raises the outcome that was waited for; None means that it does not apply."""
         error = outcome.error
         if outcome.constraint is None and (error is None or not request.settles(error)):
             if is_mine and error is not None:
-                raise _fresh(error)
+                raise fresh(error)
             return None
         if not is_mine:
             with self._lock:
                 self._tables.count(waits=1)
             self._report("wait", request, time.monotonic() - begun)
         if error is not None:
-            raise _fresh(error)
+            raise fresh(error)
         return outcome.constraint
 
     # Compilation.
 
-    def _compile_in_pool(self, compilation: _Compilation, request: _Request) -> None:
+    def _compile_in_pool(self, compilation: Compilation, request: Request) -> None:
         """Compiles in a thread of the pool; the result is in the outcome."""
         compilation.thread = threading.get_ident()
         try:
@@ -532,7 +334,7 @@ class ConstraintCache:
             # Those who wait take it from the outcome.
             return
 
-    def _compile(self, compilation: _Compilation, request: _Request) -> Constraint:
+    def _compile(self, compilation: Compilation, request: Request) -> Constraint:
         """Compiles and wakes those who wait; after an interrupt, the next of them compiles."""
         begun = time.monotonic()
         try:
@@ -548,8 +350,8 @@ class ConstraintCache:
             self._finish(compilation, request, time.monotonic() - begun)
             raise
         seconds = time.monotonic() - begun
-        size = _memory_of(made, request.size)
-        entry = _Kept(made, request.size, seconds, time.monotonic(), size)
+        size = memory_of(made, request.size)
+        entry = Kept(made, request.size, seconds, time.monotonic(), size)
         self._finish(compilation, request, seconds, entry)
         self._report("miss", request)
         self._report("compile", request, seconds, size)
@@ -558,14 +360,14 @@ class ConstraintCache:
 
     def _finish(
         self,
-        compilation: _Compilation,
-        request: _Request,
+        compilation: Compilation,
+        request: Request,
         seconds: float,
-        entry: _Kept | None = None,
+        entry: Kept | None = None,
         error: Exception | None = None,
     ) -> None:
         """Caches the result and wakes those who wait."""
-        outcome = _Outcome(None if entry is None else entry.constraint, error and _fresh(error))
+        outcome = Outcome(None if entry is None else entry.constraint, error and fresh(error))
         try:
             with self._lock:
                 tables = self._tables
@@ -581,7 +383,7 @@ class ConstraintCache:
         finally:
             compilation.future.set_result(outcome)
 
-    def _retire(self, compilation: _Compilation) -> bool:
+    def _retire(self, compilation: Compilation) -> bool:
         """Returns True if nobody compiles it any more, after an interrupt that nothing recorded."""
         with self._lock:
             is_known = self._tables.compilations.get(compilation.key) is compilation
@@ -590,9 +392,8 @@ class ConstraintCache:
                 is_known = False
         return not is_known and not compilation.future.done()
 
-    def _keep_error(self, request: _Request, error: Exception) -> None:
+    def _keep_error(self, request: Request, error: Exception) -> None:
         """Caches an error for a while; the caller holds the lock."""
-        tables = self._tables
         if not isinstance(error, FormalmError) or not isinstance(request.key, bytes):
             return
         seconds = self._error_seconds
@@ -601,13 +402,7 @@ class ConstraintCache:
             seconds = min(seconds, 10 * error.allowed) if error.what == "compile" else 0
         if not seconds or isinstance(error, ConcurrencyError):
             return
-        size = 1024 + len(error.message) + len(getattr(error, "source", None) or "")
-        if request.key in tables.failed:
-            tables.drop_failed(request.key)
-        tables.failed[request.key] = _Failed(_fresh(error), time.monotonic() + seconds, size)
-        tables.failed_bytes += size
-        while tables.failed_bytes > self._limit // ERRORS_PART and tables.failed:
-            tables.drop_failed(next(iter(tables.failed)))
+        self._tables.keep_failed(request.key, error, seconds, self._limit // ERRORS_PART)
 
     # Memory.
 
@@ -617,37 +412,22 @@ class ConstraintCache:
             entries = self._tables.to_measure(most)
         # Without the lock: a constraint may be busy with a mask.
         for key, entry in entries:
-            found = _memory_of(entry.constraint, entry.description_bytes)
+            found = memory_of(entry.constraint, entry.description_bytes)
             with self._lock:
                 self._tables.measured(key, entry, found)
 
     def _shrink(self, measured: int | None) -> None:
         """Evicts constraints until the others are within the limits."""
         self._measure(measured)
-        dropped = []
         with self._lock:
-            tables, now = self._tables, time.monotonic()
-            while tables.kept:
-                oldest = next(iter(tables.kept))
-                if self._idle is not None and now - tables.kept[oldest].used_at > self._idle:
-                    key = oldest
-                elif tables.bytes > self._limit:
-                    key = _worst(tables.kept, now)
-                else:
-                    break
-                entry = tables.kept.pop(key)
-                tables.bytes -= entry.bytes
-                tables.turns.pop(key, None)
-                tables.evicted[key] = entry.constraint
-                tables.count(evictions=1)
-                dropped.append((key, entry))
+            dropped = self._tables.evict(self._limit, self._idle)
         for key, entry in dropped:
             self._report_key("eviction", key, memory_bytes=entry.bytes)
 
     # Events, threads and forks.
 
     def _report(
-        self, kind: str, request: _Request, seconds: float = 0.0, memory_bytes: int = 0
+        self, kind: str, request: Request, seconds: float = 0.0, memory_bytes: int = 0
     ) -> None:
         if self._on_event is not None:
             self._report_key(kind, request.key, seconds, memory_bytes)
@@ -674,123 +454,7 @@ class ConstraintCache:
         """Repairs the state in a forked child, where no other thread is left to finish anything."""
         self._lock = threading.RLock()
         self._pool = self._describing = None
-        tables = self._tables
-        tables.compilations = {}
-        # Another thread may have been counting.
-        tables.bytes = sum(entry.bytes for entry in tables.kept.values())
-        tables.failed_bytes = sum(entry.bytes for entry in tables.failed.values())
-
-
-class _Request:
-    """A request: its language, options and deadline."""
-
-    def __init__(
-        self, cache: ConstraintCache, timeout_seconds: float | None, options: ConstraintOptions
-    ) -> None:
-        for name in options:
-            if name not in OPTIONS:
-                raise ArgumentError(
-                    f"options must be those of Constraint, got {name}",
-                    hint=f"the options are {', '.join(OPTIONS)}",
-                )
-        self.begun = time.monotonic()
-        given = checked_seconds("timeout_seconds", timeout_seconds)
-        self.allowed = cache._timeout if given is None else given
-        self.options = options
-        self.size = 0
-        self._cache = cache
-
-    def describe(self, language: object) -> None:
-        """Reads the language and computes its key."""
-        cache = self._cache
-        self._description = description_of(language)
-        self.size = self._description.size
-        if self.size > cache._longest:
-            hint = "raise max_description_bytes of the cache"
-            raise LimitError("bytes of description", self.size, cache._longest, hint)
-        options = tuple(self.options.get(name) for name in OPTIONS)
-        self.key: Key = self._description.key(cache._vocabulary.fingerprint, options)
-
-    def compiled(self) -> Constraint:
-        """Compiles the constraint in the time that is left."""
-        left = self.seconds_left()
-        if left is not None and left <= 0:
-            raise self._late("wait")
-        try:
-            return Constraint(
-                self._description.made(),
-                self._cache._vocabulary,
-                timeout_seconds=left,
-                **self.options,
-            )
-        except DeadlineError as error:
-            if self.allowed is None:
-                raise
-            # Errors are compared by the time that the whole request had.
-            raise DeadlineError(error.what, self._taken(), self.allowed, error.hint) from None
-
-    def settles(self, error: Exception) -> bool:
-        """Returns True if another request's error applies: of a deadline, if ours is no later."""
-        if not isinstance(error, DeadlineError):
-            return True
-        is_compile = error.what == "compile"
-        return is_compile and self.allowed is not None and self.allowed <= error.allowed
-
-    def seconds_left(self) -> float | None:
-        return None if self.allowed is None else self.allowed - self._taken()
-
-    def pause(self) -> float:
-        """Returns the seconds until the next check that the compilation still runs."""
-        left = self.seconds_left()
-        return PAUSE if left is None else min(PAUSE, max(left, 0.001))
-
-    def check_wait(self, grace: float = 0.0) -> None:
-        """Raises if the time is over."""
-        left = self.seconds_left()
-        if left is not None and left + grace <= 0:
-            raise self._late("wait")
-
-    def _late(self, what: str) -> DeadlineError:
-        assert self.allowed is not None
-        return DeadlineError(what, self._taken(), self.allowed)
-
-    def _taken(self) -> float:
-        return time.monotonic() - self.begun
-
-
-def _memory_of(constraint: Constraint, description_bytes: int) -> int:
-    """Returns the bytes that a constraint counts for; the only definition."""
-    return constraint.memory_bytes + BASE_BYTES + TIMES_DESCRIBED * description_bytes
-
-
-def _worst(kept: OrderedDict[Key, _Kept], now: float) -> Key:
-    """Returns the key with the most bytes × age of the least recently used; then the quickest."""
-
-    def weight(key: Key) -> tuple[float, float]:
-        entry = kept[key]
-        return entry.bytes * (now - entry.used_at), -entry.compile_seconds
-
-    return max(islice(kept, CANDIDATES), key=weight)
-
-
-def _fresh(error: E) -> E:
-    """Returns a copy of an error for another thread, without the frames that it went through."""
-    try:
-        found = copy.copy(error)
-    except Exception:
-        # A foreign error that cannot be copied.
-        found = error
-    found.__cause__ = error.__cause__
-    found.__suppress_context__ = error.__suppress_context__
-    return found.with_traceback(None)
-
-
-def _is_long(language: object) -> bool:
-    """Returns True if reading a description could hold up an event loop."""
-    if isinstance(language, Language):
-        arguments = language._arguments
-        return sum(len(one) for one in arguments if isinstance(one, str | bytes | tuple)) > LONG
-    return True
+        self._tables.after_fork()
 
 
 _CACHES: WeakSet[ConstraintCache] = WeakSet()

@@ -4,7 +4,7 @@ use crate::Error;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::bpe) enum FieldValue<'a> {
+pub(super) enum FieldValue<'a> {
     Number(u64),
     Float(f32),
     Bytes(&'a [u8]),
@@ -12,26 +12,21 @@ pub(in crate::bpe) enum FieldValue<'a> {
 }
 
 /// Iterator over the fields of a message: number and value of each.
-pub(in crate::bpe) struct MessageFields<'a>(pub(in crate::bpe) &'a [u8]);
-
-impl<'a> Iterator for MessageFields<'a> {
-    type Item = Result<(u64, FieldValue<'a>), Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let field = self.field();
-        if field.is_none() {
-            self.0 = &[];
-        }
-        Some(field.ok_or_else(|| Error::new("the model is not a valid protocol buffer")))
-    }
+pub(super) struct MessageFields<'a> {
+    data: &'a [u8],
+    at: usize,
 }
 
 impl<'a> MessageFields<'a> {
+    pub(super) fn new(data: &'a [u8]) -> MessageFields<'a> {
+        MessageFields { data, at: 0 }
+    }
+
     fn field(&mut self) -> Option<(u64, FieldValue<'a>)> {
         let key = self.number()?;
+        if key >> 3 == 0 {
+            return None;
+        }
         let value = match key & 7 {
             0 => FieldValue::Number(self.number()?),
             1 => self.take(8).map(|_| FieldValue::Long)?,
@@ -42,12 +37,12 @@ impl<'a> MessageFields<'a> {
             5 => FieldValue::Float(f32::from_le_bytes(self.take(4)?.try_into().ok()?)),
             _ => return None,
         };
-        (key >> 3 > 0).then_some((key >> 3, value))
+        Some((key >> 3, value))
     }
 
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
+        let taken = self.data.get(self.at..self.at.checked_add(len)?)?;
+        self.at += len;
         Some(taken)
     }
 
@@ -56,12 +51,31 @@ impl<'a> MessageFields<'a> {
         let mut number = 0u64;
         for shift in (0..70).step_by(7) {
             let byte = self.take(1)?[0];
-            number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            let bits = u64::from(byte & 0x7f);
+            number |= bits << shift;
             if byte < 0x80 {
-                return Some(number);
+                return (number >> shift == bits).then_some(number);
             }
         }
         None
+    }
+}
+
+impl<'a> Iterator for MessageFields<'a> {
+    type Item = Result<(u64, FieldValue<'a>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at == self.data.len() {
+            return None;
+        }
+        let field = self.field();
+        let at = self.at;
+        if field.is_none() {
+            self.at = self.data.len();
+        }
+        Some(field.ok_or_else(|| {
+            Error::new(format!("the model is no readable protocol buffer, near byte {at}"))
+        }))
     }
 }
 
@@ -73,7 +87,7 @@ mod tests {
     fn fields_are_read_and_damage_is_an_error() {
         let data =
             b"\x08\x96\x01\x12\x02hi\x1d\x00\x00\x80\xbf\x21\x01\x02\x03\x04\x05\x06\x07\x08";
-        let read: Result<Vec<_>, Error> = MessageFields(data).collect();
+        let read: Result<Vec<_>, Error> = MessageFields::new(data).collect();
         let expected = vec![
             (1, FieldValue::Number(150)),
             (2, FieldValue::Bytes(b"hi")),
@@ -82,11 +96,17 @@ mod tests {
         ];
         assert_eq!(read.unwrap(), expected);
         for end in 1..data.len() {
-            let cut: Vec<_> = MessageFields(&data[..end]).collect();
+            let cut: Vec<_> = MessageFields::new(&data[..end]).collect();
             assert!(cut.len() <= 4);
         }
-        for wrong in [&b"\x00\x00"[..], b"\x0b", b"\x12\x05hi", &[0xff; 20]] {
-            assert!(MessageFields(wrong).any(|field| field.is_err()), "{wrong:?}");
+        for wrong in [
+            &b"\x00\x00"[..],
+            b"\x0b",
+            b"\x12\x05hi",
+            &[0xff; 20],
+            b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+        ] {
+            assert!(MessageFields::new(wrong).any(|field| field.is_err()), "{wrong:?}");
         }
     }
 }
