@@ -19,7 +19,7 @@ pub fn log_sum_of(row: Row<'_>, ids: &[u32]) -> f64 {
 /// Returns the logarithm of the sum of exponentials of each class of tokens.
 ///
 /// `ids` are tokens and `classes` the class of each, below `count`. Sums have the error of
-/// [`crate::log_sum_error`], and tokens more than 87 below the largest of all may count as zero.
+/// [`crate::log_sum_error`], and tokens more than 86 below the largest of all count as 1e-37 of it.
 ///
 /// # Panics
 ///
@@ -56,6 +56,7 @@ impl<E: Element> Kernel for Classes<'_, E> {
         }
         let zero = E::Real::of(0.0);
         let floor = E::Real::floor(zero);
+        let tiny = 2.0 * Into::<f64>::into(E::Real::LOWEST.weight::<FMA>(zero, floor));
         let mut block = [E::Real::LOWEST; BLOCK];
         for (ids, classes) in self.ids.chunks(BLOCK).zip(self.classes.chunks(BLOCK)) {
             for (cell, &id) in block.iter_mut().zip(ids) {
@@ -66,7 +67,7 @@ impl<E: Element> Kernel for Classes<'_, E> {
             }
             for (&class, &cell) in classes.iter().zip(&block) {
                 let weight: f64 = cell.into();
-                self.sums[class as usize] += weight;
+                self.sums[class as usize] += if weight > tiny { weight } else { 0.0 };
             }
         }
         self.sums

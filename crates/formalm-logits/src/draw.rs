@@ -30,6 +30,9 @@ impl Default for DrawRules {
     }
 }
 
+/// Mass of a block, relative to that of the best token, below which it has no token to draw.
+const SMALL_MASS: f64 = 1e-30;
+
 /// Smallest temperature of a division in float32; below it, only ties with the best count.
 const LOWEST_TEMPERATURE: f64 = 1e-30;
 
@@ -133,7 +136,8 @@ fn draw_by_id(
     let mut left = uniform * total;
     let mut chosen = None;
     for (number, &mass) in blocks.iter().enumerate() {
-        if mass > 0.0 {
+        // A block without allowed tokens may have small weights.
+        if mass > SMALL_MASS {
             chosen = Some((number, mass));
             if left < mass {
                 break;
@@ -189,15 +193,14 @@ impl<E: Element> Kernel for Tempered<'_, E> {
         let mut block = [E::Real::LOWEST; BLOCK];
         let mut masked = [E::Real::LOWEST; BLOCK];
         let mut weights = [E::Real::ZERO; BLOCK];
-        let starts = (0..self.row.width()).step_by(BLOCK);
-        starts
-            .map(|at| {
-                self.row.read::<E>(at, &mut block);
-                mask_block(&block, &self.allowed.block(at), &mut masked);
-                let (top, temperature) = (self.top, self.temperature);
-                E::Real::tempered::<FMA>(&masked, &mut weights, top, temperature)
-            })
-            .collect()
+        let mut sums = Vec::with_capacity(self.row.width().div_ceil(BLOCK));
+        // A closure would be compiled without the vector instructions.
+        for at in (0..self.row.width()).step_by(BLOCK) {
+            self.row.read::<E>(at, &mut block);
+            mask_block(&block, &self.allowed.block(at), &mut masked);
+            sums.push(E::Real::tempered::<FMA>(&masked, &mut weights, self.top, self.temperature));
+        }
+        sums
     }
 }
 
