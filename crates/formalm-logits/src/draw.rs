@@ -1,0 +1,349 @@
+//! Draws of a token for a given uniform number: the inverse of the cumulative distribution.
+//!
+//! Without rules the tokens are in the order of their ids, with rules from the best on. The rules
+//! apply in this order, each to the renormalized result of the one before: temperature, top-k,
+//! top-p, min-p.
+
+use std::marker::PhantomData;
+
+use crate::exponential::Real;
+use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
+use crate::row_scan::{RowScan, RowSums, mask_block, power_of_two};
+use crate::vectorized::{Kernel, run};
+
+/// The rules of a draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrawRules {
+    /// Divides the logits; 0 takes the best token.
+    pub temperature: f64,
+    /// Keeps this many best tokens.
+    pub top_k: Option<usize>,
+    /// Keeps the fewest best tokens whose total is at least this share.
+    pub top_p: Option<f64>,
+    /// Keeps tokens at least this many times as probable as the best.
+    pub min_p: Option<f64>,
+}
+
+impl Default for DrawRules {
+    fn default() -> DrawRules {
+        DrawRules { temperature: 1.0, top_k: None, top_p: None, min_p: None }
+    }
+}
+
+/// Mass of a block, relative to the largest, below which it has no token to draw.
+const SMALL_MASS: f64 = 1e-30;
+
+/// Smallest temperature of a division in float32; below it, only ties with the best count.
+const LOWEST_TEMPERATURE: f64 = 1e-30;
+
+/// Returns the token at `uniform`, from 0 to below 1; `None` if no allowed token has probability.
+///
+/// The last [`RowScan::run`] must have been of the same row and tokens.
+pub fn draw(
+    scan: &mut RowScan,
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    rules: &DrawRules,
+    uniform: f64,
+) -> Option<u32> {
+    let top = scan.sums().max_allowed;
+    if top == f64::NEG_INFINITY {
+        return None;
+    }
+    if rules.temperature == 0.0 {
+        return scan.best_token(row, allowed);
+    }
+    if let Some(count) = rules.top_k {
+        let best = scan.best(row, allowed, None, count);
+        return Some(draw_of_best(&best, rules, uniform));
+    }
+    if rules.top_p.is_none() && rules.min_p.is_none() {
+        return draw_by_id(scan, row, allowed, rules.temperature, uniform);
+    }
+    let ranks = scan.ranks.weigh(row, allowed, top, rules.temperature);
+    let mut kept = ranks.total();
+    let mut last = None;
+    if let Some(share) = rules.top_p {
+        last = ranks.reach(share * kept, false);
+        kept = last.map_or(kept, |last| last.mass);
+    }
+    if let Some(share) = rules.min_p {
+        // Both keep a number of best tokens.
+        let mass = ranks.mass_from(share);
+        if mass < kept {
+            kept = mass;
+        }
+    }
+    let found = ranks.reach(uniform * kept, true)?;
+    Some(match last {
+        Some(last) if last.precedes(found) => last.id,
+        _ => found.id,
+    })
+}
+
+/// Draws from a few tokens, best first, in float64.
+fn draw_of_best(best: &[(u32, f64)], rules: &DrawRules, uniform: f64) -> u32 {
+    let top = best[0].1;
+    let weights: Vec<f64> =
+        best.iter().map(|&(_, value)| ((value - top) / rules.temperature).exp()).collect();
+    let mut sum = 0.0;
+    let cumulative: Vec<f64> = weights
+        .iter()
+        .map(|weight| {
+            sum += weight;
+            sum
+        })
+        .collect();
+    let mut kept = best.len();
+    if let Some(share) = rules.top_p {
+        kept = kept.min(cumulative.partition_point(|&one| one < share * sum) + 1);
+    }
+    if let Some(share) = rules.min_p {
+        kept = weights[..kept].iter().filter(|&&weight| weight >= share * weights[0]).count();
+    }
+    let kept = kept.max(1);
+    let target = uniform * cumulative[kept - 1];
+    let place = cumulative[..kept].partition_point(|&one| one <= target);
+    best[place.min(kept - 1)].0
+}
+
+fn draw_by_id(
+    scan: &RowScan,
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    temperature: f64,
+    uniform: f64,
+) -> Option<u32> {
+    let blocks = if temperature == 1.0 {
+        block_masses(scan)
+    } else {
+        let top = scan.sums().max_allowed;
+        match row.element_type() {
+            ElementType::Float16 => tempered::<Half>(row, allowed, top, temperature),
+            ElementType::Bfloat16 => tempered::<Brain>(row, allowed, top, temperature),
+            ElementType::Float32 => tempered::<f32>(row, allowed, top, temperature),
+            ElementType::Float64 => tempered::<f64>(row, allowed, top, temperature),
+        }
+    };
+    let (number, share) = block_at(&blocks, uniform)?;
+    within_block(row, allowed, number, share, |_, value, top| ((value - top) / temperature).exp())
+}
+
+/// The masses of a row's blocks: what draws of one row need beside the row itself.
+///
+/// It takes 8 bytes for 512 tokens, so that a walk can keep one for every position it visits.
+#[derive(Clone, Debug)]
+pub struct DrawTable {
+    masses: Vec<f64>,
+    width: usize,
+    /// The logarithm of the number that masses are relative to.
+    reference: f64,
+    sums: RowSums,
+}
+
+impl DrawTable {
+    /// Returns the table of the last scan.
+    pub fn of(scan: &RowScan) -> DrawTable {
+        let masses = block_masses(scan);
+        let sums = scan.sums();
+        let reference = sums.log_allowed - masses.iter().sum::<f64>().ln();
+        DrawTable { masses, width: scan.width, reference, sums }
+    }
+
+    /// Returns the width of the row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns the sums of the row.
+    pub fn sums(&self) -> RowSums {
+        self.sums
+    }
+
+    /// Returns the memory of the table in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<DrawTable>() + self.masses.len() * size_of::<f64>()
+    }
+
+    /// Returns the log-sum-exp of the allowed tokens after the probabilities of some are
+    /// multiplied; minus infinity if nothing is left.
+    ///
+    /// `tokens` are ascending and allowed, each with a factor from 0 to 1. The row and the allowed
+    /// tokens must be those of the table. Blocks with such tokens are summed again, so that factors
+    /// of 0 leave no rounding errors.
+    ///
+    /// # Panics
+    ///
+    /// If a token is not below the row's width, or has no factor.
+    pub fn reweighted_log_sum(
+        &self,
+        row: Row<'_>,
+        allowed: Allowed<'_>,
+        tokens: &[u32],
+        factors: &[f64],
+    ) -> f64 {
+        if tokens.is_empty() {
+            return self.sums.log_allowed;
+        }
+        let total: f64 = self.reweighted(row, allowed, tokens, factors).iter().sum();
+        if total > 0.0 { self.reference + total.ln() } else { f64::NEG_INFINITY }
+    }
+
+    /// Draws a token in the order of ids, after the probabilities of some are multiplied as in
+    /// [`DrawTable::reweighted_log_sum`]; `None` if no token is left.
+    ///
+    /// # Panics
+    ///
+    /// As [`DrawTable::reweighted_log_sum`].
+    pub fn draw(
+        &self,
+        row: Row<'_>,
+        allowed: Allowed<'_>,
+        uniform: f64,
+        tokens: &[u32],
+        factors: &[f64],
+    ) -> Option<u32> {
+        let own;
+        let masses = if tokens.is_empty() {
+            &self.masses
+        } else {
+            own = self.reweighted(row, allowed, tokens, factors);
+            &own
+        };
+        let (number, share) = block_at(masses, uniform)?;
+        let weigh =
+            |id: usize, value: f64, top: f64| factor(id, tokens, factors) * (value - top).exp();
+        within_block(row, allowed, number, share, weigh)
+    }
+
+    fn reweighted(
+        &self,
+        row: Row<'_>,
+        allowed: Allowed<'_>,
+        tokens: &[u32],
+        factors: &[f64],
+    ) -> Vec<f64> {
+        let mut masses = self.masses.clone();
+        let mut last = usize::MAX;
+        for &token in tokens {
+            let number = token as usize / BLOCK;
+            if number != last {
+                last = number;
+                let ids = number * BLOCK..row.width().min((number + 1) * BLOCK);
+                masses[number] = ids
+                    .filter(|&id| allowed.has(id))
+                    .map(|id| factor(id, tokens, factors) * (row.get(id) - self.reference).exp())
+                    .sum();
+            }
+        }
+        masses
+    }
+}
+
+fn factor(id: usize, tokens: &[u32], factors: &[f64]) -> f64 {
+    match tokens.binary_search(&(id as u32)) {
+        Ok(at) => factors[at],
+        Err(_) => 1.0,
+    }
+}
+
+/// Returns the mass of the allowed tokens of each block of a scan, relative to one number.
+fn block_masses(scan: &RowScan) -> Vec<f64> {
+    let exponent = top_exponent(scan);
+    let mass =
+        |sum: f64, own: f64| if sum > 0.0 { sum * power_of_two(own - exponent) } else { 0.0 };
+    scan.blocks.iter().map(|block| mass(block.sum, block.exponent)).collect()
+}
+
+fn top_exponent(scan: &RowScan) -> f64 {
+    let used = scan.blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent);
+    used.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Returns the block at a share of the mass, and the share of its own mass there.
+fn block_at(blocks: &[f64], uniform: f64) -> Option<(usize, f64)> {
+    // A block without allowed tokens may have small weights.
+    let largest = blocks.iter().copied().fold(0.0, f64::max);
+    let mut left = uniform * blocks.iter().sum::<f64>();
+    let mut chosen = None;
+    for (number, &mass) in blocks.iter().enumerate() {
+        if mass > SMALL_MASS * largest {
+            chosen = Some((number, (left / mass).clamp(0.0, 1.0)));
+            if left < mass {
+                break;
+            }
+            left -= mass;
+        }
+    }
+    chosen
+}
+
+/// Returns the token at a share of a block's mass. The block is summed again, in float64.
+fn within_block(
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    number: usize,
+    share: f64,
+    weigh: impl Fn(usize, f64, f64) -> f64,
+) -> Option<u32> {
+    let ids = number * BLOCK..row.width().min((number + 1) * BLOCK);
+    let values: Vec<(usize, f64)> =
+        ids.filter(|&id| allowed.has(id)).map(|id| (id, row.get(id))).collect();
+    let top = values.iter().map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = values.iter().map(|&(id, value)| weigh(id, value, top)).collect();
+    let target = share * weights.iter().sum::<f64>();
+    let (mut reached, mut last) = (0.0, None);
+    for (&(id, _), weight) in values.iter().zip(weights) {
+        if weight > 0.0 {
+            last = Some(id as u32);
+            reached += weight;
+            if reached > target {
+                break;
+            }
+        }
+    }
+    last
+}
+
+fn tempered<E: Element>(
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    top: f64,
+    temperature: f64,
+) -> Vec<f64> {
+    run(Tempered::<E> { row, allowed, top, temperature, kind: PhantomData })
+}
+
+/// The sum of each block under a temperature.
+struct Tempered<'a, E> {
+    row: Row<'a>,
+    allowed: Allowed<'a>,
+    top: f64,
+    temperature: f64,
+    kind: PhantomData<E>,
+}
+
+impl<E: Element> Kernel for Tempered<'_, E> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> Vec<f64> {
+        let mut block = [E::Real::LOWEST; BLOCK];
+        let mut masked = [E::Real::LOWEST; BLOCK];
+        let mut weights = [E::Real::ZERO; BLOCK];
+        let mut sums = Vec::with_capacity(self.row.width().div_ceil(BLOCK));
+        // A closure would be compiled without the vector instructions.
+        for at in (0..self.row.width()).step_by(BLOCK) {
+            self.row.read::<E>(at, &mut block);
+            mask_block(&block, &self.allowed.block(at), &mut masked);
+            sums.push(E::Real::tempered::<FMA>(&masked, &mut weights, self.top, self.temperature));
+        }
+        sums
+    }
+}
+
+/// Returns the factor that replaces a division by a temperature.
+#[inline(always)]
+pub(crate) fn inverse(temperature: f64) -> f64 {
+    1.0 / temperature.max(LOWEST_TEMPERATURE)
+}
