@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -37,7 +37,7 @@ class ForcedOneOf(OneOfParser):
 
 
 class Digits(TokenGroup):
-    calls: list[str] = []
+    calls: ClassVar[list[str]] = []
 
     @staticmethod
     def filter(token: str) -> bool:
@@ -54,7 +54,7 @@ class Letters(TokenGroup):
 class NumberParser(IncrementalParser):
     """Digits up to a semicolon, with both kinds of groups."""
 
-    appended: list[str] = []
+    appended: ClassVar[list[str]] = []
 
     def __init__(self):
         self.done = False

@@ -178,7 +178,11 @@ class Trace(Sequence[TraceStep]):
             from html import escape
 
             return f"<pre>{escape(str(self))}</pre>"
-        return f'<div style="overflow-x:auto">{self.to_svg()}</div>'
+        from formalm.pictures.animation import animated_svg
+        from formalm.pictures.notebook_html import STYLE
+
+        picture = animated_svg(self.diagram, self.labels, self._frames(), 0.9, limits, STYLE)
+        return f'<div style="overflow-x:auto">{picture}</div>'
 
     @overload
     def __getitem__(self, index: int) -> TraceStep: ...

@@ -80,7 +80,12 @@ def frame_svg(diagram: Diagram, labels: Sequence[str], frame: Frame, limits: Lim
 
 
 def animated_svg(
-    diagram: Diagram, labels: Sequence[str], frames: Sequence[Frame], seconds: float, limits: Limits
+    diagram: Diagram,
+    labels: Sequence[str],
+    frames: Sequence[Frame],
+    seconds: float,
+    limits: Limits,
+    style: str | None = None,
 ) -> str:
     """Returns a picture that shows the frames in turn, again and again."""
     # Rules of an inline picture apply to its whole page, so their names are the picture's own.
@@ -109,7 +114,9 @@ def animated_svg(
     rules += f".{own} .head{{stroke:none!important}}\n"
     rules += f"@media(prefers-reduced-motion:reduce){{.{own} *{{animation:none!important}}}}\n"
     about = f"reading {' '.join(labels)}, step by step: {verdict}"
-    return document(body, bounds, title=diagram.title, about=about, rules=rules, kind=f" {own}")
+    return document(
+        body, bounds, title=diagram.title, about=about, style=style, rules=rules, kind=f" {own}"
+    )
 
 
 @dataclass(frozen=True)
