@@ -64,6 +64,14 @@ def test_a_call_that_cannot_be_whole_is_refused_at_its_start(pipe) -> None:
     for options in ({"max_new_tokens": 5}, {"max_length": 10, "max_new_tokens": None}):
         with pytest.raises(LimitError, match="finish=False"):
             pipe("Input", enforce_json_schema=SCHEMA, **options)
+    context = pipe.model.config.max_position_embeddings
+    prompt = "Input " * context
+    ids = pipe.tokenizer(prompt)["input_ids"]
+    prompt = pipe.tokenizer.decode(ids[: context - 8])
+    with pytest.raises(LimitError, match="shorten the prompt"):
+        pipe(prompt, enforce_json_schema=SCHEMA)
+    (answer,) = pipe(prompt, enforce_one_of=["a", "bc"], return_full_text=False)
+    assert answer["generated_text"] in ("a", "bc")
     cut = texts(pipe("Input", enforce_json_schema=SCHEMA, finish=False, max_new_tokens=5))
     assert TypeScript(SCHEMA).is_viable(cut[0])
     # With enforce, a text may be cut off, as before.

@@ -139,6 +139,25 @@ def test_a_text_ends_where_nothing_follows() -> None:
     assert not NumberParser().matches("12")
 
 
+def test_other_exceptions_count_only_for_tokens() -> None:
+    """Whether a text may end is asked with characters that no token need have."""
+
+    class Integer(NumberParser):
+        def append(self, chars: str) -> None:
+            for character in chars:
+                if character != ";":
+                    int(character)  # a ValueError for others, such as ²
+            super().append(chars)
+
+        def copy(self):
+            made = Integer()
+            made.done = self.done
+            return made
+
+    assert Integer().matches("12;")
+    assert not Integer().matches("12")
+
+
 def test_a_text_that_may_also_continue_says_where_it_ends() -> None:
     class Digit(NumberParser):
         def copy(self):

@@ -103,6 +103,9 @@ def test_a_trace_over_tokens() -> None:
     assert str(automaton.trace([0, 4])) == "0 -T-> 1 -he-> 3: accepted"
     assert automaton.trace([0]).verdict == "not accepted, but some member continues"
     assert automaton.trace([1, 1]).rejected_at == 0
+    special = Vocabulary.from_tokens([b"a", None], end_token_ids=[1])
+    read = Constraint(StringLiteral("a"), special).to_automaton().trace([0, 1])
+    assert str(read) == "0 -a-> 1 -(1)-> : rejected, no member continues with (1)"
     assert automaton.alphabet.names == ("T", "h", "e", "Th", "he", "The")
     assert automaton.alphabet[5] == 5
     with pytest.raises(ArgumentError):

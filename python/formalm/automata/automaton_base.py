@@ -100,7 +100,8 @@ class AutomatonBase(ABC):
 
     def _trace(self, symbols: Sequence[int]) -> Trace:
         """Returns the steps until the end, or until no member continues."""
-        labels = tuple(self._label([(symbol, symbol)]) for symbol in symbols)
+        # A special token has no bytes to show.
+        labels = tuple(self._label([(symbol, symbol)]) or f"({symbol})" for symbol in symbols)
         state: int | None = self.start
         steps = []
         for symbol, label in zip(symbols, labels, strict=True):

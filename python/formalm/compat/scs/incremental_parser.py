@@ -79,7 +79,7 @@ class IncrementalParser(Parser):
         parser = self.copy()
         try:
             parser.append(character)
-        except ParseFailure:
+        except Exception:  # a character that no token need have; it does not follow
             return False
         return True
 
