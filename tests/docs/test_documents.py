@@ -15,6 +15,7 @@ import pytest
 from formalm import Regex
 from formalm.reference.outlines import CharacterMachine, map_states_to_vocabulary
 from formalm.reference.partial_match import allowed_tokens
+from tests.support.notebooks import SEEDS, plain
 from tests.support.processes import formalm
 
 ROOT = Path(__file__).parents[2]
@@ -30,8 +31,8 @@ class Row:
 
     claim: str
     here: str
-    checked: str
     status: str
+    checked: str
 
 
 def rows() -> list[Row]:
@@ -85,6 +86,28 @@ def test_a_row_names_what_exists(row: Row) -> None:
         file, _, name = span.partition("::")
         source = (ROOT / file).read_text(encoding="utf-8")
         assert not name or f"\ndef {name}(" in source, span
+
+
+@pytest.mark.parametrize(
+    ("title", "document"),
+    [
+        ("Outlines, the article", "001_*"),
+        ("Outlines, the paper", "002_*"),
+        ("Syntactically Constrained Sampling", "004_*"),
+    ],
+    ids=["article", "paper", "readme"],
+)
+def test_quotations_are_the_documents_own_words(title: str, document: str) -> None:
+    if not SEEDS.exists():
+        pytest.skip("the documents are not there")
+    (path,) = SEEDS.glob(document)
+    words = plain(path.read_text(encoding="utf-8"))
+    text = PAGE.read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
+    claims = "\n".join(line.split("|")[1] for line in text.splitlines() if line.startswith("|"))
+    quoted = re.findall(r'"([^"]+)"', claims)
+    assert len(quoted) >= 2
+    for quotation in quoted:
+        assert plain(quotation) in words, quotation
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("formalm ")])

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.notebooks import outputs_of, run, source
+from tests.support.notebooks import SEEDS, outputs_of, plain, run, source
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 LARGEST = 150_000  # characters, pictures included
-SEEDS = ROOT.parent / "shared" / "seeds"
 DOCUMENTS = {"outlines_blog": "001_*", "outlines_paper": "002_*", "scs": "004_*"}
 NEEDS = {"scs": ("torch", "transformers")}
 
@@ -64,8 +63,3 @@ def test_quotations_are_the_documents_own_words(name: str) -> None:
                 assert plain(part) in words, part
                 quoted += 1
     assert quoted >= 6
-
-
-def plain(text: str) -> str:
-    """The letters and digits of a text, without line breaks, punctuation and footnote marks."""
-    return "".join(re.findall(r"\w+", re.sub(r"(?<=[a-z.])\d+", "", text))).lower()

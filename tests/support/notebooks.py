@@ -9,18 +9,27 @@ import ast
 import contextlib
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_notebook", "outputs_of", "run", "source"]
+__all__ = ["SEEDS", "as_notebook", "outputs_of", "plain", "run", "source"]
 
 Json = dict[str, Any]
+
+SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
+"""The documents that notebooks retell, where they are at hand."""
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+
+
+def plain(text: str) -> str:
+    """The letters and digits of a text, without line breaks, punctuation and footnote marks."""
+    return "".join(re.findall(r"\w+", re.sub(r"(?<=[a-z.])\d+", "", text))).lower()
 
 
 def source(cell: Json) -> str:
