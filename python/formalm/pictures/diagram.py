@@ -81,6 +81,11 @@ class Diagram:
                 )
             pairs.add((edge[0], edge[2]))
 
+    def _repr_html_(self) -> str:
+        from formalm.pictures.notebook_html import html
+
+        return html(self)
+
     def _check_states(self, where: str, states: Iterable[int]) -> None:
         for state in states:
             if type(state) is not int or not 0 <= state < self.state_count:
