@@ -88,7 +88,9 @@ def export_model(settings: Settings, model: str) -> None:
 
     sizes = settings.models[model]
     network = build(sizes, settings.vocabulary, 0)
-    state = torch.load(settings.build / model / "checkpoint.pt", map_location="cpu", weights_only=False)
+    state = torch.load(
+        settings.build / model / "checkpoint.pt", map_location="cpu", weights_only=False
+    )
     network.load_state_dict(state["model"])
     directory = DIRECTORIES[model]
     export(network, sizes, settings.vocabulary, settings.build / "tokenizer.json", directory)

@@ -26,6 +26,9 @@ STYLE = """
 .formalm-automaton text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',\
 monospace;fill:currentColor;text-anchor:middle;white-space:pre}
 .formalm-automaton .edge path{fill:none;stroke:currentColor;stroke-opacity:.55;stroke-width:1.3}
+.formalm-automaton .dashed path:not(.head){stroke-dasharray:5 4;stroke-opacity:.4}
+.formalm-automaton .dashed .head{fill-opacity:.45}
+.formalm-automaton .dashed text{fill-opacity:.65}
 .formalm-automaton .edge .head{fill:currentColor;fill-opacity:.75;stroke:none}
 .formalm-automaton .edge:hover path{stroke:var(--accent);stroke-opacity:1}
 .formalm-automaton .edge:hover .head{fill:var(--accent);fill-opacity:1}
@@ -77,8 +80,10 @@ def svg(
     order_edges(layering)
     places = assign_coordinates(layering, diagram.state_count)
     ports = _ports(layering, places)
-    body = [_edge(chain, places, ports) for chain in layering.chains]
-    body += [_loop(state, label, places) for state, label in sorted(layering.loops.items())]
+    body = [_edge(chain, places, ports, diagram) for chain in layering.chains]
+    body += [
+        _loop(state, label, places, diagram) for state, label in sorted(layering.loops.items())
+    ]
     body += [_state(state, diagram, places) for state in range(diagram.state_count)]
     body.append(_start(diagram.start, places))
     about = f"{number(diagram.state_count, 'state')}, {number(diagram.edge_count, 'edge')}"
@@ -140,7 +145,7 @@ def _ports(layering: Layering, places: Coordinates) -> Ports:
     return ports
 
 
-def _edge(chain: EdgeChain, places: Coordinates, ports: Ports) -> str:
+def _edge(chain: EdgeChain, places: Coordinates, ports: Ports, diagram: Diagram) -> str:
     first, *between, last = chain.nodes
     leave = ports[first, chain.nodes[1], True]
     enter = ports[last, chain.nodes[-2], False]
@@ -162,7 +167,7 @@ def _edge(chain: EdgeChain, places: Coordinates, ports: Ports) -> str:
     path += f"H{_n(end_x)}"
     label = chain.label_node
     return _group(
-        "edge",
+        _kind(chain.source, chain.target, diagram),
         f"{chain.source} → {chain.target}: {visible(chain.label)}",
         f'<path d="{path}"/>{_head(*tip)}',
         _label(chain.label, places.middle(label), places.y[label] - LABEL_LIFT),
@@ -183,7 +188,11 @@ def _head(x: float, y: float, direction: int) -> str:
     return f'<path class="head" d="M{_n(x)} {_n(y)}L{back} {_n(y - 3.6)}V{_n(y + 3.6)}Z"/>'
 
 
-def _loop(state: int, label: str, places: Coordinates) -> str:
+def _kind(source: int, target: int, diagram: Diagram) -> str:
+    return "edge dashed" if (source, target) in diagram.dashed else "edge"
+
+
+def _loop(state: int, label: str, places: Coordinates, diagram: Diagram) -> str:
     x, y = places.middle(state), places.y[state]
     foot = y - 0.9 * places.radius
     top = y - LOOP_HEIGHT - (foot - (y - LOOP_HEIGHT)) / 3  # a cubic's top is at 3/4
@@ -196,7 +205,7 @@ def _loop(state: int, label: str, places: Coordinates) -> str:
         f'L{_n(x + 6.4)} {_n(foot - 8)}L{_n(x + 13.2)} {_n(foot - 5.6)}Z"/>'
     )
     return _group(
-        "edge",
+        _kind(state, state, diagram),
         f"{state} → {state}: {visible(label)}",
         f'<path d="{path}"/>{head}',
         _label(label, x, y - LOOP_HEIGHT - LABEL_LIFT),
