@@ -13,10 +13,12 @@ from formalm.models.canary import canary, load
 from formalm.reports.page_style import STYLE
 from formalm.reports.svg_figure import standalone
 
-__all__ = ["DATA", "Outcome", "Row", "Setting", "opened"]
+__all__ = ["ALPHABET", "DATA", "Outcome", "Row", "Setting", "opened"]
 
 Row = tuple[str, str, str]
 """What is measured, the paper's number, the number here."""
+ALPHABET = "".join(map(chr, range(32, 127)))
+"""What can be typed: the characters that the paper inserts and substitutes."""
 DATA = Path(__file__).parents[2] / "tests" / "data"
 EMBEDDED = {"canary-null": DATA / "canary-null", "canary-urls": DATA / "canary-urls"}
 
