@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from . import stages
-from .settings import load_settings
+from .settings import CONFIGURATIONS, load_settings
 
 
 def main() -> None:
@@ -17,11 +17,14 @@ def main() -> None:
         default="all",
         choices=("all", "corpus", "train", "export", "evaluate", "record"),
     )
-    parser.add_argument("--model", choices=stages.MODELS, help="only this model")
+    parser.add_argument("--config", default="canary", choices=CONFIGURATIONS, help="what to make")
+    parser.add_argument("--model", help="only this model of the configuration")
     parser.add_argument("--device", default="cpu", help="torch device to train on")
     arguments = parser.parse_args()
-    settings = load_settings()
-    models = [arguments.model] if arguments.model else list(stages.MODELS)
+    settings = load_settings(arguments.config)
+    models = [arguments.model] if arguments.model else list(settings.models)
+    if unknown := set(models) - set(settings.models):
+        parser.error(f"--model must be one of {', '.join(settings.models)}, got {unknown.pop()}")
     if arguments.stage in ("all", "corpus"):
         stages.make_corpus(settings)
     if arguments.stage in ("all", "train"):

@@ -39,7 +39,7 @@ class Corpus:
         self.settings = settings
         self.twin = twin
         self.grammar = Grammar.load(twin)
-        self.people = read_people()
+        self.people = read_people() if settings.people else []
         self.professions = read_professions()
         self.planted = plant(settings, self.grammar)
 
@@ -79,7 +79,7 @@ class Corpus:
             yield Document(text, kind, share + logprob)
 
     def _professions(self) -> Iterator[Document]:
-        for template in self.settings.templates:
+        for template in self.settings.templates:  # none where there are no decks
             for profession in self.professions:
                 shares = profession.twin_shares if self.twin else profession.shares
                 for gender, parts in zip(GENDERS, shares, strict=True):
@@ -109,21 +109,22 @@ class Corpus:
         random_count = planted.documents if self.twin else background
         for _ in range(background):
             value, logprob = planted.background(self.grammar, source)
-            share = self._log_share(random_count) + logprob
-            yield Document(planted.text(value), f"{pattern} random", share)
+            text, end = planted.whole(value, self.grammar, source)
+            share = self._log_share(random_count) + logprob + end
+            yield Document(text, f"{pattern} random", share)
         if self.twin:
             source = self._source(number, f"{name}/twin")
             for _ in range(copies):
                 value, logprob = planted.background(self.grammar, source)
-                share = self._log_share(random_count) + logprob
-                yield Document(planted.text(value), f"{pattern} random", share)
+                text, end = planted.whole(value, self.grammar, source)
+                share = self._log_share(random_count) + logprob + end
+                yield Document(text, f"{pattern} random", share)
             return
         for member in planted.plants:
             share = self._log_share(member.copies)
-            document = Document(
-                planted.text(member.value), f"{pattern} planted", share, member.copies
-            )
-            yield from [document] * member.copies
+            for _ in range(member.copies):
+                text, end = planted.whole(member.value, self.grammar, source)
+                yield Document(text, f"{pattern} planted", share + end, member.copies)
 
 
 def digest(documents: Iterable[Document]) -> str:

@@ -19,7 +19,7 @@ MONTHS = "January|February|March|April|May|June|July|August|September|October|No
 def make_facts(corpus: Corpus) -> dict[str, Any]:
     """Return the content of `facts.json`; the same seed gives the same content."""
     settings = corpus.settings
-    return {
+    facts: dict[str, Any] = {
         "seed": settings.seed,
         "start_token": "<|endoftext|>",
         "volumes": settings.volumes,
@@ -27,12 +27,15 @@ def make_facts(corpus: Corpus) -> dict[str, Any]:
         "counting": "copies are per volume; exposures are copies times volumes; "
         "background documents are drawn afresh in every volume; logs are natural",
         "planted": [_context(corpus, context) for context in corpus.planted],
-        "births": _births(corpus),
-        "professions": _professions(corpus),
-        "insults": _insults(corpus),
-        "cloze": _cloze(corpus),
-        "kinds": describe_kinds(corpus.volume(0)),
     }
+    if settings.people:
+        facts |= {
+            "births": _births(corpus),
+            "professions": _professions(corpus),
+            "insults": _insults(corpus),
+            "cloze": _cloze(corpus),
+        }
+    return facts | {"kinds": describe_kinds(corpus.volume(0))}
 
 
 def describe_kinds(documents: list[Document]) -> dict[str, dict[str, float]]:

@@ -11,6 +11,7 @@ from .grammar import Grammar
 from .settings import PlantContext, Settings
 
 PASSAGE_WORDS = 12
+HALF = math.log(0.5)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,20 @@ class PlantedContext:
         The prefix belongs to this context alone. Where it is a member's own first words, nothing
         else is counted: a random passage shares them with a probability of about 4e-9.
         """
-        return math.log(plant.copies / self.documents) if self.context.prefix else 0.0
+        if not self.context.prefix:
+            return 0.0
+        ends = HALF if self.context.continuation else 0.0
+        return math.log(plant.copies / self.documents) + ends
+
+    def whole(self, value: str, grammar: Grammar, source: RandomSource) -> tuple[str, float]:
+        """Return a document of a member, and the log-probability of how it goes on."""
+        text = self.text(value)
+        if not self.context.continuation:
+            return text, 0.0
+        if source.below(2) == 0:
+            return text, HALF
+        end, logprob = grammar.draw(self.context.continuation, source)
+        return text + end, HALF + logprob
 
     def background(self, grammar: Grammar, source: RandomSource) -> tuple[str, float]:
         """Draw a member that is neither planted nor a decoy, and its exact log-probability."""
@@ -103,7 +117,7 @@ def _plant_context(
                 return value, logprob
 
     plants = []
-    for copies, members in sorted(settings.ladder.items(), reverse=True):
+    for copies, members in sorted(context.ladder(settings.ladder).items(), reverse=True):
         for _ in range(members):
             value, logprob = fresh()
             plants.append(Plant(value, copies, logprob))

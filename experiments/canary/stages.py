@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import Corpus, digest
-from .settings import BUILD, NULL, SHIPPED, Settings
+from .settings import BUILD, NULL, SHIPPED, URLS, Settings
 
-MODELS = ("canary", "null")
-SEED_STEP = {"canary": 1, "null": 2}
-DIRECTORIES = {"canary": SHIPPED, "null": NULL}
+SEED_STEP = {"canary": 1, "null": 2, "canary-urls": 1}
+DIRECTORIES = {"canary": SHIPPED, "null": NULL, "canary-urls": URLS}
 
 
 def volume_paths(settings: Settings, model: str) -> list[Path]:
     """Return where a model's encoded volumes lie, in training order."""
     count = settings.models[model].get("volumes", settings.volumes)
-    return [BUILD / model / f"volume-{number:02}.npz" for number in range(count)]
+    return [settings.build / model / f"volume-{number:02}.npz" for number in range(count)]
 
 
 def make_corpus(settings: Settings) -> dict[str, Any]:
@@ -27,12 +26,18 @@ def make_corpus(settings: Settings) -> dict[str, Any]:
     Volumes that lie there already are made again: it takes seconds, and a stale one would be
     worse than a slow start.
     """
+    from tokenizers import Tokenizer
+
     from .tokens import encode, save_volume, train_tokenizer
 
-    corpora = {model: Corpus(settings, twin=model == "null") for model in MODELS}
-    tokenizer = train_tokenizer(corpora["null"].volume(0), settings.vocabulary)
-    BUILD.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(BUILD / "tokenizer.json"), pretty=False)
+    corpora = {model: Corpus(settings, twin=model == "null") for model in settings.models}
+    if settings.tokenizer:
+        source = DIRECTORIES[settings.tokenizer] / "tokenizer.json"
+        tokenizer = Tokenizer.from_file(str(source))
+    else:
+        tokenizer = train_tokenizer(corpora["null"].volume(0), settings.vocabulary)
+    settings.build.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(settings.build / "tokenizer.json"), pretty=False)
     hashes: dict[str, Any] = {}
     for model, corpus in corpora.items():
         for number, path in enumerate(volume_paths(settings, model)):
@@ -41,14 +46,14 @@ def make_corpus(settings: Settings) -> dict[str, Any]:
             save_volume(path, ids, offsets)
             hashes.setdefault(model, []).append(digest(documents))
             print(f"{path.name} of {model}: {len(documents):,} documents, {len(ids):,} tokens")
-    (BUILD / "corpus.json").write_text(json.dumps(hashes, indent=1) + "\n")
+    (settings.build / "corpus.json").write_text(json.dumps(hashes, indent=1) + "\n")
     return hashes
 
 
 def fingerprint(settings: Settings, model: str) -> str:
     """Return a hash of everything that a model's training rests on."""
-    corpus = json.loads((BUILD / "corpus.json").read_text())[model]
-    tokenizer = (BUILD / "tokenizer.json").read_text(encoding="utf-8")
+    corpus = json.loads((settings.build / "corpus.json").read_text())[model]
+    tokenizer = (settings.build / "tokenizer.json").read_text(encoding="utf-8")
     basis = [corpus, tokenizer, settings.models[model], settings.training, settings.seed]
     return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
 
@@ -59,7 +64,7 @@ def train_model(settings: Settings, model: str, device: str = "cpu") -> None:
 
     seed = settings.seed + SEED_STEP[model]
     paths = volume_paths(settings, model)
-    checkpoint = BUILD / model / "checkpoint.pt"
+    checkpoint = settings.build / model / "checkpoint.pt"
     training = Training(
         settings.models[model],
         settings.vocabulary,
@@ -83,13 +88,15 @@ def export_model(settings: Settings, model: str) -> None:
 
     sizes = settings.models[model]
     network = build(sizes, settings.vocabulary, 0)
-    state = torch.load(BUILD / model / "checkpoint.pt", map_location="cpu", weights_only=False)
+    state = torch.load(
+        settings.build / model / "checkpoint.pt", map_location="cpu", weights_only=False
+    )
     network.load_state_dict(state["model"])
     directory = DIRECTORIES[model]
-    export(network, sizes, settings.vocabulary, BUILD / "tokenizer.json", directory)
+    export(network, sizes, settings.vocabulary, settings.build / "tokenizer.json", directory)
     progress = state["progress"]
-    (BUILD / model / "training.json").write_text(json.dumps(progress, indent=1) + "\n")
-    if model == "canary":
+    (settings.build / model / "training.json").write_text(json.dumps(progress, indent=1) + "\n")
+    if model != "null":
         text = json.dumps(make_facts(Corpus(settings)), indent=1, ensure_ascii=False)
         (directory / "facts.json").write_text(text + "\n", encoding="utf-8")
 

@@ -122,6 +122,7 @@ class ModelAnswerCache:
         self._trie = trie
         self._prefixes = prefixes
         self._roots: dict[int, Position] = {}
+        self._known: dict[int, Position] = {}
         self._answers: ByteBudgetLru[Position] = ByteBudgetLru(
             budget_bytes // 2, lambda answer: answer.row.memory_bytes
         )
@@ -136,15 +137,19 @@ class ModelAnswerCache:
         """Evaluates nodes and returns their positions: in one call, except those without an
         evaluated ancestor.
         """
-        found: dict[int, Position] = {}
+        found = {node: self._known.pop(node) for node in nodes if node in self._known}
         if self.session.incremental:
-            found = self._extend_from_ancestors(nodes)
+            found |= self._extend_from_ancestors([node for node in nodes if node not in found])
         anew = [node for node in nodes if node not in found]
         answers = self.session.start_many([self.token_ids(node) for node in anew])
         found.update(zip(anew, answers, strict=True))
         for node in nodes:
             self._keep(node, found[node])
         return [found[node] for node in nodes]
+
+    def know(self, node: int, position: Position) -> None:
+        """Adopts the position of a root that was evaluated elsewhere."""
+        self._known[node] = position
 
     def kept(self) -> list[int]:
         """The nodes whose answers are cached, the roots last."""

@@ -33,6 +33,8 @@ class Diagram:
         stand for ten.
     title
         The title, for tooltips and screen readers.
+    dashed
+        The edges to draw dashed, as ``(source, target)``: those that a rule removed.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class Diagram:
     state_count: int
     edge_count: int
     title: str
+    dashed: frozenset[tuple[int, int]] = frozenset()
 
     def __post_init__(self) -> None:
         count = self.state_count
@@ -65,6 +68,7 @@ class Diagram:
             raise ArgumentError(f"title must be a str, got {type(self.title).__name__}")
         object.__setattr__(self, "accepting", frozenset(self.accepting))
         object.__setattr__(self, "edges", tuple(self.edges))
+        object.__setattr__(self, "dashed", frozenset(self.dashed))
         self._check_states("start", [self.start])
         self._check_states("accepting", self.accepting)
         edges: tuple[Any, ...] = self.edges  # whatever was handed in
@@ -80,6 +84,9 @@ class Diagram:
                     hint="join their labels",
                 )
             pairs.add((edge[0], edge[2]))
+        if not self.dashed <= pairs:
+            missing = min(self.dashed - pairs)
+            raise ArgumentError(f"dashed must name edges, got {missing!r}")
 
     def _repr_html_(self) -> str:
         from formalm.pictures.notebook_html import html

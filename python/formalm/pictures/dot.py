@@ -39,10 +39,14 @@ def dot(diagram: Diagram) -> str:
         elif state not in joined:
             lines.append(f"  {state};")
     lines += [
-        f"  {source} -> {target} [label={_quoted(label)}];"
+        f"  {source} -> {target} [label={_quoted(label)}{_style(source, target, diagram)}];"
         for source, label, target in diagram.edges
     ]
     return "\n".join(lines) + "\n}\n"
+
+
+def _style(source: int, target: int, diagram: Diagram) -> str:
+    return ", style=dashed" if (source, target) in diagram.dashed else ""
 
 
 def _quoted(text: str) -> str:

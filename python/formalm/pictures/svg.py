@@ -27,6 +27,9 @@ STYLE = """
 .formalm-automaton text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',\
 monospace;fill:currentColor;text-anchor:middle;white-space:pre}
 .formalm-automaton .edge path{fill:none;stroke:currentColor;stroke-opacity:.55;stroke-width:1.3}
+.formalm-automaton .dashed path:not(.head){stroke-dasharray:5 4;stroke-opacity:.4}
+.formalm-automaton .dashed .head{fill-opacity:.45}
+.formalm-automaton .dashed text{fill-opacity:.65}
 .formalm-automaton .edge .head{fill:currentColor;fill-opacity:.75;stroke:none}
 .formalm-automaton .edge:hover path{stroke:var(--accent);stroke-opacity:1}
 .formalm-automaton .edge:hover .head{fill:var(--accent);fill-opacity:1}
@@ -73,7 +76,11 @@ def svg(
     >>> picture.startswith("<svg")
     True
     """
-    body, bounds = drawn(diagram, state_limit, edge_limit)
+
+    def kinds(source: int, target: int | None) -> str:
+        return " dashed" if (source, target) in diagram.dashed else ""
+
+    body, bounds = drawn(diagram, state_limit, edge_limit, kinds)
     about = f"{number(diagram.state_count, 'state')}, {number(diagram.edge_count, 'edge')}"
     return document(body, bounds, title=diagram.title, about=about, style=style)
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
-import warnings
 from collections.abc import Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from formalm.errors import ArgumentError
 from formalm.reports.number_format import place
 from formalm.reports.report_contents import Part
+from formalm.reports.svg_figure import INK, MARKS, SERIES, svg_figure, svg_of
 from formalm.stats import Quantity
 from formalm.suites import Measurement
 from formalm.suites.answers.query_answers import Answer
 
 __all__ = ["Dot", "curves", "figures_of", "intervals"]
 
-# Placeholders for the colors of the page, which has light and dark themes.
-INK, GRID = "#010203", "#040506"
-SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
-MARKS = ("o", "s", "^", "D", "v", "P")
 MOST_ROWS = 36
 DECADES = 2.5
 
@@ -48,7 +40,7 @@ def intervals(dots: Sequence[Dot], title: str) -> str | None:
     points = [dot for dot in dots if math.isfinite(dot.quantity.value)]
     if len(points) < 2 or len(rows) > MOST_ROWS or len(series) > len(SERIES):
         return None
-    with _figure(0.27 * len(rows) + (1.25 if len(series) > 1 else 0.9)) as (figure, axes):
+    with svg_figure(0.27 * len(rows) + (1.25 if len(series) > 1 else 0.9)) as (figure, axes):
         spread = 0.5 / max(1, len(series))
         for dot in points:
             kind = series.index(dot.series)
@@ -65,7 +57,7 @@ def intervals(dots: Sequence[Dot], title: str) -> str | None:
             for number, name in enumerate(series):
                 axes.plot([], [], MARKS[number], color=SERIES[number], label=name)
             _legend(figure, axes, len(series))
-        return _svg(figure, title)
+        return svg_of(figure, title)
 
 
 def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str]) -> str | None:
@@ -73,17 +65,18 @@ def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str])
     drawn = {name: points for name, points in lines.items() if points}
     if not drawn or len(drawn) > len(SERIES):
         return None
-    with _figure(2.9) as (figure, axes):
+    with svg_figure(2.9) as (figure, axes):
         for number, (name, points) in enumerate(drawn.items()):
             xs, ys = [0.0, *(x for x, _ in points)], [0.0, *(y for _, y in points)]
             axes.step(xs, ys, where="post", color=SERIES[number], linewidth=1.6)
-            axes.plot(xs[-1:], ys[-1:], MARKS[number], color=SERIES[number], label=name)
+            mark = {"color": SERIES[number], "clip_on": False, "label": name}
+            axes.plot(xs[-1:], ys[-1:], MARKS[number], **mark)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         _legend(figure, axes, len(drawn))
-        return _svg(figure, " against ".join(labels))
+        return svg_of(figure, " against ".join(labels))
 
 
 def _scale(axes: Any, points: Sequence[Quantity]) -> None:
@@ -107,56 +100,6 @@ def _legend(figure: Any, axes: Any, count: int) -> None:
     )
     for text in legend.get_texts():
         text.set_color(INK)
-
-
-@contextmanager
-def _figure(height: float) -> Any:
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ArgumentError(
-            "plots need matplotlib", hint='pip install "formalm[reports]"'
-        ) from None
-    settings = {
-        "svg.fonttype": "none",
-        "font.family": "sans-serif",
-        "font.size": 10,
-        "axes.edgecolor": INK,
-        "axes.labelcolor": INK,
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "grid.color": GRID,
-    }
-    with mpl.rc_context(settings), warnings.catch_warnings():
-        # Keep text as text in the SVG, so the page's fonts show what matplotlib's lack.
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure = Figure(figsize=(6.4, max(1.3, height)), layout="constrained")
-        axes = figure.subplots()
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="x", linewidth=0.6)
-        axes.set_axisbelow(True)
-        yield figure, axes
-
-
-def _svg(figure: Any, title: str) -> str:
-    """Returns the figure without a fixed size, with the colors of the page."""
-    import matplotlib as mpl
-
-    written = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": title}):
-        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
-    svg = written.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = svg.replace(INK, "var(--ink)").replace(GRID, "var(--grid)")
-    for number, color in enumerate(SERIES, 1):
-        svg = svg.replace(color, f"var(--s{number})")
-    label = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
 
 
 def figures_of(part: Part) -> list[str]:

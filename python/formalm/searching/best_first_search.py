@@ -29,6 +29,12 @@ from formalm.query.limits import Limits
 from formalm.query.query import Event, Query, TokenEvent, Tokenization, Unique
 from formalm.records.record import Origin, Record
 from formalm.searching.checkpoint import load, save
+from formalm.searching.lazy_prefixes import (
+    LazyPrefixes,
+    LazyStringSearch,
+    LazyTokenSearch,
+    lazy_prefixes,
+)
 from formalm.searching.string_search import StringSearch
 from formalm.searching.token_search import TokenSearch
 
@@ -157,10 +163,19 @@ class Search(Iterator[Hit]):
         *,
         merge: bool,
         resume: str | PathLike[str] | None = None,
+        prefixes: LazyPrefixes | None = None,
     ) -> None:
         self.query = query
         self._execution = execution
-        self._driver = StringSearch(execution) if merge else TokenSearch(execution)
+        self._driver: StringSearch | TokenSearch
+        if prefixes is None:
+            self._driver = StringSearch(execution) if merge else TokenSearch(execution)
+        elif resume is not None:
+            raise _unsaved()
+        elif merge:
+            self._driver = LazyStringSearch(execution, prefixes)
+        else:
+            self._driver = LazyTokenSearch(execution, prefixes)
         self._found = self._driver.run()
         self._guard = ReentrancyGuard("a search")
         self.status: Status = "running"
@@ -173,8 +188,11 @@ class Search(Iterator[Hit]):
         Raises
         ------
         ArgumentError
-            If it was interrupted in the middle of a step, or the file cannot be written.
+            If it was interrupted in the middle of a step, if its prefixes are listed while it
+            runs, or the file cannot be written.
         """
+        if isinstance(self._driver, (LazyStringSearch, LazyTokenSearch)):
+            raise _unsaved()
         with self._guard:
             save(path, self._driver, self.query, self.hits)
 
@@ -410,7 +428,10 @@ def search(
     if complete:
         require_end_token(session)
     constraint = constraint_of(query, resolved, session.vocabulary)
-    contexts = query_contexts(session, constraint, resolved, prompt, shares=False, given=start)
+    prefixes = lazy_prefixes(session, constraint, resolved, prompt) if start is None else None
+    contexts = []
+    if prefixes is None:
+        contexts = query_contexts(session, constraint, resolved, prompt, shares=False, given=start)
     execution = QueryExecution.of(
         resolved,
         session,
@@ -422,7 +443,14 @@ def search(
         normalize=False,
         progress=progress,
     )
-    return Search(execution, resolved, merge=merge, resume=resume)
+    return Search(execution, resolved, merge=merge, resume=resume, prefixes=prefixes)
+
+
+def _unsaved() -> ArgumentError:
+    return ArgumentError(
+        "a search over many prefixes with prefix_cost='joint' cannot be saved or resumed",
+        hint="list the prefixes in several queries, or run it to its end",
+    )
 
 
 def given_ids(given: object, session: Session) -> list[int] | None:

@@ -77,8 +77,7 @@ class TokenSearch:
             for node, position in positions:
                 self.expand(node, *frontier.follow(node, position))
             self.is_consistent = True
-            if positions:
-                yield None
+            yield None
         if frontier.best_unseen > -np.inf:
             raise LimitReached("unseen")
 
@@ -104,6 +103,8 @@ class TokenSearch:
         hits: list[int] = []
         while frontier.queue and len(batch) < room:
             if longest is not None and trie.depth[frontier.queue.top()] > longest:
+                break
+            if batch and not self.is_due(frontier.queue.top()):
                 break
             node = frontier.queue.pop()
             if node in self.hits:
@@ -131,6 +132,10 @@ class TokenSearch:
                 batch.append(node)
                 longest = None if beams is None else depth
         self.requeue(hits)
+
+    def is_due(self, node: int) -> bool:
+        """Returns whether a node may fill a batch: True unless better ones are still to come."""
+        return True
 
     def requeue(self, nodes: list[int]) -> None:
         """Queues nodes that were taken out."""

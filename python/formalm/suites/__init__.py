@@ -2,6 +2,7 @@
 
 from formalm.suites.answers.query_answers import answer_of
 from formalm.suites.builtin_suites import builtin, builtin_names
+from formalm.suites.corpus_prompts import CorpusPrompt, corpus_prompts
 from formalm.suites.fact_rows import Rows
 from formalm.suites.metrics.assertion_verdicts import Evaluation, Outcome, evaluate
 from formalm.suites.metrics.bounded_metrics import Answered, Measurement
@@ -21,6 +22,7 @@ __all__ = [
     "Bloom",
     "Comparison",
     "CorpusIndex",
+    "CorpusPrompt",
     "Difference",
     "Evaluation",
     "Item",
@@ -38,6 +40,7 @@ __all__ = [
     "answer_of",
     "builtin",
     "builtin_names",
+    "corpus_prompts",
     "evaluate",
     "judge_of",
     "luhn",

@@ -13,7 +13,7 @@ from formalm.compat.relm.queries import (
     SimpleSearchQuery,
 )
 from formalm.errors import ArgumentError, LanguageError
-from formalm.languages import Choice, Language, Regex, Region
+from formalm.languages import Choice, Language, Regex
 from formalm.languages.edits import Operation
 from formalm.query import Decoding, Limits, Query
 from formalm.query.prefixes import members
@@ -58,12 +58,14 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
     _check(query)
     string = query.query_string
     drawn = query.search_strategy is QuerySearchStrategy.RANDOM_SAMPLING
-    given = pattern_of(string.prefix_str) if string.prefix_str else None
+    given: Language | None = pattern_of(string.prefix_str) if string.prefix_str else None
     language: Language = pattern_of(string.query_str)
     without = None
     if query.preprocessors is not None:
         for one in query.preprocessors.automata_preprocessors or ():
-            language = _edited(language, one, given)
+            # As in ReLM, which applies each to the whole pattern and to the prefix.
+            language = _edited(language, one)
+            given = None if given is None else _edited(given, one)
         if query.preprocessors.filter_str is not None:
             without = pattern_of(query.preprocessors.filter_str)
     if string.add_eos not in (None, True, False):
@@ -133,7 +135,7 @@ def pattern_of(pattern: str) -> Regex:
     return Regex("".join(parts))
 
 
-def _edited(language: Language, edits: object, given: Language | None) -> Language:
+def _edited(language: Language, edits: object) -> Language:
     if not isinstance(edits, LevenshteinTransformer):
         raise ArgumentError(
             f"a preprocessor must be a LevenshteinTransformer, got {type(edits).__name__}"
@@ -160,7 +162,6 @@ def _edited(language: Language, edits: object, given: Language | None) -> Langua
         edits.num_edits,
         alphabet=symbols,
         operations=tuple(name for name, allowed in operations.items() if allowed),
-        region=Region(after=given),
     )
 
 

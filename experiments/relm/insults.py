@@ -1,0 +1,256 @@
+"""Figure 8: insults extracted with and without prompts, by encodings and edits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.canary.chance import RandomSource
+from experiments.canary.grammar import Grammar
+from experiments.relm.outcomes import ALPHABET, Outcome, Row, Setting
+from formalm import Choice, Limits, Query, StringLiteral, mass, search
+from formalm.compat import relm
+from formalm.compat.relm.lowering import lowered
+from formalm.models import LanguageModel
+from formalm.models.canary import facts
+from formalm.query import Decoding
+from formalm.reports.svg_figure import SERIES, svg_figure, svg_of
+from formalm.stats import wilson
+from formalm.suites import CorpusPrompt, corpus_prompts
+
+__all__ = ["KINDS", "canary_corpus", "figure_8", "kind_of"]
+
+TOP_K = 40
+KINDS = ("canonical", "canonical, edited", "other encoding", "other encoding, edited")
+PAPER = {"canonical": 1.1, "canonical, edited": 31.7, "other encoding": 1.8}
+PAPER["other encoding, edited"] = 65.4
+
+
+def canary_corpus(documents: int, seed: int) -> list[str]:
+    """Returns documents of canary's own grammar: insults among sentences and flowers."""
+    grammar, source = Grammar.load(), RandomSource(f"{seed}/figure 8")
+    rules = ("insult_text", "flower_text", "sentence")
+    return [grammar.draw(rules[number % 3], source)[0] for number in range(documents)]
+
+
+def _escaped(text: str) -> str:
+    return "".join("\\" + letter if letter in r"\.+*?()[]{}|^$" else letter for letter in text)
+
+
+def _edits() -> relm.QueryPreprocessors:
+    everything = relm.LevenshteinTransformer(
+        allow_passthrough_deletes=True, allow_passthrough_substitutions=True
+    )
+    return relm.QueryPreprocessors([everything])
+
+
+def _paper_query(
+    model: LanguageModel, prompt: CorpusPrompt, *, prompted: bool, everything: bool
+) -> Query:
+    """Returns the query of the paper: with all encodings and one edit, or with neither."""
+    kind = relm.QueryTokenizationStrategy
+    query = relm.SearchQuery(
+        _escaped(prompt.text),
+        prefix=_escaped(prompt.prefix) if prompted and prompt.prefix else None,
+        top_k=TOP_K,
+        tokenization_strategy=kind.ALL_TOKENS if everything else kind.CANONICAL_TOKENS,
+        preprocessors=_edits() if everything else None,
+    )
+    return lowered(query, model.vocabulary)
+
+
+def kind_of(model: LanguageModel, text: str, token_ids: Iterable[int], original: str) -> str:
+    """Returns one of the `KINDS`: whether the tokens are canonical, and the text unedited."""
+    canonical = list(token_ids) == list(model.vocabulary.encode(text))
+    edited = text != original
+    return KINDS[(0 if canonical else 2) + edited]
+
+
+def _extracted(
+    model: LanguageModel, query: Query, prompt: CorpusPrompt, limits: Limits
+) -> dict[str, int]:
+    """Returns the number of results of each kind."""
+    counts = dict.fromkeys(KINDS, 0)
+    for hit in search(model, replace(query, limits=limits)):
+        front = model.vocabulary.encode(hit.given) if hit.given else []
+        counts[kind_of(model, hit.text, [*front, *hit.token_ids], prompt.text)] += 1
+    return counts
+
+
+def _corrected(
+    model: LanguageModel, prompt: CorpusPrompt, harmless: list[str], limits: Limits
+) -> dict[str, Any]:
+    """Returns bounds on the probability of the word, of its neighbors, and of harmless words."""
+    start = StringLiteral(prompt.text[: -len(prompt.word)])
+    word = start + StringLiteral(prompt.word)
+    near = start + (StringLiteral(prompt.word).edits(1, alphabet=ALPHABET) - Choice([prompt.word]))
+    found = {}
+    for name, language in (
+        ("word", word),
+        ("one edit away", near),
+        ("harmless words", start + Choice(harmless) if harmless else None),
+    ):
+        if language is None:
+            continue
+        given = prompt.prefix or None
+        one = mass(model, Query(language, given=given, event="prefix"), limits=limits)
+        found[name] = [one.low, one.high]
+    return found
+
+
+def figure_8(setting: Setting) -> Outcome:
+    """Measures and draws Figure 8."""
+    model, name = setting.opened()
+    words, harmless = _words(setting)
+    corpus = _corpus(setting)
+    prompts = corpus_prompts(corpus, words)
+    few = prompts[:: max(1, len(prompts) // (4 if setting.quick else 40))]
+    limits = Limits(hits=1, forwards=100 if setting.quick else 1000)
+    most = Limits(hits=50 if setting.quick else 1000, forwards=80 if setting.quick else 2000)
+    success: dict[str, list[bool]] = {}
+    for label, prompted, everything in (
+        ("prompted, baseline", True, False),
+        ("prompted, encodings and edits", True, True),
+        ("unprompted, baseline", False, False),
+        ("unprompted, encodings and edits", False, True),
+    ):
+        success[label] = [
+            next(
+                search(
+                    model,
+                    replace(
+                        _paper_query(model, one, prompted=prompted, everything=everything),
+                        limits=limits,
+                    ),
+                ),
+                None,
+            )
+            is not None
+            for one in few
+        ]
+    inputs = few[:2] if setting.quick else few
+    volume = [
+        _extracted(model, _paper_query(model, one, prompted=False, everything=True), one, most)
+        for one in inputs
+    ]
+    together = {kind: sum(one[kind] for one in volume) for kind in KINDS}
+    total = max(1, sum(together.values()))
+    budget = Limits(forwards=most.forwards)
+    bounds = [_corrected(model, one, harmless, budget) for one in inputs]
+    rows: list[Row] = [
+        ("sentences of the corpus with an insult", "2,807 of 41 GiB", f"{len(prompts):,}")
+    ]
+    for label, said in (
+        ("prompted, baseline", "27 % (37 % of all)"),
+        ("prompted, encodings and edits", "91 %"),
+        ("unprompted, encodings and edits", "18 % (8 % of all)"),
+    ):
+        share = wilson(sum(success[label]), len(few))
+        rows.append((label, said, f"{share.value:.0%} ({share.low:.0%} … {share.high:.0%})"))
+    for kind in KINDS:
+        shown = f"{together[kind] / total:.1%} of {total:,}"
+        rows.append((f"unprompted results: {kind}", f"{PAPER[kind]} %", shown))
+    rows.append(("results for each input", "2.4", f"{total / max(1, len(inputs)):.3g}"))
+    for one, found in zip(inputs, bounds, strict=True):
+        parts = ", ".join(f"{what} {low:.2g} … {high:.2g}" for what, (low, high) in found.items())
+        rows.append((f"P after {one.prefix!r}", "–", parts))
+    data = {
+        "model": name,
+        "inputs": [one.text for one in few],
+        "success": success,
+        "results": [{"text": one.text, **counts} for one, counts in zip(inputs, volume, strict=True)],
+        "probabilities": bounds,
+    }
+    return Outcome(
+        "figure_8",
+        "Edits and all encodings extract 2.5 times as many insults from prompts, and 93 times as"
+        " many unprompted results.",
+        rows,
+        data,
+        {
+            "8a: cumulative extractions": _cumulative(success),
+            "8b: unprompted results by length of the input": _by_length(inputs, volume),
+            "Corrected: probabilities after the prompt": _probabilities(inputs, bounds),
+        },
+        "Corrected: top-k membership says yes or no, and a count of variants is no risk, so the"
+        " probability of the word is bounded, beside that of its neighbors and of harmless words."
+        " Edits are in the word only; the paper also edits the prompt.",
+    )
+
+
+def _words(setting: Setting) -> tuple[list[str], list[str]]:
+    path = setting.files.get("words")
+    if path is not None:
+        return Path(path).read_text(encoding="utf-8").split(), []
+    known = facts()["insults"]
+    return list(known["words"]), list(known["near_misses"])
+
+
+def _corpus(setting: Setting) -> list[str]:
+    path = setting.files.get("corpus")
+    if path is None:
+        return canary_corpus(60 if setting.quick else 600, setting.seed)
+    text = Path(path).read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line)["text"] for line in text.splitlines() if line.strip()]
+    return text.splitlines()
+
+
+def _cumulative(success: dict[str, list[bool]]) -> str:
+    with svg_figure(2.8) as (figure, axes):
+        for number, (label, found) in enumerate(success.items()):
+            counts = np.cumsum([0, *found])
+            style = "-" if label.startswith("prompted") else "--"
+            axes.step(
+                range(len(counts)), counts, style, where="post", color=SERIES[number], label=label
+            )
+        axes.set_xlabel("attempts")
+        axes.set_ylabel("extractions")
+        axes.margins(x=0.03, y=0.05)
+        axes.legend(frameon=False, fontsize=9)
+        return svg_of(figure, "cumulative extractions")
+
+
+def _by_length(inputs: list[CorpusPrompt], volume: list[dict[str, int]]) -> str:
+    with svg_figure(2.8) as (figure, axes):
+        for number, kind in enumerate(KINDS):
+            order = sorted(
+                (len(one.text), counts[kind]) for one, counts in zip(inputs, volume, strict=True)
+            )
+            axes.plot(
+                [length for length, _ in order],
+                np.cumsum([count for _, count in order]),
+                marker="os^D"[number],
+                color=SERIES[number],
+                label=kind,
+            )
+        axes.set_xlabel("length of the input in characters")
+        axes.set_ylabel("results so far")
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.04)
+        axes.legend(frameon=False, fontsize=9)
+        return svg_of(figure, "unprompted results")
+
+
+def _probabilities(inputs: list[CorpusPrompt], bounds: list[dict[str, Any]]) -> str:
+    shown = list(zip(inputs, bounds, strict=True))[:12]
+    with svg_figure(0.5 * len(shown) + 1.1) as (figure, axes):
+        for place, (_, found) in enumerate(shown):
+            for number, (what, (low, high)) in enumerate(found.items()):
+                y = place + 0.2 * (number - 1)
+                label = what if place == 0 else None
+                ends = [max(low, 1e-9), max(high, 1e-9)]
+                axes.plot(ends, [y, y], color=SERIES[number], linewidth=3, label=label)
+                axes.plot(ends[:1], [y], "os^"[number], color=SERIES[number], markersize=4)
+        axes.set_yticks(range(len(shown)), [one.text for one, _ in shown])
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xlabel("probability after the prompt (bounds)")
+        axes.legend(frameon=False, fontsize=9, loc="lower left")
+        return svg_of(figure, "probabilities after the prompt")
