@@ -32,7 +32,9 @@ def pipeline(
     -------
     transformers.TextGenerationPipeline
         A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, a type, or a
-        :class:`~formalm.Constraint` over the tokenizer's own vocabulary. ``pipe(text,
+        :class:`~formalm.Constraint` over the tokenizer's own vocabulary. ``pipe(texts,
+        enforce=languages)`` takes a list of languages, one for each prompt; it answers the prompts
+        one after the other. ``pipe(text,
         enforce_json_schema=…)`` takes a schema (a dictionary, a path), a TypeScript type as a
         string, or a Python type. Everything else works as before. As always with this pipeline,
         ``generated_text`` repeats the prompt unless ``return_full_text=False``. A text that
