@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from formalm.errors import LanguageError
 from formalm.languages import Choice, Grammar, JsonSchema, Language, Regex
@@ -108,13 +108,13 @@ def request_language(
 
 def _strings(specification: str) -> list[str]:
     """Returns the strings of a JSON list."""
+    found: Any
     try:
         found = json.loads(specification)
     except (ValueError, RecursionError):
         found = None
-    is_list = isinstance(found, list) and all(isinstance(each, str) for each in found)
-    if not is_list or not found:
+    if not isinstance(found, list) or not found or not all(isinstance(e, str) for e in found):
         raise LanguageError(
             f"choice must be a list of at least one string, got {specification[:80]}"
         )
-    return found
+    return [str(each) for each in found]

@@ -66,8 +66,9 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
     def __call__(self, text_inputs: Any, **options: Any) -> Any:
         """Answers prompts; with a list of languages, each prompt by its own, one at a time."""
         for name in ("enforce", "enforce_json_schema"):
-            given = options.get(name)
-            if is_one_per_prompt(given) or (name != "enforce" and isinstance(given, list | tuple)):
+            given: Any = options.get(name)
+            is_listed = isinstance(given, list | tuple) and isinstance(text_inputs, list)
+            if is_one_per_prompt(given) if name == "enforce" else is_listed:
                 rest = {other: one for other, one in options.items() if other != name}
                 prompts = _listed(text_inputs, len(given))
                 pairs = zip(prompts, given, strict=True)
