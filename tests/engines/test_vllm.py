@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -275,3 +283,137 @@ def test_the_engine_keeps_serving_after_bad_requests(llm: LLM) -> None:
     for number, (option, one) in enumerate(zip(options, answers, strict=True)):
         if option.structured_outputs is not None:
             assert re.fullmatch(option.structured_outputs.regex, one.outputs[0].text), number
+
+
+class Reasoner:
+    """A reasoning parser of vLLM: reasoning ends with token 7."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+
+    def is_reasoning_end(self, input_ids: Any) -> bool:
+        return 7 in input_ids
+
+    def is_reasoning_end_streaming(self, input_ids: Any, delta_ids: Any) -> bool:
+        return 7 in delta_ids
+
+
+def manager_of(backend: Any, tokenizer: Any, reasoner: Any, drafts: int) -> Any:
+    """Returns vLLM's manager with our backend, without an engine."""
+    import torch
+
+    manager = object.__new__(StructuredOutputManager)
+    manager.backend = backend
+    manager.tokenizer = tokenizer
+    manager.reasoner_cls = reasoner
+    manager.enable_in_reasoning = False
+    manager._grammar_bitmask = None
+    manager._full_mask = torch.tensor(-1, dtype=torch.int32)
+    manager.fill_bitmask_parallel_threshold = 128
+    manager.vllm_config = SimpleNamespace(
+        num_speculative_tokens=drafts,
+        scheduler_config=SimpleNamespace(max_num_seqs=4),
+        model_config=SimpleNamespace(is_diffusion=False),
+    )
+    return manager
+
+
+def request_of(grammar: Any, prompt: list[int], tokens: list[int]) -> Any:
+    wanted = SimpleNamespace(
+        grammar=grammar, reasoning_ended=None, reasoner=None, reasoning_parser_kwargs=None
+    )
+    return SimpleNamespace(
+        structured_output_request=wanted,
+        use_structured_output=True,
+        prompt_token_ids=prompt,
+        all_token_ids=[*prompt, *tokens],
+        request_id="x",
+    )
+
+
+def test_the_managers_rows_of_drafts(backend: Any, tokenizer: Any) -> None:
+    """Its rows are those of `fill_draft`: exact up to the first refused draft token."""
+    from formalm import new_bitmask
+    from formalm.constraint import fill_draft
+
+    grammar = backend.compile_grammar(StructuredOutputOptions.REGEX, " [0-9]{3}", {END})
+    digits = VOCABULARY.encode(" 123")
+    manager = manager_of(backend, tokenizer, None, 4)
+    for draft in (digits, digits[:2], [digits[0], VOCABULARY.encode("x")[0], digits[1]], []):
+        rows = manager.grammar_bitmask({"x": request_of(grammar, [0], [])}, ["x"], {"x": draft})
+        out = new_bitmask(len(draft) + 1, PADDED)
+        fill_draft([grammar.matcher], [draft], out)
+        assert (rows == out).all()
+        assert grammar.matcher.token_ids == []
+
+
+def test_reasoning_is_free_until_it_ends(backend: Any, tokenizer: Any) -> None:
+    grammar = backend.compile_grammar(StructuredOutputOptions.REGEX, " [0-9]{3}", {END})
+    manager = manager_of(backend, tokenizer, Reasoner, 0)
+    request = request_of(grammar, [0], [])
+    rows = manager.grammar_bitmask({"x": request}, ["x"], {})
+    assert (rows == -1).all()
+    for token in (5, 6, 7):
+        request.all_token_ids.append(token)
+        assert manager.accept_tokens(request, [token])
+    rows = manager.grammar_bitmask({"x": request}, ["x"], {})
+    expected = Constraint(Regex(" [0-9]{3}"), VOCABULARY, width=PADDED).matcher()
+    assert (rows[0] == expected.bitmask()).all()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.slow
+def test_the_servers_status_of_bad_requests() -> None:
+    """The server answers with 400 and our message, and goes on."""
+    with serving() as url:
+        for bad, message in (
+            ({"regex": r"(a)\1"}, "hint: repeat the group's pattern"),
+            ({"json": {"type": "no"}}, "invalid structured output"),
+            ({"structural_tag": "{}"}, "structural_tag is not supported by formalm"),
+        ):
+            status, body = ask(url, structured_outputs=bad)
+            assert status == 400
+            assert message in json.dumps(body)
+        status, body = ask(url, structured_outputs={"regex": " [0-9]{3}"})
+        assert (status, len(body["choices"][0]["text"])) == (200, 4)
+        schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": 12}}}
+        status, body = ask(url, response_format=schema)
+        assert (status, body["choices"][0]["text"]) == (200, "12")
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(WEIGHTS)]
+    command += ["--max-model-len", "128", "--dtype", "float32", "--enforce-eager"]
+    command += ["--structured-outputs-config.backend", "formalm", "--port", str(port)]
+    process = subprocess.Popen([*command, "--host", "127.0.0.1", "--served-model-name", "canary"])
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            assert process.poll() is None, "the server ended"
+            try:
+                urllib.request.urlopen(f"{url}/health", timeout=5).close()  # noqa: S310
+                break
+            except OSError:
+                time.sleep(1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def ask(url: str, **options: Any) -> tuple[int, Any]:
+    body = {"model": "canary", "prompt": "My phone number is", "temperature": 0, "max_tokens": 20}
+    request = urllib.request.Request(  # noqa: S310
+        f"{url}/v1/completions",
+        json.dumps(body | options).encode(),
+        {"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)

@@ -94,7 +94,7 @@ def _add_name(config: Any) -> None:
     """Adds the backend to the values of the option."""
     from pydantic.dataclasses import rebuild_dataclass
 
-    names = get_args(config.__annotations__["backend"])
+    names = get_args(config.__pydantic_fields__["backend"].annotation)
     if BACKEND_NAME in names:
         return
     literal: Any = Literal
