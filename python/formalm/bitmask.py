@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ __all__ = [
     "as_bitmask",
     "check_tensors",
     "fill_bitmasks",
+    "fill_draft",
     "is_normalized",
     "is_torch_tensor",
     "masked_scores",
@@ -115,13 +116,16 @@ def as_bitmask(value: Any) -> npt.NDArray[np.int32]:
     return value
 
 
-def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | None = None) -> None:
+def fill_bitmasks(
+    matchers: Sequence[Matcher | None], out: Any, rows: Sequence[int] | None = None
+) -> None:
     """Fills one row of a bitmask for each matcher, in parallel.
 
     Parameters
     ----------
     matchers
-        Different matchers; they may belong to different constraints.
+        Different matchers; they may belong to different constraints. None is a sequence without a
+        constraint: all bits of its row are set, also those beyond the vocabulary.
     out
         int32 array or CPU tensor ``(at least len(matchers), ceil(width / 32))``.
     rows
@@ -134,23 +138,116 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
     ConcurrencyError
         If a matcher occurs twice or is in use by another thread.
     """
-    for matcher in matchers:
-        if not hasattr(matcher, "core"):
-            raise ArgumentError(f"matchers must be a list of Matcher, got {type(matcher).__name__}")
-    cores = [matcher.core for matcher in matchers]
+    cores = _cores(matchers)
     try:
         _core.fill_bitmasks(cores, as_bitmask(out), rows)
     except ConcurrencyError:
-        # Checked only now: the core finds that a matcher is in use, but not by whom.
-        places: dict[int, int] = {}
-        for place, core in enumerate(cores):
-            first = places.setdefault(id(core), place)
-            if first != place:
-                raise ConcurrencyError(
-                    f"matchers[{first}] and matchers[{place}] are one matcher",
-                    hint="for the same mask in two rows, fill one and copy it, or fork()",
-                ) from None
+        _check_distinct(cores)
         raise
+
+
+#: The tokens of a draft as a chain, or the tokens of a tree with the index of the token that each
+#: one follows, -1 for those that follow the matcher's own position.
+DraftTokens: TypeAlias = Sequence[int] | tuple[Sequence[int], Sequence[int]]
+
+
+def fill_draft(
+    matchers: Sequence[Matcher | None],
+    drafts: Sequence[DraftTokens],
+    out: Any,
+    rows: Sequence[int] | None = None,
+) -> list[int]:
+    """Fills the rows of a bitmask that speculative decoding verifies, in parallel.
+
+    A draft of ``n`` tokens fills ``n + 1`` rows: the first for the matcher's own position, and row
+    ``i + 1`` for the position after token ``i``. The matchers stay where they are. The call runs
+    without the interpreter lock.
+
+    The row after a token that is not allowed, or that follows such a token, repeats the row of the
+    last position before it that was reached; so does the row after an end token. Every row of a
+    sequence that has not ended therefore allows some token.
+
+    Parameters
+    ----------
+    matchers
+        Different matchers; they may belong to different constraints. None is a sequence without a
+        constraint: all bits of its rows are set.
+    drafts
+        For each matcher, the draft tokens: a list for a chain, where each token follows the one
+        before it; or a tuple ``(token_ids, parents)`` for a tree, where ``parents[i]`` is the index
+        of the token that token ``i`` follows, smaller than ``i``, and -1 if it follows the
+        matcher's own position. Ids outside the vocabulary, such as the padding -1, are not allowed
+        anywhere.
+    out
+        int32 array or CPU tensor ``(rows, ceil(width / 32))``.
+    rows
+        The first row of each matcher; None means that they follow one another. Other rows do not
+        change.
+
+    Returns
+    -------
+    list
+        For each matcher, the number of draft tokens that are allowed: of a chain, the length of the
+        accepted prefix.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong dtype, shape, stride or row, rows that overlap, or parents that are not a tree.
+    ConcurrencyError
+        If a matcher occurs twice or is in use by another thread.
+    DeadlineError
+        After :attr:`Matcher.timeout_seconds`, for the rows of one matcher.
+
+    Examples
+    --------
+    >>> from formalm import Constraint, Regex, Vocabulary
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+    >>> matcher = Constraint(Regex("ab"), vocabulary).matcher()
+    >>> out = new_bitmask(4, 3)
+    >>> fill_draft([matcher], [[0, 0, 1]], out), out.ravel().tolist()
+    ([1], [1, 2, 2, 2])
+    >>> fill_draft([matcher], [([1, 0, 1], [-1, -1, 1])], out), out.ravel().tolist()
+    ([2], [1, 1, 2, 4])
+    """
+    cores = _cores(matchers)
+    pairs: list[tuple[Any, Any]] = []
+    for draft in drafts:
+        if isinstance(draft, tuple) and len(draft) == 2 and not isinstance(draft[0], int):
+            pairs.append((_listed(draft[0]), _listed(draft[1])))
+        else:
+            pairs.append((_listed(draft), None))
+    try:
+        return _core.fill_drafts(cores, pairs, as_bitmask(out), rows)
+    except ConcurrencyError:
+        _check_distinct(cores)
+        raise
+
+
+def _listed(token_ids: Any) -> Any:
+    """Returns the ids of an array or tensor as a list."""
+    return token_ids.tolist() if hasattr(token_ids, "tolist") else token_ids
+
+
+def _cores(matchers: Sequence[Matcher | None]) -> list[_core.Matcher | None]:
+    cores: list[_core.Matcher | None] = []
+    for matcher in matchers:
+        if matcher is not None and not hasattr(matcher, "core"):
+            raise ArgumentError(f"matchers must be a list of Matcher, got {type(matcher).__name__}")
+        cores.append(None if matcher is None else matcher.core)
+    return cores
+
+
+def _check_distinct(cores: Sequence[_core.Matcher | None]) -> None:
+    """Raises if a matcher occurs twice: the core finds that it is in use, but not by whom."""
+    places: dict[int, int] = {}
+    for place, core in enumerate(cores):
+        first = places.setdefault(id(core), place)
+        if first != place and core is not None:
+            raise ConcurrencyError(
+                f"matchers[{first}] and matchers[{place}] are one matcher",
+                hint="for the same mask in two rows, fill one and copy it, or fork()",
+            ) from None
 
 
 def apply_bitmask(logits: Any, bitmask: Any) -> None:

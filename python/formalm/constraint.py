@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from formalm import _core
 from formalm.automata import TokenAutomaton
 from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
-from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
+from formalm.bitmask import apply_bitmask, fill_bitmasks, fill_draft, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language
 from formalm.languages.exactness_report import Report, grammar_notes, schemas_within
@@ -28,6 +28,7 @@ __all__ = [
     "Report",
     "apply_bitmask",
     "fill_bitmasks",
+    "fill_draft",
     "new_bitmask",
 ]
 
@@ -272,7 +273,11 @@ class Constraint:
         return self.core.mask_count
 
     def matcher(
-        self, *, after: Iterable[int] = (), timeout_seconds: float | None = None
+        self,
+        *,
+        after: Iterable[int] = (),
+        timeout_seconds: float | None = None,
+        end_token_ids: Iterable[int] | None = None,
     ) -> Matcher:
         """Returns a matcher at the start of a text.
 
@@ -285,9 +290,19 @@ class Constraint:
         timeout_seconds
             Maximum time of each call of the matcher that computes allowed tokens; see
             :attr:`Matcher.timeout_seconds`.
+        end_token_ids
+            Ids that end this sequence, in place of the vocabulary's; None means the vocabulary's.
+            They serve a request with stop tokens of its own: all matchers share the constraint's
+            masks, and no vocabulary is prepared anew. The masks are those over a vocabulary with
+            these end tokens: a token in the list is allowed exactly where the text is a member,
+            whatever its bytes, and end tokens of the vocabulary that are not in the list are never
+            allowed. Completions within a budget (``finish=True``) are refused for a matcher that a
+            token with bytes ends.
 
         Raises
         ------
+        ArgumentError
+            If an id is outside the vocabulary, or the language names it as a special token.
         DeadlineError
             If reading ``after`` takes longer than ``timeout_seconds``.
         TokenError
@@ -309,10 +324,26 @@ class Constraint:
                 with _core.Deadline("follow", seconds):
                     core, good = self.core.matcher_after(ids)
         if core is not None:
+            if end_token_ids is not None:
+                core = core.with_end_token_ids(self._ends(end_token_ids))
             if seconds is not None:
                 core.timeout_seconds = seconds
             return Matcher(self, core)
         raise self._unfollowed(ids, good)
+
+    def _ends(self, given: Iterable[int]) -> list[int]:
+        """Returns the end tokens of one matcher, checked."""
+        ids = token_ids(given)
+        self._check_range(ids)
+        if self.has_special:
+            named = set(special_tokens_of(self.language))
+            for name, token_id in self.vocabulary.special_tokens.items():
+                if name in named and token_id in ids:
+                    raise ArgumentError(
+                        f"end_token_ids must not contain token {token_id}, because the language"
+                        f" names the special token {name!r}"
+                    )
+        return ids
 
     def _check_range(self, ids: Sequence[int]) -> None:
         size = len(self.vocabulary)

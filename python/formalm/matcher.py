@@ -178,6 +178,28 @@ class Matcher:
         """
         return self.core.advance_many(token_ids)
 
+    def validate_tokens(self, token_ids: Sequence[int]) -> int:
+        """Returns how many of the tokens :meth:`advance_many` would read; nothing changes.
+
+        Ids outside the vocabulary, such as the padding ``-1`` of a draft, are not allowed.
+
+        Raises
+        ------
+        ArgumentError
+            If ``token_ids`` contains anything but integers.
+        DeadlineError
+            After :attr:`timeout_seconds`.
+
+        Examples
+        --------
+        >>> from formalm import Constraint, Regex, Vocabulary
+        >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
+        >>> matcher = Constraint(Regex("aab"), vocabulary).matcher()
+        >>> matcher.validate_tokens([0, 0, 0]), matcher.token_ids
+        (2, [])
+        """
+        return self.core.validate_tokens(token_ids)
+
     def advance_bytes(self, text: bytes) -> None:
         """Reads bytes as one step that belongs to no token.
 
@@ -217,7 +239,10 @@ class Matcher:
 
     def __reduce__(self) -> tuple[object, ...]:
         after, steps = self.core.history()
-        return _read_again, (self.constraint, after, steps, self.core.timeout_seconds)
+        core = self.core
+        return _read_again, (
+            *(self.constraint, after, steps, core.timeout_seconds, core.end_token_ids),
+        )
 
     @property
     def is_accepting(self) -> bool:
@@ -228,6 +253,23 @@ class Matcher:
     def is_finished(self) -> bool:
         """True if nothing but the end of the sequence may follow."""
         return self.core.is_finished
+
+    @property
+    def is_terminated(self) -> bool:
+        """True if an end token was read; :meth:`rollback` of that step makes it False again.
+
+        Engines stop a sequence here. :attr:`is_finished` is True earlier: as soon as nothing but an
+        end token may follow.
+        """
+        return self.core.is_terminated
+
+    @property
+    def end_token_ids(self) -> tuple[int, ...]:
+        """Ids that end the sequence, ascending: those given to :meth:`Constraint.matcher`, or the
+        vocabulary's.
+        """
+        own = self.core.end_token_ids
+        return tuple(sorted(self.constraint.vocabulary.end_token_ids) if own is None else own)
 
     @property
     def text(self) -> bytes:
@@ -374,9 +416,10 @@ def _read_again(
     after: list[int],
     steps: list[tuple[int | None, bytes, bool]],
     timeout_seconds: float | None,
+    end_token_ids: list[int] | None = None,
 ) -> Matcher:
     """Returns a matcher that repeats the steps of another one, for pickling."""
-    matcher = constraint.matcher(after=after)
+    matcher = constraint.matcher(after=after, end_token_ids=end_token_ids)
     for token, text, inside in steps:
         if token is not None:
             matcher.advance(token)

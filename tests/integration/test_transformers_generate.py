@@ -298,8 +298,9 @@ def test_memory_is_bounded(tokenizer) -> None:
     letters = tokenizer("abcdefghij" * 4)["input_ids"]
     for cut in range(1, len(letters)):
         used(torch.tensor([letters[:cut]]), torch.zeros(1, SIZE))
-    assert len(used._positions._known) < 14
-    assert used._positions._used <= 9000
+    (positions,) = used._positions.values()
+    assert len(positions._known) < 14
+    assert positions._used <= 9000
 
 
 def test_types_and_devices_of_scores(tokenizer) -> None:

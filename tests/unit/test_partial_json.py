@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formalm import (
+    CallFormat,
     JsonSchema,
     LanguageError,
     LimitError,
     Regex,
     TableModel,
     TokenError,
+    ToolCalls,
     TypeScript,
     Vocabulary,
     generate,
@@ -170,3 +172,122 @@ def test_values_that_python_does_not_read_are_limits() -> None:
         digits.value(f"[2, {'1' * (most + 7)}]")
     assert (limited.value.needed, limited.value.allowed) == (most + 7, most)
     assert digits.value("[1e9999]") == [float("inf")]
+
+
+@given(VALUES, BLANKS, st.booleans(), st.data())
+def test_open_strings(value: Any, blanks: Any, is_ascii: bool, data: st.DataObject) -> None:
+    text = json.dumps(value, indent=blanks, ensure_ascii=is_ascii)
+    parts, places = PartialJson(), sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=3)))
+    for start, end in zip([0, *places], [*places, len(text)], strict=True):
+        parts.feed(text[start:end])
+        before = parts.value
+        opened = parts.with_open_string()
+        assert parts.value == before
+        assert opened == naive_open(text[:end]) or opened != opened
+    assert parts.with_open_string() == parts.value
+
+
+def naive_open(text: str) -> object:
+    """The value of a beginning whose string is closed after its last whole character."""
+    if not _in_string(text):
+        return read(text)
+    start = max(at for at in range(len(text)) if not _in_string(text[:at]))
+    for cut in range(len(text), start, -1):
+        try:
+            json.loads(text[start:cut] + '"')
+        except ValueError:
+            continue
+        if not _half(text[:cut]):
+            return read(text[:cut] + '"')
+    raise AssertionError
+
+
+def _in_string(text: str) -> bool:
+    inside = escaped = False
+    for sign in text:
+        if escaped:
+            escaped = False
+        elif inside and sign == "\\":
+            escaped = True
+        elif sign == '"':
+            inside = not inside
+    return inside
+
+
+def _half(text: str) -> bool:
+    """True if a text ends in a high surrogate."""
+    return bool(re.search(r"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}$", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "Jane A', {"a": "Jane A"}),
+        ('{"a": "x\\', {"a": "x"}),
+        ('{"a": "x\\\\', {"a": "x\\"}),
+        ('{"a": "x\\u00e', {"a": "x"}),
+        ('{"a": "x\\ud83d', {"a": "x"}),
+        ('{"a": "x\\ud83d\\', {"a": "x"}),
+        ('{"a": "x\\ud83d\\ude0', {"a": "x"}),
+        ('{"a": "x\\ud83d\\ude00', {"a": "x😀"}),
+        ('{"a": "x\\\\ud83d', {"a": "x\\ud83d"}),
+        ('{"na', {}),
+        ('{"na"', {}),
+        ('["a", "b', ["a", "b"]),
+        ('"', ""),
+        ("[1", []),
+    ],
+)
+def test_strings_under_way(text: str, value: object) -> None:
+    schema = JsonSchema(True, escapes="any")
+    assert schema.partial(text, open_strings=True) == value
+
+
+def test_partial_calls() -> None:
+    arguments = JsonSchema(
+        {"type": "object", "properties": {"to": {"type": "string"}, "n": {"type": "integer"}}}
+    )
+    shape = CallFormat('{"name": "{name}", "arguments": {arguments}}', "<call>", "</call>")
+    listed = CallFormat("{name}({arguments})", "[", "]", separator=", ")
+    for tools, text in (
+        (
+            ToolCalls({"send": arguments, "sender": arguments, "yes": Regex("[a-z]+")}, shape),
+            'Well. <call>{"name": "send", "arguments": {"to": "A\\n", "n": 12}}</call> and'
+            ' <call>{"name": "sender", "arguments": {"n": 3}}</call>'
+            '<call>{"name": "yes", "arguments": abc}</call>.',
+        ),
+        (
+            ToolCalls({"send": arguments, "sender": arguments, "yes": Regex("[a-z]+")}, listed),
+            'Well. [send({"to": "A\\n", "n": 12}), sender({"n": 3}), yes(abc)] So.',
+        ),
+    ):
+        whole = tools.value(text)
+        assert tools.partial(text) == whole
+        seen: list[Any] = []
+        for end in range(len(text) + 1):
+            found = tools.partial(text[:end])
+            # Calls appear in order, never change their names, and only grow.
+            assert [one.name for one in found] == [one.name for one in whole][: len(found)]
+            assert len(found) >= len(seen)
+            assert found[: max(0, len(found) - 1)] == whole[: max(0, len(found) - 1)]
+            seen = found
+        assert seen == whole
+        cut = text.index("A\\n") + 1
+        assert tools.partial(text[:cut])[0].arguments == {}
+        assert tools.partial(text[:cut], open_strings=True)[0].arguments == {"to": "A"}
+        with pytest.raises(TokenError, match="no member begins"):
+            tools.partial(text[: text.index("send")] + "none(")
+
+
+def test_calls_of_a_stream() -> None:
+    shape = CallFormat("{name}({arguments})", "<", ">")
+    tools = ToolCalls(
+        {"f": TypeScript("{a: true, b: true}")}, shape, minimum=1, maximum=1, free=False
+    )
+    vocabulary = Vocabulary.from_tokens([b"<f(", b'{"a":', b"true", b',"b":', b"})", b">"])
+    model = TableModel(vocabulary, {}, default=[1 / 6] * 6)
+    pieces = stream(model, None, tools, max_tokens=9)
+    seen = [[(one.name, one.arguments) for one in pieces.partial] for _ in pieces]
+    assert seen[:3] == [[("f", None)], [("f", {})], [("f", {"a": True})]]
+    assert seen[-1] == [("f", {"a": True, "b": True})]
+    assert pieces.generation.partial == pieces.generation.value

@@ -57,7 +57,8 @@ impl<K: MaskClasses> Matcher<K> {
     /// Explains with the lookahead machine, if there is one and bytes alone decide.
     fn explained_ahead(&self, token_id: u32) -> Result<Option<TokenExplanation>, Error> {
         let (epoch, vocabulary) = (self.epoch(), self.epoch().vocabulary());
-        if self.has_ended() || vocabulary.is_end_token(token_id) || epoch.is_canonical() {
+        let is_end = self.is_end_token(token_id) || vocabulary.is_end_token(token_id);
+        if self.has_ended() || is_end || epoch.is_canonical() {
             return Ok(None);
         }
         let (Some(bytes), Some(ahead)) = (vocabulary.token_bytes(token_id), epoch.ahead()) else {

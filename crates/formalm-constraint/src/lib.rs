@@ -2,6 +2,7 @@
 
 mod canonical;
 mod constraint;
+mod draft;
 mod epoch;
 mod explain;
 mod finish;
@@ -22,6 +23,7 @@ mod trie_walk;
 mod trie_word_reading;
 
 pub use constraint::{Constraint, ConstraintStats};
+pub use draft::{Draft, ROOT};
 pub use epoch::{ConstraintState, MemorySizes, NoContinuation, StateEpoch};
 pub use explain::TokenExplanation;
 pub use mask::{Mask, MaskWords};

@@ -101,6 +101,8 @@ pub struct Matcher<K: MaskClasses = RegularMaskClasses> {
     steps: Vec<MatcherStep>,
     text: Vec<u8>,
     ended: bool,
+    /// End tokens of this matcher, ascending; `None` means those of the vocabulary.
+    ends: Option<Arc<[u32]>>,
     /// `true` if the matcher stays in its epoch however far it grows, so that states keep their
     /// numbers.
     pinned: bool,
@@ -118,6 +120,7 @@ impl<K: MaskClasses> Clone for Matcher<K> {
             steps: self.steps.clone(),
             text: self.text.clone(),
             ended: self.ended,
+            ends: self.ends.clone(),
             pinned: self.pinned,
             until_look: self.until_look,
         }
@@ -138,6 +141,7 @@ impl<K: MaskClasses> Matcher<K> {
             steps: Vec::new(),
             text: Vec::new(),
             ended: false,
+            ends: None,
             pinned: false,
             until_look,
         }
@@ -159,6 +163,45 @@ impl<K: MaskClasses> Matcher<K> {
             Err(other) => return Err(other),
         }
         Ok(matcher)
+    }
+
+    /// Replaces the end tokens of this matcher and of its clones. They end the sequence whatever
+    /// their bytes. The vocabulary's own end tokens are not allowed unless they are among them.
+    ///
+    /// Masks are cached without these end tokens, so that matchers of one constraint share them.
+    #[must_use]
+    pub fn with_end_tokens(mut self, mut ends: Vec<u32>) -> Matcher<K> {
+        ends.sort_unstable();
+        ends.dedup();
+        self.ends = Some(ends.into());
+        self
+    }
+
+    /// Returns the end tokens of [`Matcher::with_end_tokens`].
+    pub fn own_end_tokens(&self) -> Option<&[u32]> {
+        self.ends.as_deref()
+    }
+
+    /// Returns `true` if a token ends the sequence.
+    #[inline]
+    pub fn is_end_token(&self, token_id: u32) -> bool {
+        match &self.ends {
+            Some(ends) => ends.binary_search(&token_id).is_ok(),
+            None => self.epoch.vocabulary().is_end_token(token_id),
+        }
+    }
+
+    /// Replaces the vocabulary's end tokens in a mask by those of this matcher.
+    #[inline]
+    fn replace_end_tokens(&self, out: &mut MaskWords) -> Result<(), Error> {
+        let Some(ends) = &self.ends else { return Ok(()) };
+        patch(out, &[], self.epoch.vocabulary().end_token_ids());
+        if self.epoch.is_accepting(self.position())? {
+            patch(out, ends, &[]);
+        } else {
+            patch(out, &[], ends);
+        }
+        Ok(())
     }
 
     /// Keeps the matcher, and its forks, in its epoch: equal states then keep equal numbers. It
@@ -238,6 +281,7 @@ impl<K: MaskClasses> Matcher<K> {
             steps,
             text: self.text.clone(),
             ended: self.ended,
+            ends: self.ends.clone(),
             pinned: self.pinned,
             until_look: self.until_look,
         })
@@ -384,7 +428,8 @@ impl<K: MaskClasses> Matcher<K> {
         }
         let mut words = vec![0; self.epoch.words()];
         self.fill(&mut words)?;
-        patch(&mut words, &[], self.epoch.vocabulary().end_token_ids());
+        let ends = self.own_end_tokens();
+        patch(&mut words, &[], ends.unwrap_or(self.epoch.vocabulary().end_token_ids()));
         Ok(words.iter().all(|&word| word == 0))
     }
 
@@ -416,7 +461,9 @@ impl<K: MaskClasses> Matcher<K> {
         let allowed = |id: &u32| words[*id as usize >> 5] >> (id & 31) & 1 != 0;
         let mut bytes = ByteSet::default();
         for id in (0..vocabulary.len() as u32).filter(allowed) {
-            if let Some(&first) = vocabulary.token_bytes(id).and_then(<[u8]>::first) {
+            if let Some(&first) = vocabulary.token_bytes(id).and_then(<[u8]>::first)
+                && !self.is_end_token(id)
+            {
                 bytes.insert(first);
             }
         }
@@ -434,7 +481,10 @@ impl<K: MaskClasses> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
-        self.answer(|one| one.epoch.fill(one.position(), out))
+        self.answer(|one| {
+            one.epoch.fill(one.position(), out)?;
+            one.replace_end_tokens(out)
+        })
     }
 
     /// Writes the mask if it is cached, which takes less than a microsecond. Otherwise returns
@@ -449,7 +499,13 @@ impl<K: MaskClasses> Matcher<K> {
             out.fill(0);
             return Ok(true);
         }
-        match self.epoch.fill_ready(self.position(), out) {
+        let filled = self.epoch.fill_ready(self.position(), out);
+        if let Ok(true) = filled
+            && let Err(error) = self.replace_end_tokens(out)
+        {
+            return if error.is_limit() { Ok(false) } else { Err(error) };
+        }
+        match filled {
             // Computing the mask reaches the same limit.
             Err(error) if error.is_limit() => Ok(false),
             other => other,
@@ -462,7 +518,7 @@ impl<K: MaskClasses> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn form(&self) -> Result<Option<MaskIdentity>, Error> {
-        if self.ended {
+        if self.ended || self.ends.is_some() {
             return Ok(None);
         }
         match self.epoch.form(self.position()) {
@@ -477,7 +533,18 @@ impl<K: MaskClasses> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     pub fn allows(&self, token_id: u32) -> Result<bool, Error> {
-        Ok(!self.ended && self.answer(|one| one.epoch.allows(one.position(), token_id))?)
+        if self.ended {
+            return Ok(false);
+        }
+        if self.ends.is_some() {
+            if self.is_end_token(token_id) {
+                return self.is_accepting();
+            }
+            if self.epoch.vocabulary().is_end_token(token_id) {
+                return Ok(false);
+            }
+        }
+        self.answer(|one| one.epoch.allows(one.position(), token_id))
     }
 
     /// Reads a token.
@@ -490,8 +557,7 @@ impl<K: MaskClasses> Matcher<K> {
         if self.ended {
             return Err(AdvanceError::Ended);
         }
-        let vocabulary = self.epoch.vocabulary();
-        if vocabulary.is_end_token(token_id) {
+        if self.is_end_token(token_id) {
             if !self.is_accepting()? {
                 return Err(AdvanceError::NotAccepting);
             }
@@ -499,6 +565,9 @@ impl<K: MaskClasses> Matcher<K> {
             self.steps.push(MatcherStep { position, read, bytes: 0 });
             self.ended = true;
             return Ok(());
+        }
+        if self.ends.is_some() && self.epoch.vocabulary().is_end_token(token_id) {
+            return Err(AdvanceError::NoBytes);
         }
         let position = self.read(|epoch, position| epoch.read(position, token_id))?;
         let bytes = self.epoch.vocabulary().token_bytes(token_id).unwrap_or_default();
@@ -614,6 +683,7 @@ impl<K: MaskClasses> Matcher<K> {
         if self.ended {
             return Ok(Some(Vec::new()));
         }
+        self.check_completions()?;
         self.answer(|one| one.epoch.shortest_tokens(one.position(), limit))
     }
 
@@ -623,6 +693,7 @@ impl<K: MaskClasses> Matcher<K> {
     ///
     /// As [`StateEpoch::shortest_tokens`].
     pub fn completes_within(&self, limit: u32) -> Result<bool, Error> {
+        self.check_completions()?;
         Ok(self.ended || self.answer(|one| one.epoch.completes_within(one.position(), limit))?)
     }
 
@@ -637,7 +708,29 @@ impl<K: MaskClasses> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
-        self.answer(|one| one.epoch.fill_within(one.position(), budget, out))
+        self.check_completions()?;
+        self.answer(|one| {
+            one.epoch.fill_within(one.position(), budget, out)?;
+            one.replace_end_tokens(out)
+        })
+    }
+
+    /// Refuses completions if an end token of this matcher has bytes, because the search over the
+    /// vocabulary would spell strings with it.
+    fn check_completions(&self) -> Result<(), Error> {
+        let vocabulary = self.epoch.vocabulary();
+        let mut ends = self.own_end_tokens().unwrap_or_default().iter();
+        match ends.find(|&&id| vocabulary.token_bytes(id).is_some()) {
+            None => Ok(()),
+            Some(id) => Err(Error::Language {
+                message: format!(
+                    "the fewest tokens to a member are unknown, because the end token {id} of this \
+                     matcher has bytes"
+                ),
+                span: None,
+                hint: Some("create the vocabulary with these end tokens".to_owned()),
+            }),
+        }
     }
 
     /// Returns the bytes with which every string in the language continues here.

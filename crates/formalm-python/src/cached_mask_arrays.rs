@@ -290,7 +290,7 @@ fn has(bytes: &[u8], words: &[u32]) -> bool {
 }
 
 /// Returns words as bytes, and an int32 array of them that cannot be made writable.
-fn array(py: Python<'_>, words: &[u32]) -> PyResult<(Py<PyBytes>, Py<PyAny>)> {
+pub(crate) fn array(py: Python<'_>, words: &[u32]) -> PyResult<(Py<PyBytes>, Py<PyAny>)> {
     static FROM_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let bytes = PyBytes::new_with(py, 4 * words.len(), |out| {
         for (slot, word) in out.chunks_exact_mut(4).zip(words) {

@@ -5,6 +5,7 @@
 mod any_machine;
 mod cached_mask_arrays;
 mod constraint;
+mod draft_masks;
 mod encoder;
 mod errors;
 mod gil_cell;
@@ -53,6 +54,8 @@ mod _core {
 
     #[pymodule_export]
     use super::constraint::Constraint;
+    #[pymodule_export]
+    use super::draft_masks::fill_drafts;
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::any_machine::AnyMaskClasses;
-use crate::cached_mask_arrays::{CachedArray, SharedBitmasks};
+use crate::cached_mask_arrays::{CachedArray, SharedBitmasks, array};
 use crate::errors;
 use crate::errors::RejectedInput;
 use crate::gil_cell::{GilCell, GilGuard};
@@ -63,6 +63,12 @@ impl Matcher {
     #[inline]
     fn view(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Option<CachedArray>)> {
         let cursor = self.take(py)?;
+        if cursor.own_end_tokens().is_some() {
+            // The cache is shared by matchers with other end tokens.
+            let mut words = vec![0; self.width.div_ceil(32)];
+            self.fill(py, &cursor, &mut words)?;
+            return Ok((array(py, &words)?.1, None));
+        }
         let position = (cursor.epoch().serial(), number_of(&cursor));
         if let Some(array) = self.views.at(py, position) {
             return Ok((array, None));
@@ -126,6 +132,26 @@ pub(crate) fn refused(
 /// Returns a number of the state. Equal numbers mean equal futures, within an epoch.
 fn number_of(cursor: &Cursor) -> u64 {
     cursor.position().number() << 1 | u64::from(cursor.has_ended())
+}
+
+/// The id of draft tokens outside every vocabulary, such as the padding -1.
+const NO_TOKEN: u32 = u32::MAX;
+
+/// Reads the ids of draft tokens; ids outside every vocabulary become [`NO_TOKEN`].
+pub(crate) fn draft_ids(
+    py: Python<'_>,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Vec<u32>> {
+    let Ok(list) = value.try_iter() else {
+        let message = format!("{name} must be a sequence of integers");
+        return Err(errors::argument(py, &message, None));
+    };
+    let id = |id: PyResult<Bound<'_, PyAny>>| {
+        let id: i64 = errors::integer(&id?, "token id")?;
+        Ok(u32::try_from(id).unwrap_or(NO_TOKEN))
+    };
+    list.map(id).collect()
 }
 
 fn token_id(value: &Bound<'_, PyAny>) -> PyResult<u32> {
@@ -222,6 +248,23 @@ impl Matcher {
             }
             _ => Ok(count),
         }
+    }
+
+    /// Returns how many tokens would be read; the matcher does not change.
+    fn validate_tokens(&self, py: Python<'_>, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let mut cursor = self.take(py)?;
+        let cursor = &mut *cursor;
+        let ids = draft_ids(py, "token_ids", token_ids)?;
+        let timeout = &self.timeout;
+        let counted = py.detach(|| timeout.during(|| cursor.validate(&ids)));
+        counted.map_err(|error| errors::failure(py, &error, None))
+    }
+
+    /// Returns a matcher at the same position that these tokens end.
+    fn with_end_token_ids(&self, py: Python<'_>, end_token_ids: Vec<u32>) -> PyResult<Matcher> {
+        let cursor = self.take(py)?.clone().with_end_tokens(end_token_ids);
+        let timeout = self.timeout.clone();
+        Ok(Matcher { timeout, ..Matcher::of(cursor, self.width, &self.views) })
     }
 
     fn advance_bytes(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -351,6 +394,17 @@ impl Matcher {
         self.timeout.set(py, seconds)
     }
 
+    /// End tokens that replace those of the vocabulary.
+    #[getter]
+    fn end_token_ids(&self, py: Python<'_>) -> PyResult<Option<Vec<u32>>> {
+        Ok(self.take(py)?.own_end_tokens().map(<[u32]>::to_vec))
+    }
+
+    #[getter]
+    fn is_terminated(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.take(py)?.has_ended())
+    }
+
     #[getter]
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
         self.take(py)?.is_accepting().map_err(|error| errors::failure(py, &error, None))
@@ -398,7 +452,7 @@ impl Matcher {
     }
 }
 
-/// Fills one row per matcher, in parallel.
+/// Fills one row per matcher, in parallel; the row of None allows everything.
 #[pyfunction]
 #[pyo3(signature = (matchers, out, rows=None))]
 pub(crate) fn fill_bitmasks(
@@ -407,7 +461,7 @@ pub(crate) fn fill_bitmasks(
     out: &Bound<'_, PyAny>,
     rows: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<()> {
-    let listed: Vec<Bound<'_, Matcher>> = matchers.extract()?;
+    let listed: Vec<Option<Bound<'_, Matcher>>> = matchers.extract()?;
     let count = listed.len();
     let rows: Vec<usize> = match rows {
         Some(rows) => {
@@ -430,13 +484,22 @@ pub(crate) fn fill_bitmasks(
     let array = bitmask(py, out, true)?;
     let mut guards = Vec::with_capacity(count);
     for matcher in &listed {
-        guards.push(matcher.get().take(py)?);
+        guards.push(matcher.as_ref().map(|matcher| matcher.get().take(py)).transpose()?);
     }
     let mut jobs: Vec<(&Cursor, BitmaskRow, Option<Deadline>)> = Vec::with_capacity(count);
+    let mut free = Vec::new();
     for ((guard, &row), matcher) in guards.iter().zip(&rows).zip(&listed) {
-        let needed = guard.epoch().words();
-        // Waiting for other rows counts toward the time of the call.
-        jobs.push((guard, array.row(py, row, needed)?, matcher.get().timeout.deadline()));
+        match (guard, matcher) {
+            (Some(guard), Some(matcher)) => {
+                let needed = guard.epoch().words();
+                // Waiting for other rows counts toward the time of the call.
+                jobs.push((guard, array.row(py, row, needed)?, matcher.get().timeout.deadline()));
+            }
+            _ => free.push(array.row(py, row, 0)?),
+        }
+    }
+    for row in &mut free {
+        words(row).fill(u32::MAX);
     }
     fn words(row: &mut BitmaskRow) -> &mut [u32] {
         // SAFETY: `out` is alive for the whole call and no row is given twice.

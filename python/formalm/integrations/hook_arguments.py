@@ -19,9 +19,10 @@ from formalm.vocabulary.loaded_vocabulary import end_token_ids as ids_of
 
 __all__ = [
     "check_model",
-    "constraint_of",
+    "constraints_of",
     "context_of_text",
     "decoding_of",
+    "is_one_per_prompt",
     "json_language_of",
     "options_of",
     "room_for_text",
@@ -126,13 +127,27 @@ def options_of(options: Any) -> Choice:
     return Choice(options)
 
 
-def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:
-    """Returns the constraint of a language, over a vocabulary with exactly the given end tokens.
+def is_one_per_prompt(language: Any) -> bool:
+    """Returns True for a list of languages, one for each prompt; a list of strings is one language.
+
+    An item may be a list of strings, and None is a prompt without a language.
+    """
+    if not isinstance(language, list | tuple) or not language:
+        return False
+    return not any(isinstance(each, str | bytes) for each in language)
+
+
+def constraints_of(
+    language: Any, tokenizer: Any, end_token_ids: Any
+) -> tuple[Constraint | None, ...]:
+    """Returns the constraint of a language, or those of one language per prompt, over a vocabulary
+    with exactly the given end tokens.
 
     Parameters
     ----------
     language
-        A language, a list of strings, or a constraint.
+        A language, a list of strings, or a constraint; or a list of these, with None for prompts
+        without a language.
     tokenizer
         A tokenizer, a vocabulary, or None with a constraint.
     end_token_ids
@@ -140,14 +155,19 @@ def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constrai
     """
     # It may be read twice.
     given = list(end_token_ids) if hasattr(end_token_ids, "__next__") else end_token_ids
-    if tokenizer is None and not isinstance(language, Constraint):
+    languages = list(language) if is_one_per_prompt(language) else [language]
+    made = [each for each in languages if isinstance(each, Constraint)]
+    others = [each for each in languages if not isinstance(each, Constraint) and each is not None]
+    if not made and not others and len(languages) > 0 and is_one_per_prompt(language):
+        raise ArgumentError("language must not be None for every prompt")
+    if tokenizer is None and (others or not made):
         raise ArgumentError(
             "tokenizer must be a tokenizer or a vocabulary if a language is given, got None"
         )
-    if isinstance(language, Constraint):
-        _check_ends(language.vocabulary, given, "constraint's vocabulary")
+    for each in made:
+        _check_ends(each.vocabulary, given, "constraint's vocabulary")
     if tokenizer is None:
-        vocabulary = language.vocabulary
+        vocabulary = made[0].vocabulary
     elif isinstance(tokenizer, Vocabulary):
         vocabulary = tokenizer
         _check_ends(vocabulary, given, "vocabulary")
@@ -158,7 +178,9 @@ def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constrai
             "the vocabulary must have an end token, so that generate can stop",
             hint="pass end_token_ids",
         )
-    return compiled(language, vocabulary)
+    if not is_one_per_prompt(language):
+        return (compiled(language, vocabulary),)
+    return tuple(None if each is None else compiled(each, vocabulary) for each in languages)
 
 
 def _is_json(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any
@@ -17,9 +18,10 @@ from formalm.generation.finish_steering import FinishSteering
 from formalm.integrations.constraint_positions import ConstraintPositions, Key
 from formalm.integrations.hook_arguments import (
     check_model,
-    constraint_of,
+    constraints_of,
     context_of_text,
     decoding_of,
+    is_one_per_prompt,
     room_for_text,
 )
 from formalm.integrations.prompt_boundaries import ID_BYTES, Prompt
@@ -51,13 +53,18 @@ class ConstraintLogitsProcessor:
     ----------
     language
         A language, a list of strings, or a :class:`~formalm.Constraint`. A canonical constraint
-        continues each row's prompt; a prompt that no member can follow raises a TokenError.
+        continues each row's prompt; a prompt that no member can follow raises a TokenError. Or a
+        list of these, one for each prompt, with None for a prompt without a language; the rows must
+        then come in the order of the prompts, as those of ``generate`` do.
     tokenizer
         The model's tokenizer or a :class:`~formalm.Vocabulary`; not needed with a constraint.
     prompt
         The input of ``generate``: the inputs a tokenizer returned, or ``input_ids`` ``(rows,
         length)``; or only their length in tokens, including padding. If prompts are given, they are
-        compared with those of each call.
+        compared with those of each call. For an encoder-decoder model, these are the tokens that
+        its decoder begins with, not the encoder's input.
+    prompt_rows
+        The number of prompts, if only their length is given and each has a language of its own.
     end_token_ids
         Ids or names of the end tokens, if they differ from the tokenizer's. A vocabulary or a
         constraint must have the same.
@@ -106,10 +113,11 @@ class ConstraintLogitsProcessor:
 
     def __init__(
         self,
-        language: Language | Constraint | Sequence[str],
+        language: Language | Constraint | Sequence[str] | Sequence[Any],
         tokenizer: Any = None,
         *,
         prompt: Any = None,
+        prompt_rows: int | None = None,
         end_token_ids: EndTokens | None = None,
         seed: int | None = None,
         temperature: float | None = None,
@@ -125,17 +133,24 @@ class ConstraintLogitsProcessor:
             raise ArgumentError(
                 f"memory_limit_bytes must be a positive integer, got {memory_limit_bytes!r}"
             )
-        self.constraint = constraint_of(language, tokenizer, end_token_ids)
-        self.prompt = Prompt(prompt)
+        positive("prompt_rows", prompt_rows)
+        self._constraints = constraints_of(language, tokenizer, end_token_ids)
+        self.constraint = next(each for each in self._constraints if each is not None)
+        self.prompt = Prompt(prompt, prompt_rows)
+        self._is_one_per_prompt = is_one_per_prompt(language)
+        if self._is_one_per_prompt:
+            _check_count(len(self._constraints), self.prompt.rows)
         self.seed = seed
         self._decoding = decoding_of(seed, temperature, top_k, top_p, min_p)
-        self._positions = ConstraintPositions(self.constraint, memory_limit_bytes)
+        distinct = dict.fromkeys(each for each in self._constraints if each is not None)
+        limit = max(1, memory_limit_bytes // len(distinct))
+        self._positions = {each: ConstraintPositions(each, limit) for each in distinct}
         self._ends = list(self.constraint.vocabulary.end_token_ids)
         self._size = len(self.constraint.vocabulary)
         positive("context_length", context_length)
         self._last = None if context_length is None else context_length - 1
         self._budget = max_new_tokens
-        self._finish = _finish_of(self.constraint, finish, max_new_tokens)
+        self._finish = {each: _finish_of(each, finish, max_new_tokens) for each in distinct}
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Returns the scores with minus infinity for every token that is not allowed.
@@ -168,39 +183,66 @@ class ConstraintLogitsProcessor:
         on_cpu = input_ids if input_ids.device.type == "cpu" else input_ids.cpu()
         ids = on_cpu.numpy().astype(np.int64, copy=False)
         texts = self.prompt.rest(ids)
+        constraints = self._constraints_of(ids)
         # If any tokens are allowed, the prompt cannot matter.
-        loose = self.constraint.tokenization == "all"
+        loose = all(each is None or each.tokenization == "all" for each in self._constraints)
         fronts = [b""] * len(texts) if loose else self.prompt.fronts(ids, size)
-        keys = list(zip(texts, fronts, strict=True))
-        matchers = [self._positions.after(key) for key in keys]
+        keys = [
+            (text, b"" if one is None or one.tokenization == "all" else front)
+            for text, front, one in zip(texts, fronts, constraints, strict=True)
+        ]
+        matchers = [
+            None if one is None else self._positions[one].after(key)
+            for key, one in zip(keys, constraints, strict=True)
+        ]
         if None in matchers:
-            self._check_grown(keys, matchers)
+            self._check_grown(keys, matchers, constraints)
         if self.is_drawing and not texts[0]:
             self._check_no_beams(scores, len(texts))
         used = len(texts[0]) // ID_BYTES if texts else 0
-        if self._last is not None and used and ids.shape[1] >= self._last:
+        is_last = self._last is not None and used > 0 and ids.shape[1] >= self._last
+        if is_last:
             matchers = [None] * len(matchers)
         result, tops = masked_scores(matchers, self.constraint.width, scores)
-        if self._finish is not None:
-            tops = self._steered(matchers, result, tops, used)
+        if any(self._finish.values()):
+            tops = self._steered(matchers, constraints, result, tops, used)
         for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
-            if matcher is None:
+            if constraints[row] is None and not is_last:
+                result[row] = scores[row]
+            elif matcher is None:
                 # Scores set here: the model's may be minus infinity at all end tokens.
                 result[row, self._ends] = 0.0
             elif not isfinite(top):
                 self._refuse(row, top, texts)
-        return result if self._decoding is None else self._drawn(scores, result, keys)
+        if self._decoding is None:
+            return result
+        is_open = [
+            matcher is not None or (one is None and not is_last)
+            for matcher, one in zip(matchers, constraints, strict=True)
+        ]
+        return self._drawn(scores, result, keys, is_open)
+
+    def _constraints_of(self, ids: npt.NDArray[np.int64]) -> list[Constraint | None]:
+        """Returns the constraint of each row; None for a row without a language."""
+        if not self._is_one_per_prompt:
+            return [self.constraint] * len(ids)
+        return [self._constraints[place] for place in self.prompt.places(ids)]
 
     def _steered(
-        self, matchers: Sequence[Any], result: Any, tops: list[float], used: int
+        self,
+        matchers: Sequence[Any],
+        constraints: Sequence[Constraint | None],
+        result: Any,
+        tops: list[float],
+        used: int,
     ) -> list[float]:
         """Removes tokens that leave no member within the budget; returns each row's new maximum."""
-        assert self._finish is not None
         assert self._budget is not None
         left = max(0, self._budget - used)
-        for row, matcher in enumerate(matchers):
-            if matcher is not None:
-                lost = np.flatnonzero(~self._finish.kept(matcher, left)[: self._size])
+        for row, (matcher, one) in enumerate(zip(matchers, constraints, strict=True)):
+            steering = None if one is None else self._finish[one]
+            if matcher is not None and steering is not None:
+                lost = np.flatnonzero(~steering.kept(matcher, left)[: self._size])
                 result[row, lost.tolist()] = -np.inf
         return [float(top) for top in result.amax(-1).tolist()] if matchers else tops
 
@@ -209,20 +251,27 @@ class ConstraintLogitsProcessor:
         """True if the tokens are drawn here, so that ``generate`` has nothing to choose."""
         return self._decoding is not None
 
-    def _check_grown(self, keys: list[Key], matchers: Sequence[object]) -> None:
+    def _check_grown(
+        self,
+        keys: list[Key],
+        matchers: Sequence[object],
+        constraints: Sequence[Constraint | None],
+    ) -> None:
         """Refuses rows outside the language that did not grow from an earlier call."""
-        positions = self._positions
-        lost = [
-            row
-            for row, matcher in enumerate(matchers)
-            if matcher is None and positions.was_never_requested(keys[row])
-        ]
+        lost: dict[int, ConstraintPositions] = {}
+        for row, (matcher, one) in enumerate(zip(matchers, constraints, strict=True)):
+            if matcher is None and one is not None:
+                positions = self._positions[one]
+                if positions.was_never_requested(keys[row]):
+                    lost[row] = positions
         # A batch that was cut short and is continued may contain texts that ended.
-        if not lost or (len(lost) < len(keys) and all(positions.is_over(keys[r]) for r in lost)):
+        are_over = all(positions.is_over(keys[row]) for row, positions in lost.items())
+        if not lost or (len(lost) < len(keys) and are_over):
             return
-        text = self.constraint.vocabulary.decode_text(self._tokens(keys[lost[0]][0]))
+        first = next(iter(lost))
+        text = self.constraint.vocabulary.decode_text(self._tokens(keys[first][0]))
         raise ArgumentError(
-            f"row {lost[0]} continues the prompt with {text[:40]!r}, which is not a prefix of a"
+            f"row {first} continues the prompt with {text[:40]!r}, which is not a prefix of a"
             " member "
             "and was not generated with this processor",
             hint="create a processor for each call of generate, from its own inputs",
@@ -255,7 +304,7 @@ class ConstraintLogitsProcessor:
             "such as min_new_tokens or bad_words_ids, may forbid the remaining ones",
         )
 
-    def _drawn(self, scores: Any, masked: Any, keys: list[Key]) -> Any:
+    def _drawn(self, scores: Any, masked: Any, keys: list[Key], is_open: list[bool]) -> Any:
         """Keeps only the token that :func:`formalm.generate` would draw in each row."""
         import torch
 
@@ -266,13 +315,14 @@ class ConstraintLogitsProcessor:
         samples = max(1, len(keys) // (self.prompt.rows or 1))
         result = torch.full_like(masked, float("-inf"))
         for row, key in enumerate(keys):
-            result[row, self._choose(rows[row], key, row % samples)] = 0.0
+            # A row whose text is over may only end, whatever the model's scores.
+            chosen = self._choose(rows[row], key, row % samples) if is_open[row] else self._ends[0]
+            result[row, chosen] = 0.0
         return result
 
     def _choose(self, logprobs: npt.NDArray[np.float64], key: Key, sample: int) -> int:
         text, _ = key
-        if self._decoding is None or self._positions.after(key) is None:
-            return self._ends[0]
+        assert self._decoding is not None
         generator = random_numbers(self.seed or 0, sample)
         # One random number per token: the position in the stream is that in the text.
         generator.bit_generator.advance(len(text) // ID_BYTES)  # type: ignore[attr-defined]
@@ -281,17 +331,32 @@ class ConstraintLogitsProcessor:
     def __getstate__(self) -> dict[str, object]:
         """Returns everything except the positions: a copy reads its texts again."""
         state = self.__dict__ | {"_positions": None}
-        state["_lengths"] = self._positions.lengths
-        state["_limit"] = self._positions.memory_limit_bytes
+        state["_kept"] = [
+            (constraint, one.memory_limit_bytes, one.lengths)
+            for constraint, one in self._positions.items()
+        ]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        lengths, limit = state.pop("_lengths"), state.pop("_limit")
+        kept = state.pop("_kept")
         self.__dict__.update(state)
-        self._positions = ConstraintPositions(self.constraint, limit, lengths)
+        self._positions = {each: ConstraintPositions(each, *rest) for each, *rest in kept}
 
     def __repr__(self) -> str:
-        return f"ConstraintLogitsProcessor({self.constraint.language!r})"
+        languages = [None if each is None else each.language for each in self._constraints]
+        shown = languages if self._is_one_per_prompt else languages[0]
+        return f"ConstraintLogitsProcessor({shown!r})"
+
+
+def _check_count(languages: int, prompts: int | None) -> None:
+    """Refuses another number of languages than of prompts."""
+    if prompts is None:
+        raise ArgumentError(
+            "prompt must be the prompts themselves if each has a language of its own",
+            hint="pass prompt=inputs, as passed to model.generate, or prompt_rows as well",
+        )
+    if languages != prompts:
+        raise ArgumentError(f"language must have one item per prompt ({prompts}), got {languages}")
 
 
 def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> FinishSteering | None:
@@ -323,6 +388,25 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
     return steering
 
 
+def _decoder_prompt(model: Any, inputs: Any) -> dict[str, Any]:
+    """Returns the tokens that the decoder of an encoder-decoder model begins with, as
+    ``generate`` makes them: those given, after the start token if they lack it.
+    """
+    is_mapping = hasattr(inputs, "keys")
+    given = inputs["decoder_input_ids"] if is_mapping and "decoder_input_ids" in inputs else None
+    rows = len(next(iter(inputs.values())) if is_mapping else inputs)
+    if given is None:
+        return {"prompt": 1, "prompt_rows": rows}
+    prompt = Prompt(given)
+    start = getattr(model.generation_config, "decoder_start_token_id", None)
+    if start is None:
+        start = model.generation_config.bos_token_id
+    kind = f"{type(model).__name__} {model.config.model_type}".lower()
+    first = [int.from_bytes(row[:ID_BYTES], sys.byteorder, signed=True) for row in prompt.order]
+    is_kept = "donut" in kind or "whisper" in kind or start in first
+    return {"prompt": prompt.length + (0 if is_kept else 1), "prompt_rows": rows}
+
+
 def logits_processors(
     model: Any, tokenizer: Any, inputs: Any, language: Any, **options: Any
 ) -> list[ConstraintLogitsProcessor]:
@@ -336,9 +420,11 @@ def logits_processors(
         Its tokenizer, which is read again in each call; or a :class:`~formalm.Vocabulary`, read
         once. Not needed with a constraint.
     inputs
-        The inputs of ``generate``: those that the tokenizer returned, or its ``input_ids``.
+        The inputs of ``generate``: those that the tokenizer returned, or its ``input_ids``. Those
+        of an encoder-decoder model may have ``decoder_input_ids``, which the text then follows.
     language
-        A language, a list of strings, or a :class:`~formalm.Constraint`.
+        A language, a list of strings, or a :class:`~formalm.Constraint`; or a list of these, one
+        for each prompt.
     **options
         As in :class:`ConstraintLogitsProcessor`. If ``end_token_ids`` differ from the model's, pass
         the same to ``generate`` as ``eos_token_id``. With ``finish=True``, ``max_new_tokens`` must
@@ -374,7 +460,11 @@ def logits_processors(
         )
     if options.get("end_token_ids") is None:
         options["end_token_ids"] = end_token_ids_of(model, tokenizer) or None
-    processor = ConstraintLogitsProcessor(language, tokenizer, prompt=inputs, **options)
+    if getattr(model.config, "is_encoder_decoder", False):
+        options |= _decoder_prompt(model, inputs)
+    else:
+        options["prompt"] = inputs
+    processor = ConstraintLogitsProcessor(language, tokenizer, **options)
     context = context_of_text(model)
     room = room_for_text(context, processor.prompt.length)
     if room is not None and (options.get("max_new_tokens") or 0) > room:

@@ -35,7 +35,9 @@ def pipeline(
     -------
     transformers.TextGenerationPipeline
         A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, a type, or a
-        :class:`~formalm.Constraint` over the tokenizer's own vocabulary. ``pipe(text,
+        :class:`~formalm.Constraint` over the tokenizer's own vocabulary. ``pipe(texts,
+        enforce=languages)`` takes a list of languages, one for each prompt; it answers the prompts
+        one after the other. ``pipe(text,
         enforce_json_schema=…)`` takes a schema (a dictionary, a path), a TypeScript type as a
         string, or a Python type. ``pipe(text, enforce_one_of="Option A,Option B")`` takes options.
         Everything else works as before: sampling, beams, batches. As always with this pipeline,

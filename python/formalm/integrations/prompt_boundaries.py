@@ -24,6 +24,8 @@ class Prompt:
     given
         Its length in tokens, including padding, or the prompts themselves: ``input_ids`` ``(rows,
         length)``, or the output of a tokenizer.
+    rows
+        The number of prompts, if only their length is given.
 
     Raises
     ------
@@ -31,9 +33,10 @@ class Prompt:
         If it is neither.
     """
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, rows: int | None = None) -> None:
         self.length: int
-        self.rows: int | None = None
+        self.rows: int | None = rows
+        self.order: tuple[bytes, ...] = ()
         self._known: frozenset[bytes] = frozenset()
         self._padding: dict[bytes, npt.NDArray[np.bool_]] = {}
         # Every step has the same prompts.
@@ -51,7 +54,8 @@ class Prompt:
             return
         ids = _array(given)
         self.rows, self.length = ids.shape
-        self._known = frozenset(row.tobytes() for row in ids)
+        self.order = tuple(row.tobytes() for row in ids)
+        self._known = frozenset(self.order)
         seen = given.get("attention_mask") if isinstance(given, Mapping) else None
         if seen is not None:
             mask = np.asarray(seen.detach().cpu() if hasattr(seen, "detach") else seen)
@@ -88,6 +92,32 @@ class Prompt:
                 )
             texts.append(data[text : start + length * ID_BYTES])
         return texts
+
+    def places(self, ids: Ids) -> list[int]:
+        """Returns the number of each row's prompt. ``generate`` keeps the rows of one prompt
+        together, in the order of the prompts.
+
+        Raises
+        ------
+        ArgumentError
+            If the rows are not a multiple of the prompts, or a row begins with another prompt.
+        """
+        rows, prompts = len(ids), self.rows
+        if prompts is None or rows % prompts:
+            raise ArgumentError(
+                f"the rows must be a multiple of the prompts ({prompts}) if each has a language of"
+                f" its own, got {rows} rows",
+                hint="pass the inputs of generate as prompt, and all of their rows in each call",
+            )
+        places = [row // (rows // prompts) for row in range(rows)]
+        if self.order:
+            for row, place in enumerate(places):
+                if ids[row, : self.length].tobytes() != self.order[place]:
+                    raise ArgumentError(
+                        f"row {row} must begin with prompt {place}, whose language it has",
+                        hint="pass the rows in the order of the prompts",
+                    )
+        return places
 
     def fronts(self, ids: Ids, size: int) -> list[bytes]:
         """Returns the ids of each row's prompt as bytes, from its last padding or last id outside

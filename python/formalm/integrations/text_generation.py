@@ -11,6 +11,7 @@ from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
 from formalm.integrations.hook_arguments import (
     context_of_text,
+    is_one_per_prompt,
     json_language_of,
     options_of,
     room_for_text,
@@ -53,8 +54,36 @@ def enforced(enforce: Any, schema: Any, one_of: Any) -> tuple[Any, bool]:
 Vocabularies = dict[tuple[int, ...], Vocabulary]
 
 
+def _listed(prompts: Any, languages: int) -> list[Any]:
+    """Returns the prompts of a call in which each has a language of its own."""
+    is_chat = isinstance(prompts, list) and any(isinstance(each, dict) for each in prompts)
+    if not isinstance(prompts, list) or is_chat:
+        raise ArgumentError(
+            "prompts must be a list of texts or of chats if each has a language of its own, got"
+            f" {'one chat' if is_chat else type(prompts).__name__}"
+        )
+    if len(prompts) != languages:
+        raise ArgumentError(
+            f"enforce must have one item per prompt ({len(prompts)}), got {languages}"
+        )
+    return prompts
+
+
 class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore[misc]
     """``TextGenerationPipeline`` with ``enforce``: see :func:`~formalm.integrations.pipeline`."""
+
+    def __call__(self, text_inputs: Any, **options: Any) -> Any:
+        """Answers prompts; with a list of languages, each prompt by its own, one at a time."""
+        for name in ("enforce", "enforce_json_schema"):
+            given: Any = options.get(name)
+            is_listed = isinstance(given, list | tuple) and isinstance(text_inputs, list)
+            if is_one_per_prompt(given) if name == "enforce" else is_listed:
+                rest = {other: one for other, one in options.items() if other != name}
+                prompts = _listed(text_inputs, len(given))
+                pairs = zip(prompts, given, strict=True)
+                answer = super().__call__
+                return [answer(text, **{name: one}, **rest) for text, one in pairs]
+        return super().__call__(text_inputs, **options)
 
     def _sanitize_parameters(
         self,

@@ -226,11 +226,20 @@ class JsonSchema(SchemaQuestions, Language):
             )
         return whole_json(text)
 
-    def partial(self, text: str | bytes) -> object:
+    def partial(self, text: str | bytes, *, open_strings: bool = False) -> object:
         """Returns the finished part of a prefix of a member, as plain JSON; None if there is none.
 
         Strings and numbers appear once they have ended; objects and arrays appear with their
         finished properties and items.
+
+        Parameters
+        ----------
+        text
+            The prefix.
+        open_strings
+            Whether to include the string under way as far as it was read, without an escape that is
+            cut short. Its value need not satisfy the schema yet. A property's name is never
+            included before its value begins.
 
         Raises
         ------
@@ -242,6 +251,8 @@ class JsonSchema(SchemaQuestions, Language):
         >>> from formalm import JsonSchema
         >>> JsonSchema({"type": "object"}).partial('{"name": "Ada", "born": {"year": 18')
         {'name': 'Ada', 'born': {}}
+        >>> JsonSchema({"type": "object"}).partial('{"name": "Jane A', open_strings=True)
+        {'name': 'Jane A'}
         """
         if not self.is_viable(text):
             raise TokenError(
@@ -250,7 +261,7 @@ class JsonSchema(SchemaQuestions, Language):
             )
         parts = self.parts()
         parts.feed(text if isinstance(text, str) else text.decode(errors="ignore"))
-        return parts.value
+        return parts.with_open_string() if open_strings else parts.value
 
     def parts(self) -> PartialJson:
         """Returns a new reader for texts that are still being written."""

@@ -11,6 +11,12 @@ from formalm.errors import LimitError
 __all__ = ["PartialJson", "whole_json"]
 
 WORDS = {"true": True, "false": False, "null": None}
+# The part of an escape at the end of a string that was cut there; a high surrogate waits for its
+# other half.
+_CUT_ESCAPE = re.compile(
+    r"(?<!\\)(?P<even>(?:\\\\)*)"
+    r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?$"
+)
 DELIMITERS = frozenset(" \t\r\n,]}")
 
 
@@ -57,6 +63,41 @@ class PartialJson:
     def value(self) -> object:
         """Returns a copy of the finished part; None if there is none."""
         return _copied(self._root)
+
+    def with_open_string(self) -> object:
+        """Returns the finished part, and in it the string value under way, as far as it was read.
+
+        An escape that is cut short is left out. The name of a property is no value.
+
+        Examples
+        --------
+        >>> parts = PartialJson()
+        >>> parts.feed('{"name": "Jane A')
+        >>> parts.value, parts.with_open_string()
+        ({}, {'name': 'Jane A'})
+        """
+        is_name = bool(self._open) and isinstance(self._open[-1], dict) and self._names[-1] is None
+        if not self._begun.startswith('"') or is_name:
+            return self.value
+        text = json.loads(_CUT_ESCAPE.sub(r"\g<even>", self._begun) + '"')
+        if not self._open:
+            return text
+        outer = self._open[-1]
+        if isinstance(outer, list):
+            outer.append(text)
+            value = self.value
+            outer.pop()
+            return value
+        name = self._names[-1] or ""
+        # A name twice in one object is no JSON of ours, but may be read.
+        is_new, before = name not in outer, outer.get(name)
+        outer[name] = text
+        value = self.value
+        if is_new:
+            del outer[name]
+        else:
+            outer[name] = before
+        return value
 
     def _string(self, piece: str, start: int) -> int:
         """Reads on inside a string; returns its end, or the end of the piece."""

@@ -17,8 +17,9 @@ from formalm.languages.structure.section import Piece, Section
 
 if TYPE_CHECKING:
     from formalm.languages.structure.structure import Structure
+    from formalm.languages.structure.tool_calls import ToolCalls
 
-__all__ = ["READ_BYTES", "Reader", "only_way", "pieces_of"]
+__all__ = ["READ_BYTES", "Reader", "calls_of", "only_way", "partial_calls", "pieces_of"]
 
 #: Maximum number of bytes that machines read, over all attempts at a text.
 READ_BYTES = 1_000_000
@@ -194,10 +195,55 @@ class Steps:
 
 def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> list[Call]:
     """Returns the calls in a section, which follows the trigger."""
+    spans = _call_spans(tools, format, data)
+    return [Call(name, tools[name].value(data[start:end])) for name, start, end, _ in spans]
+
+
+def partial_calls(structure: ToolCalls, text: str | bytes, open_strings: bool) -> list[Call]:
+    """Returns the calls in a prefix of a member; the last one may be unfinished."""
+    data = text_bytes(text)
+    # The text is read inside a member that it begins, so that every part has an end.
+    member = None if data is None else structure.shortest(data)
+    if data is None or member is None:
+        raise TokenError(
+            "text must be a viable prefix, and no member begins with this one",
+            hint="ask is_viable(text)",
+        )
+    steps = Steps(structure, Reader(member))
+    groups = only_way((0, (0, structure.opened)), steps, lambda state: state[0] > len(member))
+    found: list[Call] = []
+    for _, start, stop, section in (part for group in groups for part in group):
+        if section is None or start > len(data):
+            continue
+        inner, read = member[start:stop], len(data) - start
+        for name, first, last, end in _call_spans(structure.tools, structure.format, inner):
+            arguments = structure.tools[name]
+            if end <= read and (last < read or len(data) == len(member)):
+                found.append(Call(name, arguments.value(inner[first:last])))
+            elif first <= read:
+                found.append(
+                    Call(name, _begun(arguments, inner[first : min(last, read)], open_strings))
+                )
+    return found
+
+
+def _begun(arguments: Language, data: bytes, open_strings: bool) -> object:
+    """Returns the finished part of arguments; None if they are not JSON."""
+    parts = arguments.parts()
+    if parts is None:
+        return None
+    parts.feed(data.decode(errors="ignore"))
+    return parts.with_open_string() if open_strings else parts.value
+
+
+def _call_spans(
+    tools: dict[str, Language], format: CallFormat, data: bytes
+) -> list[tuple[str, int, int, int]]:
+    """Returns the calls in a section: name, start and end of the arguments, end of the call."""
     before, between, after = (mark_bytes(part) for part in format.parts)
     reader = Reader(data)
 
-    def steps(state: State) -> Iterator[Step[Call]]:
+    def steps(state: State) -> Iterator[Step[tuple[str, int, int, int]]]:
         at, expected = state
         assert isinstance(expected, bytes)
         if not data.startswith(expected, at):
@@ -210,7 +256,7 @@ def calls_of(tools: dict[str, Language], format: CallFormat, data: bytes) -> lis
         start = stop + len(between)
         for end in reader.ends(tools[name], start):
             if data.startswith(after, end):
-                call = Call(name, tools[name].value(data[start:end]))
+                call = (name, start, end, end + len(after))
                 more = b"" if format.separator is None else mark_bytes(format.separator) + before
                 yield (end + len(after), more), call
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import Combination, Repetition, as_language
+from formalm.languages.json_schema.partial_json import PartialJson
 from formalm.languages.language import Language
 from formalm.languages.python_types.language import is_type
-from formalm.languages.structure.call_format import JOINING, CallFormat, in_names
+from formalm.languages.structure.call_format import JOINING, Call, CallFormat, in_names
 from formalm.languages.structure.delimiters import Mark, joined, mark_language
 from formalm.languages.structure.section import Section, one_of
 from formalm.languages.structure.structure import Structure
@@ -125,6 +126,44 @@ class ToolCalls(Structure):
         found = [piece.value for piece in self.pieces(text) if piece.kind == "section"]
         return [call for calls in found if isinstance(calls, list) for call in calls]
 
+    def partial(self, text: str | bytes, *, open_strings: bool = False) -> list[Call]:
+        """Returns the calls in a prefix of a member, in order.
+
+        Finished calls are those of :meth:`value`. The last one appears once its name is known, with
+        the finished part of its arguments as plain JSON, or None if they are not JSON.
+
+        Parameters
+        ----------
+        text
+            The prefix.
+        open_strings
+            As in :meth:`formalm.JsonSchema.partial`.
+
+        Raises
+        ------
+        TokenError
+            If no member begins with ``text``.
+        LanguageError, LimitError
+            As in :meth:`Structure.value`.
+
+        Examples
+        --------
+        >>> from formalm import CallFormat, JsonSchema, ToolCalls
+        >>> any_object = JsonSchema({"type": "object"})
+        >>> tools = ToolCalls({"f": any_object}, CallFormat("{name}({arguments})", "<", ">"))
+        >>> tools.partial('<f({"a": 1})> and <f({"b": [2, 3')
+        [Call(name='f', arguments={'a': 1}), Call(name='f', arguments={'b': [2]})]
+        """
+        from formalm.languages.structure.parse import partial_calls
+
+        return partial_calls(self, text, open_strings)
+
+    def parts(self) -> PartialJson | None:
+        """Returns a new reader of unfinished texts, whose value is that of :meth:`partial`; None if
+        calls have special tokens, which are no text.
+        """
+        return PartialCalls(self) if all(isinstance(one, str) for one in self.marks) else None
+
     def _repeated(self, one_of_these: Callable[[Iterable[Section]], Language]) -> Language:
         tools, format, _, _, required = self._call
         if required is None or format.separator is not None:
@@ -156,6 +195,28 @@ class ToolCalls(Structure):
         for name, value, default in zip(names, values, usual, strict=True):
             parts += [] if value == default else [f"{name}={value!r}"]
         return f"ToolCalls({', '.join(parts)})"
+
+
+class PartialCalls(PartialJson):
+    """Reads a prefix of a text with tool calls piece by piece; its value is a list of calls."""
+
+    def __init__(self, tools: ToolCalls) -> None:
+        super().__init__()
+        self._tools = tools
+        self._pieces: list[str] = []
+
+    def feed(self, piece: str) -> None:
+        """Reads the next characters."""
+        self._pieces.append(piece)
+
+    @property
+    def value(self) -> object:
+        """The calls so far."""
+        return self._tools.partial("".join(self._pieces))
+
+    def with_open_string(self) -> object:
+        """Returns the calls so far, with the string under way."""
+        return self._tools.partial("".join(self._pieces), open_strings=True)
 
 
 def _again(

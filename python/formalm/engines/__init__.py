@@ -1,0 +1,17 @@
+"""Plug-ins for serving engines: vLLM and SGLang.
+
+::
+
+    request of the engine ── kind, specification ──► request_languages ──► Language
+                                                                             │
+    tokenizer, width of the logits ──► EngineConstraints ── ConstraintCache ─┤
+                                                                             ▼
+    vllm/, sglang/: the engine's abstract classes ◄────────────────────── Matcher
+
+No engine is imported before it asks for its plug-in.
+"""
+
+from formalm.engines.engine_constraints import EngineConstraints
+from formalm.engines.request_languages import RequestKind, grammar_syntax, request_language
+
+__all__ = ["EngineConstraints", "RequestKind", "grammar_syntax", "request_language"]

@@ -1,0 +1,159 @@
+"""Stand-ins for the modules of vLLM that its plug-in uses, where the engine is not installed.
+
+They have the names, signatures and abstract methods of vLLM 0.32, and as much behavior as the
+plug-in relies on. The tests in `tests/engines` run with the engine itself.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+
+class VLLMValidationError(Exception):
+    pass
+
+
+class StructuredOutputOptions(enum.Enum):
+    JSON = enum.auto()
+    JSON_OBJECT = enum.auto()
+    REGEX = enum.auto()
+    GRAMMAR = enum.auto()
+    CHOICE = enum.auto()
+    STRUCTURAL_TAG = enum.auto()
+
+
+class StructuredOutputGrammar(ABC):
+    @abstractmethod
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool: ...
+
+    @abstractmethod
+    def validate_tokens(self, tokens: list[int]) -> list[int]: ...
+
+    @abstractmethod
+    def rollback(self, num_tokens: int) -> None: ...
+
+    @abstractmethod
+    def fill_bitmask(self, bitmask: Any, batch_index: int) -> None: ...
+
+    @abstractmethod
+    def is_terminated(self) -> bool: ...
+
+    @abstractmethod
+    def reset(self) -> None: ...
+
+
+@dataclass
+class StructuredOutputBackend(ABC):
+    vllm_config: Any
+    tokenizer: Any
+    vocab_size: int
+
+    @abstractmethod
+    def compile_grammar(
+        self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
+    ) -> Any: ...
+
+    @abstractmethod
+    def allocate_token_bitmask(self, max_num_seqs: int) -> Any: ...
+
+    @abstractmethod
+    def destroy(self) -> None: ...
+
+
+@dataclass
+class StructuredOutputsParams:
+    kind: str
+    specification: str
+    json_object: bool | None = None
+    whitespace_pattern: str | None = None
+    disable_any_whitespace: bool = False
+    disable_additional_properties: bool = False
+    _backend: str | None = None
+
+
+@dataclass
+class SamplingParams:
+    structured_outputs: StructuredOutputsParams | None = None
+    all_stop_token_ids: set[int] = field(default_factory=set)
+    checked_by: str | None = None
+
+    def _validate_structured_outputs(
+        self, model_config: Any, structured_outputs_config: Any, tokenizer: Any
+    ) -> None:
+        self.checked_by = "vllm"
+
+
+def get_structured_output_key(params: StructuredOutputsParams) -> tuple[Any, str]:
+    return StructuredOutputOptions[params.kind], params.specification
+
+
+def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
+    """Returns new modules by name, for ``sys.modules``."""
+
+    @checked_dataclass
+    class StructuredOutputsConfig:
+        backend: Literal["auto", "xgrammar"] = "auto"
+        disable_any_whitespace: bool = False
+        disable_additional_properties: bool = False
+
+    class StructuredOutputManager:
+        def __init__(self, vllm_config: Any, tokenizer: Any) -> None:
+            self.vllm_config, self.tokenizer = vllm_config, tokenizer
+            self.backend: Any = None
+
+        def grammar_init(self, request: Any) -> None:
+            if self.backend is None:
+                raise ValueError("Unsupported structured output backend")
+            request.structured_output_request.grammar = self._create_grammar(request)
+
+        def _create_grammar(self, request: Any) -> Any:
+            return self.backend.compile_grammar(*request.structured_output_request.key)
+
+    class Params(SamplingParams):
+        pass
+
+    Params._validate_structured_outputs = SamplingParams._validate_structured_outputs  # type: ignore[method-assign]
+    parts = tuple(int(part) for part in version.split("."))
+    contents: dict[str, dict[str, Any]] = {
+        "vllm": {"__version__": version, "__version_tuple__": parts},
+        "vllm.config": {},
+        "vllm.config.structured_outputs": {"StructuredOutputsConfig": StructuredOutputsConfig},
+        "vllm.exceptions": {"VLLMValidationError": VLLMValidationError},
+        "vllm.sampling_params": {"SamplingParams": Params},
+        "vllm.v1": {},
+        "vllm.v1.structured_output": {"StructuredOutputManager": StructuredOutputManager},
+        "vllm.v1.structured_output.backend_types": {
+            "StructuredOutputBackend": StructuredOutputBackend,
+            "StructuredOutputGrammar": StructuredOutputGrammar,
+            "StructuredOutputOptions": StructuredOutputOptions,
+        },
+        "vllm.v1.structured_output.request": {
+            "get_structured_output_key": get_structured_output_key
+        },
+    }
+    made = {}
+    for name, members in contents.items():
+        made[name] = ModuleType(name)
+        vars(made[name]).update(members)
+    return made
+
+
+def installed(monkeypatch: Any, version: str = "0.32.0") -> SimpleNamespace:
+    """Installs the stand-ins for one test, and returns the classes that the plug-in extends."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
+        monkeypatch.delitem(sys.modules, name)
+    for name, module in modules(version).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "formalm.engines.vllm.structured_output", raising=False)
+    return SimpleNamespace(
+        config=sys.modules["vllm.config.structured_outputs"].StructuredOutputsConfig,
+        manager=sys.modules["vllm.v1.structured_output"].StructuredOutputManager,
+        params=sys.modules["vllm.sampling_params"].SamplingParams,
+    )
