@@ -74,7 +74,7 @@ impl LexicalTables {
     }
 
     /// Interns a join. Contexts that differ only in what no token spells have equal ones.
-    fn join_number(&mut self, joined: JoinedSummary) -> u32 {
+    pub(super) fn join_number(&mut self, joined: JoinedSummary) -> u32 {
         self.bytes += 20;
         let hash = FxBuildHasher.hash_one(&joined);
         let fresh = self.joins.len() as u32;
@@ -149,7 +149,7 @@ impl LexicalTables {
         JoinedSummary { tokens, groups: self.list_number(groups), doubtful }
     }
 
-    fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
+    pub(super) fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
         if let Some(&known) = self.list_ids.get(&list[..]) {
             return known;
         }
@@ -188,7 +188,7 @@ impl LexicalTables {
         }
     }
 
-    fn group(&mut self, node_list: Vec<(u32, u32)>) -> u32 {
+    pub(super) fn group(&mut self, node_list: Vec<(u32, u32)>) -> u32 {
         let node_list = Arc::new(NodeList::new(&node_list));
         if let Some(&known) = self.group_ids.get(&node_list) {
             return known;
