@@ -136,7 +136,8 @@ class DeadlineError(FormalmError, TimeoutError):
     ----------
     what
         The task: ``"compile"`` (a language), ``"mask"`` (any call of a matcher that computes
-        allowed tokens), ``"follow"`` (the tokens before a matcher's start) or ``"wait"`` (for a
+        allowed tokens), ``"advance"`` (tokens or bytes that a matcher reads), ``"forced"``,
+        ``"explain"``, ``"follow"`` (the tokens before a matcher's start) or ``"wait"`` (for a
         constraint that another thread compiles).
     needed
         Seconds that had passed when it ended: a lower bound on the time needed.
@@ -199,7 +200,9 @@ class TokenError(FormalmError, ValueError):
 class ConcurrencyError(FormalmError, RuntimeError):
     """Two threads used one matcher or one search at once.
 
-    Give each thread a ``fork()`` of the matcher, or a search of its own.
+    Give each thread a ``fork()`` of the matcher, or a search of its own. In a forked process: a
+    thread of the parent was changing a constraint whose language cannot be compiled again, because
+    its parser's ``copy()`` fails.
     """
 
 

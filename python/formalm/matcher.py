@@ -66,7 +66,7 @@ class Matcher:
 
     :meth:`Constraint.matcher` and :meth:`fork` make matchers. A matcher belongs to one thread at a
     time; a call that overlaps another thread's raises :class:`~formalm.ConcurrencyError`. Calls
-    that compute allowed tokens raise :class:`~formalm.DeadlineError` after
+    that read, compute or explain raise :class:`~formalm.DeadlineError` after
     :attr:`timeout_seconds`. A call that raises leaves the position unchanged.
 
     Examples
@@ -165,6 +165,8 @@ class Matcher:
         ------
         TokenError
             If ``token_id`` is not allowed here.
+        DeadlineError
+            After :attr:`timeout_seconds`; nothing is read then.
         """
         self.core.advance(token_id)
 
@@ -175,6 +177,8 @@ class Matcher:
         ------
         ArgumentError
             If ``token_ids`` contains anything but integers; nothing is read then.
+        DeadlineError
+            After :attr:`timeout_seconds`; nothing is read then.
         """
         return self.core.advance_many(token_ids)
 
@@ -208,6 +212,8 @@ class Matcher:
         TokenError
             If no member continues with ``text``; always if tokens must be canonical, because the
             tokens of these bytes are unknown.
+        DeadlineError
+            After :attr:`timeout_seconds`; nothing is read then.
         """
         self.core.advance_bytes(text)
 
@@ -226,11 +232,23 @@ class Matcher:
         self.core.reset()
 
     def forced_bytes(self) -> bytes:
-        """Returns the longest bytes that every continuation begins with; empty if none are."""
+        """Returns the longest bytes that every continuation begins with; empty if none are.
+
+        Raises
+        ------
+        DeadlineError
+            After :attr:`timeout_seconds`.
+        """
         return self.core.forced_bytes()
 
     def forced_token_ids(self) -> list[int]:
-        """Returns the tokens that follow as long as exactly one token is allowed."""
+        """Returns the tokens that follow as long as exactly one token is allowed.
+
+        Raises
+        ------
+        DeadlineError
+            After :attr:`timeout_seconds`.
+        """
         return self.core.forced_token_ids()
 
     def fork(self) -> Matcher:
@@ -283,10 +301,12 @@ class Matcher:
 
     @property
     def timeout_seconds(self) -> float | None:
-        """Maximum time of one call that computes allowed tokens; None means no limit.
+        """Maximum time of one call that reads, computes or explains; None means no limit.
 
         It applies to ``fill_bitmask``, ``bitmask``, ``mask``, ``allowed_token_ids`` and ``allows``,
-        to the matcher's row in :func:`~formalm.fill_bitmasks`, and to completions within a budget.
+        to ``advance``, ``advance_many`` and ``advance_bytes``, to ``forced_bytes``,
+        ``forced_token_ids`` and ``explain``, to the matcher's row in
+        :func:`~formalm.fill_bitmasks`, and to completions within a budget.
         It belongs to the matcher and not to each call, because the code that creates a matcher
         knows the request's deadline, while masks are computed in another library's loop. After a
         :class:`~formalm.DeadlineError`, the same call may be repeated: the work done so far is
@@ -328,7 +348,19 @@ class Matcher:
         >>> matcher.advance(0)
         >>> print(matcher.explain(1).text)
         b'+*' is not allowed: b'*' cannot follow b'1+', expected is b'1'-b'9': /[1-9]+/ in number
+
+        Raises
+        ------
+        DeadlineError
+            After :attr:`timeout_seconds`.
         """
+        seconds = self.timeout_seconds
+        if seconds is None:
+            return self._explained(token_id)
+        with _core.Deadline("explain", seconds):
+            return self._explained(token_id)
+
+    def _explained(self, token_id: int) -> Explanation:
         refusal, viable, token, expected, _ = self.core.explain(token_id)
         language = self.constraint.language
         terminals: tuple[Expected, ...] = ()

@@ -222,10 +222,10 @@ def test_a_constraint_that_was_cut_short_answers_as_another_one(
                 seconds *= 1.6
                 failures += 1
 
-    def at(matcher: Matcher, name: str) -> Any:
+    def at(matcher: Matcher, name: str, *arguments: int) -> Any:
         def call(seconds: float) -> Any:
             matcher.timeout_seconds = seconds
-            return ask(matcher)[name]()
+            return getattr(matcher, name)(*arguments)
 
         return patiently(call)
 
@@ -248,8 +248,10 @@ def test_a_constraint_that_was_cut_short_answers_as_another_one(
         token = int(allowed[DRAWN.randrange(len(allowed))])
         if token in vocabulary.end_token_ids:
             break
-        for matcher in (expected, found):
-            matcher.advance(token)
+        expected.advance(token)
+        _, failures = at(found, "advance", token)
+        cut += failures
+        assert found.token_ids == expected.token_ids
     assert cut > 0
 
 
@@ -321,3 +323,28 @@ def test_a_deadline_is_a_positive_number(seconds: Any) -> None:
         constraint.matcher(timeout_seconds=seconds)
     with pytest.raises(ArgumentError, match=match):
         constraint.matcher().timeout_seconds = seconds
+
+
+def test_reading_and_explaining_end_at_their_deadline() -> None:
+    slow = Constraint(Slow(0.05), VOCABULARY).matcher(timeout_seconds=0.01)
+    token = VOCABULARY.encode("a")[0]
+    calls: dict[str, Callable[[], object]] = {
+        "advance": lambda: slow.advance_many([token] * 40),
+        "explain": lambda: slow.explain(token),
+        "forced": slow.forced_bytes,
+    }
+    for what, call in calls.items():
+        assert ended_late(call, what) < LATE
+        assert slow.token_ids == []
+    slow.timeout_seconds = None
+    slow.advance(token)
+    assert slow.token_ids == [token]
+
+
+def test_a_long_text_is_read_up_to_its_deadline() -> None:
+    matcher = Constraint(JsonSchema({"type": "object"}), VOCABULARY).matcher(timeout_seconds=0.01)
+    text = b'{"' + b'","'.join(b'n%d":[[1]],"m' % at for at in range(200_000))
+    assert ended_late(lambda: matcher.advance_bytes(text), "advance") < LATE
+    assert matcher.text == b""
+    matcher.advance_bytes(b'{"a":1')
+    assert matcher.text == b'{"a":1'

@@ -309,6 +309,40 @@ def fork_under_load(count):
 
 
 @needs_fork
+def test_a_constraint_that_cannot_be_compiled_again_in_a_child_raises_no_panic() -> None:
+    program = f"""{PREAMBLE}{KINDS}
+from formalm import ConcurrencyError, ParserError
+PARENT = os.getpid()
+class Bound(Words):
+    def copy(self):
+        if os.getpid() != PARENT: raise OSError("bound to its process")
+        return Bound(self.text)
+language = Grammar('%declare words\\nstart: "<" words ">"', languages={{"words": Bound()}})
+constraint = Constraint(language, V)
+begun = constraint.matcher()
+begun.advance_bytes(b"<ab")
+stopped = False
+def load():
+    while not stopped:
+        constraint.matcher().advance_bytes(b"<" + b"ab" * 100)
+threads = [threading.Thread(target=load) for _ in range(2)]
+for thread in threads: thread.start()
+def work():
+    for ask in (constraint.matcher, begun.bitmask, lambda: begun.fork().advance_bytes(b"ab")):
+        try:
+            ask()
+        except (ConcurrencyError, ParserError):
+            pass
+for _ in range(20):
+    time.sleep(0.003)
+    child(work)
+stopped = True
+for thread in threads: thread.join()
+"""
+    run_python(program, timeout=120).check()
+
+
+@needs_fork
 @pytest.mark.parametrize("count", [2, pytest.param(50, marks=pytest.mark.slow)])
 def test_children_forked_during_work_continue(count: int) -> None:
     """What another thread held at the fork is made anew: nothing waits, and answers are right."""

@@ -174,6 +174,12 @@ impl<K: MaskClasses> Constraint<K> {
         self.replace(now)
     }
 
+    /// Returns `true` in a forked child if a thread of the parent was changing the current epoch,
+    /// and the language cannot be compiled again. No other method may be called then.
+    pub fn is_lost(&self) -> bool {
+        self.here().is_abandoned()
+    }
+
     /// Returns the current epoch, or the next one in a forked child that cannot use it.
     fn here(&self) -> Arc<StateEpoch<K>> {
         let now = self.current.load_full();

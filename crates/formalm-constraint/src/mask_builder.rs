@@ -42,7 +42,7 @@ impl ClassVisitor for MaskBuilder<'_> {
             return Ok(Mask::from_words(words));
         }
         if let Some(lexemes) = steps.lexical_machine()
-            && let Some(mask) = self.lexical.mask(lexemes, self.vocabulary, self.key)?
+            && let Some(mask) = self.lexical.mask(lexemes, self.vocabulary, self.key, None)?
         {
             return Ok(mask);
         }

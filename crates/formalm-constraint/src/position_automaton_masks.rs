@@ -32,6 +32,10 @@ const UNDECIDED_FLAG: u32 = 1 << 31;
 /// Maximum number of cached masks that others are derived from. Chosen, not measured.
 const MAX_BASE_MASKS: usize = 64;
 
+/// Maximum number of end nodes: with more, walking on from each takes longer than walking once.
+/// Chosen, not measured.
+const MAX_END_NODES: usize = 4096;
+
 /// A position with its mask class, or with its state if its machine is read together with others.
 type PositionClass = (u32, u32);
 
@@ -326,6 +330,15 @@ impl<K: MaskClasses> StateClasses for PositionMaskClasses<K> {
         state: StateId,
         purpose: P,
     ) -> Result<P::Result, Error> {
+        // What is read is in a single position, and ends with it.
+        if let [(letter, inner)] = self.composed.active_positions(state)[..]
+            && let Some(part) = &self.letters[letter as usize]
+            && let position = &self.composed.positions()[letter as usize]
+            && position.follows.is_empty()
+            && position.last
+        {
+            return part.keys().visit_accepting(inner, purpose);
+        }
         let key = MaskClassId::from_number(state.number());
         Ok(match self.ahead.of(&self.composed) {
             Some(ahead) => purpose.visit(&ahead.mask_automaton(), key),
@@ -484,6 +497,6 @@ impl AcceptingVisitor for EndNodes<'_> {
     type Result = Result<Option<Vec<u32>>, Error>;
 
     fn visit(self, steps: &impl AcceptingMaskAutomaton, key: MaskClassId) -> Self::Result {
-        TrieWalk::new(steps, self.trie).ends(key)
+        TrieWalk::new(steps, self.trie).ends(key, MAX_END_NODES)
     }
 }

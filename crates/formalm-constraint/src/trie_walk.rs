@@ -7,10 +7,6 @@ use formalm_machines::{AcceptingMaskAutomaton, CharRepetition, MaskAutomaton, Va
 use formalm_vocabulary::TokenTrie;
 use rustc_hash::FxHashMap;
 
-/// Maximum number of end nodes: with more, walking on from each takes longer than walking once.
-/// Chosen, not measured.
-const MAX_END_NODES: usize = 4096;
-
 /// The deadline is checked at nodes whose numbers have these bits zero.
 pub(crate) const DEADLINE_CHECK_MASK: u32 = 63;
 
@@ -252,42 +248,132 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
 
 impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
     /// Returns the inner nodes at which the input read from a class is in the language; `None` if
-    /// there are too many.
-    pub(crate) fn ends(&mut self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+    /// there are more than `most`.
+    pub(crate) fn ends(
+        &mut self,
+        key: MaskClassId,
+        most: usize,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        let roots: Vec<u32> = (0..=255).filter_map(|byte| self.trie.root_child(byte)).collect();
+        self.ends_from(key, &roots, most)
+    }
+
+    /// As [`TrieWalk::ends`], for the nodes at and below `roots`, whose bytes are read from `key`.
+    pub(crate) fn ends_from(
+        &mut self,
+        key: MaskClassId,
+        roots: &[u32],
+        most: usize,
+    ) -> Result<Option<Vec<u32>>, Error> {
         let nodes = self.trie.nodes();
         let mut found = Vec::new();
-        self.stack = vec![key];
-        self.few =
-            if K::KNOWS_POSSIBLE_BYTES { vec![self.keys.possible_bytes(key)?] } else { Vec::new() };
-        let mut at = 0;
-        while (at as usize) < nodes.len() {
-            let here = nodes[at as usize];
-            let depth = here.depth();
-            let before = self.stack[depth - 1];
-            if at & DEADLINE_CHECK_MASK == 0 {
-                check_deadline()?;
-            }
-            let refused = K::KNOWS_POSSIBLE_BYTES
-                && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()));
-            let next = if refused { None } else { self.keys.step(before, here.byte())? };
-            let leaf = here.end() == at + 1;
-            let Some(next) = next.filter(|_| !leaf) else {
-                at = here.end();
-                continue;
-            };
-            if self.keys.is_accepting_class(next)? {
-                if found.len() == MAX_END_NODES {
+        let few = if K::KNOWS_POSSIBLE_BYTES { self.keys.possible_bytes(key)? } else { None };
+        for &root in roots {
+            let end = nodes[root as usize].end();
+            let mut at = root;
+            while at < end {
+                let from = (at == root).then_some((key, few));
+                if self.reads_on(from, at, &mut found)? {
+                    at += 1;
+                } else {
+                    at = nodes[at as usize].end();
+                }
+                if found.len() > most {
                     return Ok(None);
                 }
-                found.push(at);
-            } else if next == before && self.skips(next, at)? {
-                at = here.end();
-                continue;
             }
-            self.enter(at, next)?;
-            at += 1;
         }
         Ok(Some(found))
+    }
+
+    /// As [`TrieWalk::ends`], where members end with the bytes of `selected`.
+    pub(crate) fn ends_among(
+        &mut self,
+        key: MaskClassId,
+        selected: &NodesBeforeBytes,
+    ) -> Result<Vec<u32>, Error> {
+        let nodes = self.trie.nodes();
+        let mut found = Vec::new();
+        let few = if K::KNOWS_POSSIBLE_BYTES { self.keys.possible_bytes(key)? } else { None };
+        let mut at = 0;
+        while let Some(&(node, end)) = selected.0.get(at) {
+            let from = (nodes[node as usize].depth() == 1).then_some((key, few));
+            at = if self.reads_on(from, node, &mut found)? { at + 1 } else { end as usize };
+        }
+        Ok(found)
+    }
+
+    /// Reads the byte of a node, from a class or from what was read before. Adds the node if the
+    /// input is in the language, and returns `true` if nodes below may be read.
+    fn reads_on(
+        &mut self,
+        from: Option<(MaskClassId, Option<ByteSet>)>,
+        at: u32,
+        found: &mut Vec<u32>,
+    ) -> Result<bool, Error> {
+        let here = self.trie.nodes()[at as usize];
+        let depth = here.depth();
+        let (before, few) = from
+            .unwrap_or_else(|| (self.stack[depth - 1], self.few.get(depth - 1).copied().flatten()));
+        if at & DEADLINE_CHECK_MASK == 0 {
+            check_deadline()?;
+        }
+        let is_leaf = here.end() == at + 1;
+        if is_leaf || few.is_some_and(|few| !few.contains(here.byte())) {
+            return Ok(false);
+        }
+        let Some(next) = self.keys.step(before, here.byte())? else { return Ok(false) };
+        if self.keys.is_accepting_class(next)? {
+            found.push(at);
+        } else if next == before && self.skips(next, at)? {
+            return Ok(false);
+        }
+        self.enter(at, next)?;
+        Ok(true)
+    }
+}
+
+/// The inner nodes of a trie whose byte is one of a set, and the nodes before them, in order. Each
+/// has the index of the first one that is not below it.
+#[derive(Debug)]
+pub(crate) struct NodesBeforeBytes(Vec<(u32, u32)>);
+
+impl NodesBeforeBytes {
+    /// Selects the nodes of a trie.
+    pub(crate) fn new(trie: &TokenTrie, bytes: ByteSet) -> NodesBeforeBytes {
+        let nodes = trie.nodes();
+        let mut selected: Vec<(u32, u32)> = Vec::new();
+        // The path to the current node; the first `kept` of its nodes are selected.
+        let (mut path, mut kept): (Vec<u32>, usize) = (Vec::new(), 0);
+        let mut open: Vec<usize> = Vec::new();
+        for (at, here) in (0..).zip(nodes) {
+            path.truncate(here.depth() - 1);
+            kept = kept.min(path.len());
+            path.push(at);
+            if here.end() == at + 1 || !bytes.contains(here.byte()) {
+                continue;
+            }
+            while open.len() > kept {
+                let last = open.len() - 1;
+                selected[open[last]].1 = selected.len() as u32;
+                open.pop();
+            }
+            for &node in &path[kept..] {
+                open.push(selected.len());
+                selected.push((node, 0));
+            }
+            kept = path.len();
+        }
+        let len = selected.len() as u32;
+        for at in open {
+            selected[at].1 = len;
+        }
+        NodesBeforeBytes(selected)
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        8 * self.0.capacity()
     }
 }
 

@@ -4,18 +4,20 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, MaskClassId, Renewal, StateId};
+use formalm_core::{ByteSet, Error, Machine, MaskClassId, Renewal, StateId};
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables,
-    MaskShortcuts, ParserStateId, ParserTables, StackPrefixId, StateClasses, StringClasses,
-    ValueClasses, self_loop_repetition,
+    ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd, LexemeStep, LexerContextId,
+    LexerStateId, LexerTables, LexicalConfiguration, MaskShortcuts, ParserStateId, ParserTables,
+    StackPrefixId, StateClasses, StringClasses, SublanguageHost, SublanguagePosition,
+    SublanguageTables, ValueClasses, self_loop_repetition,
 };
 use rustc_hash::FxHashMap;
 
 use crate::NOTHING;
 use crate::automaton::{GrammarAutomaton, LockedState};
 use crate::configuration_reader::ConfigurationReader;
+use crate::configurations::Configuration;
 
 /// The states of a grammar automaton as mask-equivalence classes.
 #[derive(Debug)]
@@ -191,35 +193,36 @@ impl LexerTables for ScratchClasses<'_> {
 }
 
 impl ParserTables for ScratchClasses<'_> {
-    fn configurations(
-        &self,
-        key: MaskClassId,
-    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
+    fn configurations(&self, key: MaskClassId) -> Result<Option<Vec<LexicalConfiguration>>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        if !core.reader.sublanguages.is_empty()
-            || (core.reader.lexer.needs_viability_checks && !core.reader.lexer.proof.exists())
-        {
+        if core.reader.lexer.needs_viability_checks && !core.reader.lexer.proof.exists() {
             return Ok(None);
         }
         let mut all = Vec::new();
         for configuration in core.states.get(key.number() - 1) {
+            if configuration.is_in_sublanguage() {
+                continue;
+            }
             core.meter().reset();
             if core.reader.lexer.needs_viability_checks
                 && !core.is_completable_at(configuration.parser_state)?
             {
                 return Ok(None);
             }
-            let lexeme = match configuration.is_between() {
+            let is_between = configuration.is_between();
+            let lexeme = match is_between {
                 true => core.reader.context(configuration.parser_state)?,
                 false => configuration.lexeme,
             };
-            if configuration.is_between()
-                && !core.reader.fits_separator(lexeme, configuration.negative_threads)?
-            {
+            let threads = configuration.negative_threads;
+            if is_between && !core.reader.fits_separator(lexeme, threads)? {
                 return Ok(None);
             }
-            let scan = core.reader.lexer.states.intern(lexeme, configuration.negative_threads);
-            all.push((LexerStateId(scan), ParserStateId(configuration.parser_state)));
+            all.push(LexicalConfiguration {
+                lexer_state: LexerStateId(core.reader.lexer.states.intern(lexeme, threads)),
+                parser_state: ParserStateId(configuration.parser_state),
+                between: is_between.then_some(threads),
+            });
         }
         Ok(Some(all))
     }
@@ -260,5 +263,85 @@ impl ParserTables for ScratchClasses<'_> {
         ParserStateId(
             self.session.borrow_mut().shared.core.reader.parser.state_of_prefix(outline.0),
         )
+    }
+}
+
+impl SublanguageTables for ScratchClasses<'_> {
+    fn has_sublanguages(&self) -> bool {
+        !self.session.borrow().shared.core.reader.sublanguages.is_empty()
+    }
+
+    fn sublanguage_positions(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<Vec<SublanguagePosition>>, Error> {
+        let core = &self.session.borrow().shared.core;
+        let mut all = Vec::new();
+        for configuration in core.states.get(key.number() - 1) {
+            if !configuration.is_in_sublanguage() {
+                continue;
+            }
+            if configuration.negative_threads != NOTHING {
+                return Ok(None);
+            }
+            let (terminal, state) = core.reader.sublanguages.at(configuration.lexeme);
+            let parser_state = ParserStateId(configuration.parser_state);
+            all.push(SublanguagePosition { terminal, state, parser_state });
+        }
+        Ok(Some(all))
+    }
+
+    fn class_after_sublanguage(
+        &self,
+        position: &SublanguagePosition,
+    ) -> Result<Option<MaskClassId>, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.meter().reset();
+        // Viable, because the position is.
+        let after = core.reader.parser.shift_lexeme(position.parser_state.0, position.terminal)?;
+        let after = (after != NOTHING).then(|| Configuration::between(after, NOTHING));
+        Ok(after.map(|after| MaskClassId::from_number(core.states.intern(&[after]) + 1)))
+    }
+
+    fn class_outside_sublanguages(&self, key: MaskClassId) -> Option<MaskClassId> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        let mut outside = core.states.get(key.number() - 1);
+        outside.retain(|one| !one.is_in_sublanguage());
+        (!outside.is_empty()).then(|| MaskClassId::from_number(core.states.intern(&outside) + 1))
+    }
+
+    fn sublanguages_at(&self, parser_state: ParserStateId) -> Result<Vec<u32>, Error> {
+        let core = &mut self.session.borrow_mut().shared.core;
+        if core.reader.sublanguages.is_empty() {
+            return Ok(Vec::new());
+        }
+        core.meter().reset();
+        core.reader.sublanguages_at(parser_state.0)
+    }
+}
+
+impl SublanguageHost for GrammarMaskClasses {
+    fn sublanguage_machines(&self) -> Vec<(u32, Arc<dyn Machine>)> {
+        self.automaton.lock().core.reader.sublanguages.all_machines()
+    }
+
+    fn host_configurations(&self, state: StateId) -> Vec<HostConfiguration> {
+        let core = &self.automaton.lock().core;
+        let configurations = core.states.get(state.number() - 1).into_iter();
+        configurations
+            .map(|one| {
+                let (parser_state, threads) = (one.parser_state, one.negative_threads);
+                match one.is_in_sublanguage() {
+                    true => HostConfiguration {
+                        sublanguage: Some(core.reader.sublanguages.at(one.lexeme)),
+                        rest: [NOTHING, parser_state, threads],
+                    },
+                    false => HostConfiguration {
+                        sublanguage: None,
+                        rest: [one.lexeme, parser_state, threads],
+                    },
+                }
+            })
+            .collect()
     }
 }

@@ -11,9 +11,10 @@ pub use combined::{
 };
 pub use mask_classes::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables,
-    LexicalMachine, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, NEEDS_DEEPER_STACK,
-    NoLexicalMachine, ParserStateId, ParserTables, RegularMaskClasses, StackPrefixId, StateClasses,
-    StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
+    ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd, LexemeStep, LexerContextId,
+    LexerStateId, LexerTables, LexicalConfiguration, LexicalMachine, LiteralList, MaskAutomaton,
+    MaskClasses, MaskShortcuts, NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables,
+    RegularMaskClasses, StackPrefixId, StateClasses, StringClasses, SublanguageHost,
+    SublanguagePosition, SublanguageTables, ValueClasses, ValueEnd, self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

@@ -3,10 +3,11 @@
 //!
 //! The kind is dispatched once per call; walks and masks run on the concrete machine.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_constraint::PositionMaskClasses;
+use formalm_constraint::{PositionMaskClasses, SublanguageMaskClasses};
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, MaskClassId,
     ReadingHints, RecheckPredicate, Renewal, ScratchCopies, ScratchPosition, StateId,
@@ -297,6 +298,8 @@ struct UnprefixedMaskClasses {
 enum UnprefixedKind {
     Regular(Box<RegularMaskClasses>),
     Grammar(GrammarMaskClasses),
+    /// Of grammars with languages of other kinds in their rules.
+    Embedding(Box<SublanguageMaskClasses<GrammarMaskClasses, AnyMaskClasses>>),
     /// Of grammars with user parsers in their rules.
     Asking(GrammarParserMasks),
     Schema(Box<SchemaMaskClasses>),
@@ -312,6 +315,7 @@ macro_rules! on_plain {
         match $any {
             UnprefixedKind::Regular($one) => $result,
             UnprefixedKind::Grammar($one) => $result,
+            UnprefixedKind::Embedding($one) => $result,
             UnprefixedKind::Asking($one) => $result,
             UnprefixedKind::Schema($one) => $result,
             UnprefixedKind::Parser($one) => $result,
@@ -361,7 +365,16 @@ impl AnyMaskClasses {
                     GrammarParserMasks::new(Arc::clone(one), Arc::clone(tokens)),
                 ),
                 AnyMachine::Grammar(one) => {
-                    UnprefixedKind::Grammar(GrammarMaskClasses::new(Arc::clone(one)))
+                    let parts = |part: &Arc<dyn Machine>| {
+                        let part: Arc<dyn Any + Send + Sync> = part.clone();
+                        let part = part.downcast::<AnyMachine>().ok()?;
+                        Some(AnyMaskClasses::of_sublanguage(py, part, Arc::clone(&lifted)))
+                    };
+                    let host = GrammarMaskClasses::new(Arc::clone(one));
+                    match SublanguageMaskClasses::new(host, Arc::clone(tokens), limit, parts) {
+                        Ok(keys) => UnprefixedKind::Embedding(Box::new(keys)),
+                        Err(host) => UnprefixedKind::Grammar(host),
+                    }
                 }
                 AnyMachine::Schema(one) => {
                     let names = Arc::clone(tokens.token_names());
@@ -413,12 +426,32 @@ impl AnyMaskClasses {
     }
 }
 
+impl AnyMaskClasses {
+    /// Returns the mask classes of a sublanguage's machine, which distinguish members: those of
+    /// regular machines, which do not, are its states.
+    fn of_sublanguage(
+        py: Python<'_>,
+        machine: Arc<AnyMachine>,
+        lifted: Arc<MaskClassInputs>,
+    ) -> AnyMaskClasses {
+        if !matches!(*machine, AnyMachine::Regular(_)) {
+            return AnyMaskClasses::of(py, machine, lifted);
+        }
+        let kind = UnprefixedKind::States(IdentityClasses::new(Arc::clone(&machine)));
+        let keys = UnprefixedMaskClasses { machine: Arc::clone(&machine), kind };
+        AnyMaskClasses { machine, kind: MaskClassKind::UnprefixedKind(keys), lifted }
+    }
+}
+
 impl UnprefixedMaskClasses {
     /// Returns the mask classes of a lookahead machine.
     fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<UnprefixedMaskClasses> {
         let kind = match (&self.kind, &**machine) {
             (UnprefixedKind::Grammar(keys), AnyMachine::Grammar(one)) => {
                 UnprefixedKind::Grammar(keys.over_scratch(one)?)
+            }
+            (UnprefixedKind::Embedding(keys), AnyMachine::Grammar(one)) => {
+                UnprefixedKind::Grammar(keys.host().over_scratch(one)?)
             }
             (UnprefixedKind::Schema(keys), AnyMachine::Schema(one)) => {
                 UnprefixedKind::Schema(Box::new(keys.over_scratch(one)?))
@@ -499,6 +532,10 @@ macro_rules! delegate_mask_classes {
                 visitor: P,
             ) -> Result<P::Result, Error> {
                 $on!(&self.kind, one => one.visit_accepting(state, visitor))
+            }
+
+            fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
+                $on!(&self.kind, one => one.last_bytes())
             }
 
             fn memory_bytes(&self) -> usize {

@@ -96,8 +96,11 @@ impl Constraint {
         Ok(Constraint { inner: Arc::new(inner), width, views })
     }
 
-    fn matcher(&self) -> Matcher {
-        Matcher::new(&self.inner, self.width, &self.views)
+    fn matcher(&self, py: Python<'_>) -> PyResult<Matcher> {
+        if self.inner.is_lost() {
+            return Err(errors::lost_in_fork(py));
+        }
+        Ok(Matcher::new(&self.inner, self.width, &self.views))
     }
 
     /// Returns a matcher after tokens, or `None` and the number of tokens that some text may begin
@@ -107,6 +110,9 @@ impl Constraint {
         py: Python<'_>,
         token_ids: Vec<u32>,
     ) -> PyResult<(Option<Matcher>, usize)> {
+        if self.inner.is_lost() {
+            return Err(errors::lost_in_fork(py));
+        }
         let constraint = Arc::clone(&self.inner);
         match py.detach(|| Cursor::after(constraint, &token_ids)) {
             Ok(cursor) => Ok((Some(Matcher::of(cursor, self.width, &self.views)), token_ids.len())),

@@ -127,13 +127,24 @@ impl Timeout {
 
     /// Returns the deadline of a mask that is requested now.
     pub(crate) fn deadline(&self) -> Option<Limit> {
-        self.get().map(|allowed| Limit::starting_now("mask", allowed))
+        self.of("mask")
+    }
+
+    #[inline]
+    fn of(&self, task: &'static str) -> Option<Limit> {
+        self.get().map(|allowed| Limit::starting_now(task, allowed))
     }
 
     /// Runs the work of a mask under its deadline.
     #[inline]
     pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         under(self.deadline(), work)
+    }
+
+    /// Runs the work of another task under its deadline.
+    #[inline]
+    pub(crate) fn during_task<T>(&self, task: &'static str, work: impl FnOnce() -> T) -> T {
+        under(self.of(task), work)
     }
 }
 
@@ -174,16 +185,17 @@ pub(crate) struct Deadline {
 
 #[pymethods]
 impl Deadline {
-    /// The task is compiling, or reading the tokens that a matcher begins after.
+    /// The task is compiling, reading the tokens that a matcher begins after, or explaining.
     #[new]
     fn new(py: Python<'_>, task: &str, seconds: f64) -> PyResult<Deadline> {
         let task = match task {
             "compile" => "compile",
             "follow" => "follow",
+            "explain" => "explain",
             other => {
                 return Err(errors::argument(
                     py,
-                    &format!("task must be \"compile\" or \"follow\", got {other:?}"),
+                    &format!("task must be \"compile\", \"follow\" or \"explain\", got {other:?}"),
                     None,
                 ));
             }

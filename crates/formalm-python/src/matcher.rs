@@ -45,8 +45,19 @@ impl Matcher {
     #[inline]
     pub(crate) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, Cursor>> {
         let mut cursor = self.cursor.take(py).ok_or_else(|| errors::concurrency(py))?;
-        cursor.settle().map_err(|error| errors::failure(py, &error, None))?;
+        if cursor.epoch().is_abandoned() {
+            Matcher::settle(py, &mut cursor)?;
+        }
         Ok(cursor)
+    }
+
+    /// Moves a cursor on in a forked child that cannot use its epoch.
+    #[cold]
+    fn settle(py: Python<'_>, cursor: &mut Cursor) -> PyResult<()> {
+        if cursor.constraint().is_lost() {
+            return Err(errors::lost_in_fork(py));
+        }
+        cursor.settle().map_err(|error| errors::failure(py, &error, None))
     }
 
     /// Returns the allowed ids as words, one bit for each of `width` logits.
@@ -216,7 +227,7 @@ impl Matcher {
     fn advance(&self, py: Python<'_>, token_id: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
-        match cursor.advance(id) {
+        match self.timeout.during_task("advance", || cursor.advance(id)) {
             Ok(()) => Ok(()),
             Err(refusal) => Err(refused(py, &cursor, &refusal, id)),
         }
@@ -233,7 +244,9 @@ impl Matcher {
             raised = py.check_signals().err();
             raised.is_none()
         };
-        let (count, refusal) = cursor.advance_many(&ids, &mut InterruptCheck::new(&mut ask));
+        let mut poll = InterruptCheck::new(&mut ask);
+        let (count, refusal) =
+            self.timeout.during_task("advance", || cursor.advance_many(&ids, &mut poll));
         if let Some(error) = raised {
             let _ = cursor.rollback(count);
             return Err(error);
@@ -274,7 +287,9 @@ impl Matcher {
         };
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
-        let read = without_gil_or(py, |poll| cursor.advance_bytes(text, poll))?;
+        let read = without_gil_or(py, |poll| {
+            self.timeout.during_task("advance", || cursor.advance_bytes(text, poll))
+        })?;
         read.map_err(|refusal| errors::refusal(py, &refusal, RejectedInput::Text))
     }
 
@@ -282,7 +297,9 @@ impl Matcher {
     fn advance_inside(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
         let mut cursor = self.take(py)?;
         let cursor = &mut *cursor;
-        let read = without_gil_or(py, |poll| cursor.advance_inside(text, poll))?;
+        let read = without_gil_or(py, |poll| {
+            self.timeout.during_task("advance", || cursor.advance_inside(text, poll))
+        })?;
         read.map_err(|refusal| errors::refusal(py, &refusal, RejectedInput::Text))
     }
 
@@ -318,14 +335,16 @@ impl Matcher {
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        let forced = without_gil(py, |poll| cursor.forced_bytes(poll))?;
+        let forced = without_gil(py, |poll| {
+            self.timeout.during_task("forced", || cursor.forced_bytes(poll))
+        })?;
         Ok(PyBytes::new(py, &forced))
     }
 
     fn forced_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let cursor = self.take(py)?;
         let cursor = &*cursor;
-        without_gil(py, |poll| cursor.forced_tokens(poll))
+        without_gil(py, |poll| self.timeout.during_task("forced", || cursor.forced_tokens(poll)))
     }
 
     /// `(error, good, token bytes, live bytes, accepting)`.
@@ -344,7 +363,8 @@ impl Matcher {
         use formalm_constraint::AdvanceError;
         let cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
-        let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
+        let explained = self.timeout.during_task("explain", || cursor.explain(id));
+        let explained = explained.map_err(|error| errors::failure(py, &error, None))?;
         let bytes = cursor.epoch().vocabulary().token_bytes(id);
         let (name, good) = match explained.refusal {
             None => (None, bytes.map_or(0, <[u8]>::len)),

@@ -73,7 +73,7 @@ impl LexicalTables {
     }
 
     /// Interns a join. Contexts that differ only in what no token spells have equal ones.
-    fn join_number(&mut self, joined: JoinedSummary) -> u32 {
+    pub(super) fn join_number(&mut self, joined: JoinedSummary) -> u32 {
         self.bytes += 20;
         let (before, bytes) = (self.joins.len(), joined.memory_bytes());
         let number = self.joins.intern(joined);
@@ -142,7 +142,7 @@ impl LexicalTables {
         JoinedSummary { tokens, groups: self.list_number(groups), doubtful }
     }
 
-    fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
+    pub(super) fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
         if let Some(known) = self.lists.find(&list[..]) {
             return known;
         }
@@ -178,12 +178,12 @@ impl LexicalTables {
         }
     }
 
-    fn group(&mut self, node_list: Vec<(u32, u32)>) -> u32 {
-        let node_list = NodeList::new(&node_list);
+    pub(super) fn group(&mut self, node_list: Vec<(u32, u32)>) -> u32 {
+        let node_list = Arc::new(NodeList::new(&node_list));
         if let Some(known) = self.groups.find(&node_list) {
             return known;
         }
         self.bytes += 80 + node_list.memory_bytes();
-        self.groups.add(Arc::new(node_list))
+        self.groups.add(node_list)
     }
 }

@@ -14,11 +14,15 @@
 //! So a mask queries the stacks only for the sequences of terminals that tokens spell. The answer
 //! nearly always depends on the upper part of the stacks, and is cached for all stacks with equal
 //! prefixes ([`parser_filter`]).
+//!
+//! A sublanguage is a terminal that a machine of its own reads. Its tokens are that machine's mask,
+//! and the nodes at which its members end are a group like any other ([`sublanguages`]).
 
 mod lexeme_ends;
 mod node_list;
 mod parser_filter;
 mod self_loops;
+mod sublanguages;
 mod summary;
 
 use std::hash::Hasher;
@@ -27,7 +31,7 @@ use std::sync::Arc;
 use formalm_core::{
     Error, ForkSafeMutex, Interner, MaskClassId, Resource, deadline::check_deadline,
 };
-use formalm_machines::{LexicalMachine, StackPrefixId};
+use formalm_machines::{LexicalConfiguration, LexicalMachine, NEEDS_DEEPER_STACK, StackPrefixId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
@@ -35,6 +39,7 @@ use crate::mask::{Mask, MaskWords, has, patch};
 use lexeme_ends::{JoinedSummary, JoinedTokens};
 use node_list::NodeList;
 use parser_filter::{FilterResult, TerminalPath};
+pub(crate) use sublanguages::SublanguageTokens;
 use summary::LexemeSummary;
 
 /// Memory limit of all tables, in bytes; beyond it they are rebuilt from scratch. With 6 MiB, masks
@@ -68,6 +73,12 @@ struct LexicalTables {
     /// Numbers of joins: of a group in a context, and of all tokens from a lexer state.
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
+    /// Numbers of joins: of a sublanguage from its start.
+    sublanguage_starts: FxHashMap<(sublanguages::Origin, u32), u32>,
+    /// Lists of groups, by a sublanguage and the mask class of its state.
+    sublanguage_ends: FxHashMap<(u32, u32), u32>,
+    /// A bitmask without tokens.
+    no_tokens: Option<Arc<MaskWords>>,
     /// Lists of terminals with groups, as used by joins.
     lists: Interner<Arc<[(u32, u32)]>>,
     /// The filter result of such a list, by the stack prefix.
@@ -85,20 +96,25 @@ struct LexicalTables {
 }
 
 impl LexicalMasks {
-    /// Returns the mask of a mask class, or `None` if it must be found byte by byte.
+    /// Returns the mask of a mask class, or `None` if it must be found byte by byte. `sublanguages`
+    /// has the tokens of sublanguages, if the machine has any.
     pub(crate) fn mask(
         &self,
         lexemes: &impl LexicalMachine,
         vocabulary: &Vocabulary,
         key: MaskClassId,
+        sublanguages: Option<&dyn SublanguageTokens>,
     ) -> Result<Option<Mask>, Error> {
+        if sublanguages.is_none() && lexemes.has_sublanguages() {
+            return Ok(None);
+        }
         let mut tables = self.tables.lock();
         if tables.bytes > MAX_TABLE_BYTES {
             let masks = std::mem::take(&mut tables.masks);
             *tables = LexicalTables { masks, ..LexicalTables::default() };
         }
         tables.steps = 0;
-        tables.mask(lexemes, vocabulary, key)
+        tables.mask(lexemes, &TokenSource { vocabulary, sublanguages }, key)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -110,12 +126,14 @@ impl LexicalTables {
     fn mask<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
-        vocabulary: &Vocabulary,
+        tokens: &TokenSource<'_>,
         key: MaskClassId,
     ) -> Result<Option<Mask>, Error> {
+        let vocabulary = tokens.vocabulary;
         let Some(configurations) = lexemes.configurations(key)? else { return Ok(None) };
+        let Some(positions) = lexemes.sublanguage_positions(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
-        for (lexer_state, parser_state) in configurations {
+        for LexicalConfiguration { lexer_state, parser_state, between } in configurations {
             let root = self.root(lexemes, vocabulary, lexer_state)?;
             let joined = &self.joins[root];
             if joined.doubtful {
@@ -123,13 +141,46 @@ impl LexicalTables {
             }
             parts.extend((!joined.is_empty()).then_some(root));
             let from = (parser_state, joined.groups);
-            if !self.filter_by_parser(lexemes, vocabulary, from, &mut parts)? {
+            if !self.filter_by_parser(lexemes, tokens, from, &mut parts)? {
+                return Ok(None);
+            }
+            if let Some(threads) = between {
+                let origin = sublanguages::Origin::Root(threads);
+                let starts = match self.sublanguages_from(lexemes, tokens, (parser_state, origin)) {
+                    Err(error) if error == NEEDS_DEEPER_STACK => return Ok(None),
+                    starts => starts?,
+                };
+                for start in starts {
+                    parts.push(start);
+                    let from = (parser_state, self.joins[start].groups);
+                    if !self.filter_by_parser(lexemes, tokens, from, &mut parts)? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        for position in &positions {
+            let from = (position.parser_state, self.sublanguage_ends(tokens, position)?);
+            if !self.filter_by_parser(lexemes, tokens, from, &mut parts)? {
                 return Ok(None);
             }
         }
         parts.sort_unstable();
         parts.dedup();
-        Ok(Some(self.sum_of(vocabulary, &parts)))
+        let mut masks = positions.iter().map(|position| tokens.mask_inside(position));
+        if let (true, Some(first)) = (parts.is_empty() && positions.len() == 1, masks.next()) {
+            return first.map(Some);
+        }
+        let mask = self.sum_of(vocabulary, &parts);
+        if positions.is_empty() {
+            return Ok(Some(mask));
+        }
+        let mut words = vec![0; vocabulary.len().div_ceil(32)];
+        mask.join(&mut words);
+        for position in &positions {
+            tokens.mask_inside(position)?.join(&mut words);
+        }
+        Ok(Some(Mask::from_words(words)))
     }
 
     /// Returns the union of the tokens of some joins.
@@ -218,6 +269,12 @@ fn hash_of(words: &MaskWords) -> u64 {
         hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
     });
     hasher.finish()
+}
+
+/// What tokens are read from.
+struct TokenSource<'a> {
+    vocabulary: &'a Vocabulary,
+    sublanguages: Option<&'a dyn SublanguageTokens>,
 }
 
 /// A union of tokens under construction.

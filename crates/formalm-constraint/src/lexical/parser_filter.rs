@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use formalm_core::Error;
 use formalm_machines::{LexicalMachine, NEEDS_DEEPER_STACK, ParserStateId};
-use formalm_vocabulary::Vocabulary;
 use rustc_hash::FxHashSet;
 
-use super::LexicalTables;
+use super::sublanguages::Origin;
+use super::{LexicalTables, TokenSource};
 
 /// Prefix depths that are tried before the whole stacks. Chosen, not measured.
 const PREFIX_DEPTHS: [u32; 5] = [1, 2, 4, 8, 14];
@@ -77,7 +77,7 @@ impl LexicalTables {
     pub(super) fn filter_by_parser<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
-        vocabulary: &Vocabulary,
+        tokens: &TokenSource<'_>,
         (parser_state, list): (ParserStateId, u32),
         parts: &mut Vec<u32>,
     ) -> Result<bool, Error> {
@@ -92,8 +92,7 @@ impl LexicalTables {
                 None => {
                     let paths = undecided.unwrap_or_else(|| self.paths(list));
                     let from = lexemes.prefix_representative(stack_prefix);
-                    let filter_result =
-                        Arc::new(self.follow_paths(lexemes, vocabulary, from, &paths)?);
+                    let filter_result = Arc::new(self.follow_paths(lexemes, tokens, from, &paths)?);
                     self.bytes += filter_result.memory_bytes();
                     self.filter_results.insert((list, stack_prefix), Arc::clone(&filter_result));
                     filter_result
@@ -103,7 +102,7 @@ impl LexicalTables {
             undecided = Some(Arc::clone(&filter_result.undecided));
         }
         let paths = undecided.unwrap_or_else(|| self.paths(list));
-        let filter_result = self.follow_paths(lexemes, vocabulary, parser_state, &paths)?;
+        let filter_result = self.follow_paths(lexemes, tokens, parser_state, &paths)?;
         parts.extend_from_slice(&filter_result.parts);
         Ok(filter_result.undecided.is_empty())
     }
@@ -119,7 +118,7 @@ impl LexicalTables {
     fn follow_paths<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
-        vocabulary: &Vocabulary,
+        tokens: &TokenSource<'_>,
         parser_state: ParserStateId,
         paths: &[TerminalPath],
     ) -> Result<FilterResult, Error> {
@@ -136,17 +135,24 @@ impl LexicalTables {
             stack.push((at, link, last, path.group));
             while let Some((parser_state, link, terminal, group)) = stack.pop() {
                 self.spend(1)?;
-                match self.next(lexemes, vocabulary, (parser_state, terminal, group), &mut all) {
-                    Ok(Some((next, join))) => {
-                        let joined = &self.joins[join];
-                        all.parts.extend((!joined.is_empty()).then_some(join));
-                        let groups = &self.lists[joined.groups];
-                        if groups.is_empty() {
-                            continue;
+                match self.next(lexemes, tokens, (parser_state, terminal, group), &mut all) {
+                    Ok(Some((next, join, sublanguages))) => {
+                        let mut link = (link, false);
+                        for join in std::iter::once(join).chain(sublanguages) {
+                            let joined = &self.joins[join];
+                            all.parts.extend((!joined.is_empty()).then_some(join));
+                            let groups = &self.lists[joined.groups];
+                            if groups.is_empty() {
+                                continue;
+                            }
+                            if !link.1 {
+                                link = (all.link(link.0, terminal), true);
+                            }
+                            let groups = groups.iter();
+                            stack.extend(
+                                groups.map(|&(terminal, group)| (next, link.0, terminal, group)),
+                            );
                         }
-                        let (link, groups) = (all.link(link, terminal), groups.iter());
-                        stack
-                            .extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
                     }
                     Ok(None) => {}
                     Err(error) if error == NEEDS_DEEPER_STACK => {
@@ -175,27 +181,31 @@ impl LexicalTables {
         paths
     }
 
-    /// Returns the parser state after a terminal and the join of a group there; `None` if there is
-    /// none or if it was visited before. Fails with the marker error of a too shallow prefix if the
+    /// Returns the parser state after a terminal, the join of a group there, and those of
+    /// sublanguages; `None` if there is none or if it was visited before. Fails with the marker error of a too shallow prefix if the
     /// result is not certain.
     fn next<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
-        vocabulary: &Vocabulary,
+        tokens: &TokenSource<'_>,
         (parser_state, terminal, group): (ParserStateId, u32, u32),
         all: &mut PathWalk,
-    ) -> Result<Option<(ParserStateId, u32)>, Error> {
+    ) -> Result<Option<(ParserStateId, u32, Vec<u32>)>, Error> {
         let Some(next) = lexemes.after_terminal(parser_state, terminal)? else { return Ok(None) };
         if all.seen.contains(&(next, group)) {
             return Ok(None);
         }
         let context = lexemes.lexer_context(next)?;
-        let number = self.joined(lexemes, vocabulary, group, context)?;
+        let number = self.joined(lexemes, tokens.vocabulary, group, context)?;
         let joined = &self.joins[number];
         if joined.doubtful || (!joined.is_empty() && !lexemes.is_completable(next)?) {
             return Err(NEEDS_DEEPER_STACK);
         }
+        let starts = match tokens.sublanguages {
+            Some(_) => self.sublanguages_from(lexemes, tokens, (next, Origin::Group(group)))?,
+            None => Vec::new(),
+        };
         all.seen.insert((next, group));
-        Ok(Some((next, number)))
+        Ok(Some((next, number, starts)))
     }
 }

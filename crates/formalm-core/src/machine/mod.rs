@@ -17,6 +17,7 @@
 
 mod random_member;
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ pub use random_member::random_member;
 /// member.
 ///
 /// Every method that may intern states fails with [`Error::Limit`] when the machine would exceed
-/// its limits.
-pub trait LazyDfa: Debug + Send + Sync {
+/// its limits. Machines are [`Any`], so that the type of a part can be recovered.
+pub trait LazyDfa: Any + Debug + Send + Sync {
     /// Returns the initial state.
     fn start(&self) -> StateId;
 

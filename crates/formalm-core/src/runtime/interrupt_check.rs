@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::Machine;
 use crate::StateId;
+use crate::deadline::check_deadline;
 use crate::{StepBudget, steps_taken};
 
 /// Steps between two questions to the owner: about a millisecond of work.
@@ -38,7 +39,7 @@ impl<'a> InterruptCheck<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] once the owner has answered `false`.
+    /// [`Error::Interrupted`] once the owner has answered `false`; [`Error::Deadline`].
     #[inline]
     pub fn tick(&mut self, steps: usize) -> Result<(), Error> {
         self.steps += steps as u64 + 1;
@@ -52,9 +53,10 @@ impl<'a> InterruptCheck<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] if the owner answers `false`.
+    /// [`Error::Interrupted`] if the owner answers `false`; [`Error::Deadline`].
     pub fn ask(&mut self) -> Result<(), Error> {
         self.steps = 0;
+        check_deadline()?;
         if (self.ask)() { Ok(()) } else { Err(Error::Interrupted) }
     }
 

@@ -135,6 +135,11 @@ impl Sublanguages {
         self.machines.get(terminal as usize)?.clone()
     }
 
+    /// Returns the machines of all sublanguages, by terminal.
+    pub(crate) fn all_machines(&self) -> Vec<(u32, Arc<dyn Machine>)> {
+        self.all.iter().filter_map(|&one| Some((one, self.machine(one)?))).collect()
+    }
+
     /// Starts a lookahead. Returns `false` if one was already active.
     pub(crate) fn begin_scratch(&mut self) -> bool {
         if self.is_empty() || self.visited.scratch.is_some() {

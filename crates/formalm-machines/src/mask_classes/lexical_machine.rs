@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, MaskClassId, Resource};
+use formalm_core::{Error, MaskClassId, Resource, StateId};
 
 /// Identifies a state of the lexer with its negative threads; valid for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +53,29 @@ pub struct LexemeStep {
     pub context_dependent: bool,
 }
 
+/// One way in which a lexical machine has split the input so far, outside sublanguages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LexicalConfiguration {
+    /// The state of the lexer.
+    pub lexer_state: LexerStateId,
+    /// The parser state before the lexeme.
+    pub parser_state: ParserStateId,
+    /// The negative threads of the last lexeme if the input is between two lexemes; a sublanguage
+    /// may begin there. `None` inside a lexeme.
+    pub between: Option<u32>,
+}
+
+/// A position inside a sublanguage: a terminal that a machine of its own reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SublanguagePosition {
+    /// The terminal.
+    pub terminal: u32,
+    /// The state of its machine.
+    pub state: StateId,
+    /// The parser state before the terminal.
+    pub parser_state: ParserStateId,
+}
+
 /// A finite lexer: its states, the effect of bytes, and the ends of lexemes.
 pub trait LexerTables {
     /// Returns the lexer state before a lexeme, given the negative threads of the last one, or
@@ -87,15 +110,13 @@ pub trait LexerTables {
 
 /// Parser stacks as lexemes see them: sets of stacks, and the terminals that may follow.
 pub trait ParserTables {
-    /// Returns the lexer and parser states of a class, or `None` if bytes must be read one by one.
+    /// Returns the configurations of a class outside sublanguages, or `None` if bytes must be read
+    /// one by one.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn configurations(
-        &self,
-        key: MaskClassId,
-    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error>;
+    fn configurations(&self, key: MaskClassId) -> Result<Option<Vec<LexicalConfiguration>>, Error>;
 
     /// Returns the set of terminals that may follow a parser state.
     ///
@@ -131,12 +152,60 @@ pub trait ParserTables {
     fn prefix_representative(&self, prefix: StackPrefixId) -> ParserStateId;
 }
 
+/// Sublanguages: terminals that machines of their own read. By default there are none.
+pub trait SublanguageTables {
+    /// Returns `true` if the machine has sublanguages.
+    fn has_sublanguages(&self) -> bool {
+        false
+    }
+
+    /// Returns the positions of a class inside sublanguages, or `None` if bytes must be read one by
+    /// one. A position may continue with whatever its machine allows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn sublanguage_positions(
+        &self,
+        _key: MaskClassId,
+    ) -> Result<Option<Vec<SublanguagePosition>>, Error> {
+        Ok(Some(Vec::new()))
+    }
+
+    /// Returns the class after the end of a sublanguage, valid as long as what it is read from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn class_after_sublanguage(
+        &self,
+        _position: &SublanguagePosition,
+    ) -> Result<Option<MaskClassId>, Error> {
+        Ok(None)
+    }
+
+    /// Returns the class of a class's configurations outside sublanguages, valid as long as what it
+    /// is read from. Returns `None` if there are none.
+    fn class_outside_sublanguages(&self, key: MaskClassId) -> Option<MaskClassId> {
+        Some(key)
+    }
+
+    /// Returns the sublanguages that may begin in a parser state.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn sublanguages_at(&self, _parser_state: ParserStateId) -> Result<Vec<u32>, Error> {
+        Ok(Vec::new())
+    }
+}
+
 /// The lexer and parser of a machine, as one mask sees them.
 ///
 /// Unless a step is context-dependent, everything viable can be completed to a member.
-pub trait LexicalMachine: LexerTables + ParserTables {}
+pub trait LexicalMachine: LexerTables + ParserTables + SublanguageTables {}
 
-impl<T: LexerTables + ParserTables> LexicalMachine for T {}
+impl<T: LexerTables + ParserTables + SublanguageTables> LexicalMachine for T {}
 
 /// The lexical machine of machines that have none; uninhabited.
 #[derive(Clone, Copy, Debug)]
@@ -165,10 +234,7 @@ impl LexerTables for NoLexicalMachine {
 }
 
 impl ParserTables for NoLexicalMachine {
-    fn configurations(
-        &self,
-        _: MaskClassId,
-    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
+    fn configurations(&self, _: MaskClassId) -> Result<Option<Vec<LexicalConfiguration>>, Error> {
         match *self {}
     }
 
@@ -192,3 +258,5 @@ impl ParserTables for NoLexicalMachine {
         match *self {}
     }
 }
+
+impl SublanguageTables for NoLexicalMachine {}

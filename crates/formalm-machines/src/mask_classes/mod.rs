@@ -18,13 +18,14 @@ mod self_loops;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, Machine, MaskClassId, Renewal, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, Machine, MaskClassId, Renewal, StateId};
 
 use crate::combined::StatesAsClasses;
 
 pub use lexical_machine::{
-    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalMachine,
-    NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables, StackPrefixId,
+    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalConfiguration,
+    LexicalMachine, NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables,
+    StackPrefixId, SublanguagePosition, SublanguageTables,
 };
 pub use mask_automaton::{
     CharRepetition, ClassAutomaton, LiteralList, MaskAutomaton, MaskShortcuts, StringClasses,
@@ -128,6 +129,15 @@ pub trait StateClasses: Debug + Send + Sync {
         Ok(purpose.visit(&StatesAsClasses::new(&**self.machine()), key))
     }
 
+    /// Returns a superset of the bytes that members end with, if it is small and known.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
+        Ok(None)
+    }
+
     /// Returns the memory in use in addition to the machine's, in bytes.
     fn memory_bytes(&self) -> usize;
 }
@@ -200,3 +210,21 @@ pub trait ClassRenewal: StateClasses {
 pub trait MaskClasses: StateClasses + ApproximateClasses + ClassRenewal {}
 
 impl<T: StateClasses + ApproximateClasses + ClassRenewal> MaskClasses for T {}
+
+/// Mask classes of a machine that leaves parts of its input to the machines of sublanguages.
+pub trait SublanguageHost: MaskClasses {
+    /// Returns the machines of sublanguages, by terminal.
+    fn sublanguage_machines(&self) -> Vec<(u32, Arc<dyn Machine>)>;
+
+    /// Returns the configurations that a state consists of.
+    fn host_configurations(&self, state: StateId) -> Vec<HostConfiguration>;
+}
+
+/// A configuration of a [`SublanguageHost`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostConfiguration {
+    /// The terminal and the state of its machine, inside a sublanguage.
+    pub sublanguage: Option<(u32, StateId)>,
+    /// Everything else; configurations that agree in both parts are equal.
+    pub rest: [u32; 3],
+}

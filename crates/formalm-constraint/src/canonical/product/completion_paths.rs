@@ -1,7 +1,10 @@
 //! Completions of the language, traced through the splitter.
 
+use std::sync::Arc;
+
 use formalm_core::{
-    CompletionHints, Error, LazyDfa, ReadingHints, StateId, deadline::check_deadline,
+    CompletionClasses, CompletionHints, Error, LazyDfa, ReadingHints, StateId,
+    deadline::check_deadline,
 };
 use formalm_machines::{MaskClasses, SPECIAL_BYTE};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
@@ -9,6 +12,9 @@ use rustc_hash::FxHashSet;
 
 use super::super::ProductContext;
 use super::{Product, ProductState, Verdict};
+
+/// States, each with the byte that leads on from it and the state after that.
+type HopPath = Vec<(StateId, (u8, StateId))>;
 
 /// A partial path along a completion, up to one of its bytes.
 struct PathStep {
@@ -87,7 +93,7 @@ impl Product {
                     Some(next) => (byte, next),
                     None => return Ok(None),
                 },
-                None => match self.ahead(context, state)? {
+                None => match self.completion_hop(context, state)? {
                     Some(hop) => hop,
                     None => return Ok(None),
                 },
@@ -148,7 +154,7 @@ impl Product {
         context: ProductContext<'_, K>,
         mut state: StateId,
     ) -> Result<Option<StateId>, Error> {
-        while let Some((byte, next)) = self.ahead(context, state)? {
+        while let Some((byte, next)) = self.completion_hop(context, state)? {
             if byte == SPECIAL_BYTE {
                 return Ok(Some(next));
             }
@@ -207,7 +213,7 @@ impl Product {
 
     /// Returns a byte toward acceptance; following these bytes reaches an accepting state. Returns
     /// `None` if the state accepts and nothing need follow.
-    fn ahead<K: MaskClasses>(
+    pub(super) fn completion_hop<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         state: StateId,
@@ -255,17 +261,13 @@ impl Product {
         context: ProductContext<'_, K>,
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
-        let mut here = state;
-        let mut path_step = Vec::new();
-        for byte in context.machine.any_completion(state)? {
-            // From here on the path is known.
-            if self.ahead.contains_key(&here.number()) {
-                break;
+        let (path_step, here) = match self.abstract_completion_path(context, state)? {
+            Some(found) => found,
+            None => {
+                let text = context.machine.any_completion(state)?;
+                self.path_along(context, state, &text)?
             }
-            let Some(next) = context.machine.step(here, byte)? else { break };
-            path_step.push((here, (byte, next)));
-            here = next;
-        }
+        };
         if context.machine.is_accepting(here)? {
             self.ahead.entry(here.number()).or_insert(None);
         }
@@ -274,5 +276,52 @@ impl Product {
             self.ahead.entry(here.number()).or_insert(Some(hop));
         }
         Ok(self.ahead.get(&state.number()).copied().flatten())
+    }
+
+    /// Returns the path along a completion of the abstract state, if that also completes the state
+    /// itself. States that differ in what was read share an abstract state and so one search for a
+    /// completion, as those after each number that may be an item of an array with unique items.
+    fn abstract_completion_path<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<Option<(HopPath, StateId)>, Error> {
+        let machine = context.machine;
+        let abstract_state = machine.abstract_state(state)?;
+        if abstract_state == state {
+            return Ok(None);
+        }
+        let text = match self.abstract_completions.get(&abstract_state.number()) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let text: Arc<[u8]> = machine.any_completion(abstract_state)?.into();
+                self.abstract_completion_bytes += text.len();
+                self.abstract_completions.insert(abstract_state.number(), Arc::clone(&text));
+                text
+            }
+        };
+        let (path, end) = self.path_along(context, state, &text)?;
+        let is_complete = path.len() == text.len() && machine.is_accepting(end)?;
+        Ok((is_complete || self.ahead.contains_key(&end.number())).then_some((path, end)))
+    }
+
+    /// Returns the path from a state along a text, up to its end or to a state from which a path to
+    /// acceptance is known, and the state there.
+    fn path_along<K: MaskClasses>(
+        &self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+        text: &[u8],
+    ) -> Result<(HopPath, StateId), Error> {
+        let (mut here, mut path) = (state, HopPath::new());
+        for &byte in text {
+            if self.ahead.contains_key(&here.number()) {
+                break;
+            }
+            let Some(next) = context.machine.step(here, byte)? else { break };
+            path.push((here, (byte, next)));
+            here = next;
+        }
+        Ok((path, here))
     }
 }

@@ -6,6 +6,8 @@
 
 mod completion_paths;
 
+use std::sync::Arc;
+
 use formalm_core::{
     Error, Interner, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline,
 };
@@ -41,6 +43,9 @@ pub(crate) struct Product {
     undecided: usize,
     /// Per language state, a byte that leads toward acceptance; `None` if the state accepts.
     ahead: FxHashMap<u32, Option<(u8, StateId)>>,
+    /// For machines with a stack, a completion of each abstract state.
+    abstract_completions: FxHashMap<u32, Arc<[u8]>>,
+    abstract_completion_bytes: usize,
 }
 
 impl Product {
@@ -225,7 +230,20 @@ impl Product {
         if !self.after_special(context, product_state)?.is_empty() {
             return Ok(true);
         }
-        for byte in context.machine.live_bytes(self.parts(product_state).0)?.iter() {
+        let state = self.parts(product_state).0;
+        if !context.machine.is_finite()
+            && let Some((byte, _)) = self.completion_hop(context, state)?
+        {
+            // Nearly always a known completion shows it.
+            for boundary in [Boundary::Pretoken, Boundary::Added] {
+                if let Some(next) = self.step(context, product_state, (byte, boundary))?
+                    && self.is_productive(context, next)?
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        for byte in context.machine.live_bytes(state)?.iter() {
             for boundary in [Boundary::Pretoken, Boundary::Added] {
                 if let Some(next) = self.step(context, product_state, (byte, boundary))?
                     && self.is_productive(context, next)?
@@ -239,6 +257,9 @@ impl Product {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        40 * self.list.len() + 24 * self.ahead.len()
+        40 * self.list.len()
+            + 24 * self.ahead.len()
+            + 40 * self.abstract_completions.len()
+            + self.abstract_completion_bytes
     }
 }

@@ -23,7 +23,9 @@ pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;
 
-use formalm_core::{AppendVec, Error, Interner, MaskClassId, MemoryBytes, Renewal, StateId};
+use formalm_core::{
+    AppendVec, ByteSet, Error, Interner, LazyDfa, MaskClassId, MemoryBytes, Renewal, StateId,
+};
 use formalm_json::NameTokens;
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses,
@@ -131,6 +133,23 @@ impl StateClasses for SchemaMaskClasses {
     ) -> Result<P::Result, Error> {
         let class = self.mask_class(state)?;
         Ok(purpose.visit(&SchemaLookahead::new(self.automaton.lock()), class))
+    }
+
+    /// The first byte of a JSON value tells its kind, and so its last byte.
+    fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
+        let mut last = ByteSet::default();
+        for first in self.automaton.live_bytes(self.automaton.start())?.iter() {
+            match first {
+                b'{' => last.insert(b'}'),
+                b'[' => last.insert(b']'),
+                b'"' => last.insert(b'"'),
+                b'-' | b'0'..=b'9' => (b'0'..=b'9').for_each(|digit| last.insert(digit)),
+                b't' | b'f' => last.insert(b'e'),
+                b'n' => last.insert(b'l'),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(last))
     }
 
     fn memory_bytes(&self) -> usize {
