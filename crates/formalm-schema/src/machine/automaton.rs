@@ -10,12 +10,14 @@ use formalm_core::{
 
 use crate::formula::TRUE;
 use crate::json::document::Document;
-use crate::machine::completion::abstract_state::{CompletionRecheck, abstract_position};
 use crate::machine::completion::search::CompletionTables;
-use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
+use crate::machine::frame::{DONE, FRESH, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
 use crate::machine::mask_class::MaskTables;
 use crate::machine::reader::Reader;
+use crate::machine::spelling::Spelling;
+use crate::machine::spelling::json::Json;
+use crate::machine::values::Values;
 use crate::machine::visited_states::VisitedStates;
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
@@ -61,12 +63,13 @@ impl SchemaSource {
 /// # Ok::<(), formalm_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SchemaAutomaton {
+#[expect(private_bounds, reason = "spellings are a matter of this crate")]
+pub struct SchemaAutomaton<S: Spelling = Json> {
     /// The source, kept to build the automaton again.
     source: SchemaSource,
     options: JsonSchemaOptions,
     limits: JsonSchemaLimits,
-    pub(crate) tables: Arc<ForkSafeMutex<Box<LazyTables>>>,
+    pub(crate) tables: Arc<ForkSafeMutex<Box<LazyTables<S>>>>,
     /// The private tables of an automaton that looks ahead.
     pub(crate) private_tables: Option<PrivateTables>,
     survey: ForkCheck,
@@ -118,13 +121,16 @@ impl SchemaAutomaton {
         }
         Ok(made)
     }
+}
 
+#[expect(private_bounds, reason = "spellings are a matter of this crate")]
+impl<S: Spelling> SchemaAutomaton<S> {
     /// Builds the automaton of a source, with its notes.
     pub(crate) fn from_source(
         source: SchemaSource,
         options: JsonSchemaOptions,
         limits: JsonSchemaLimits,
-    ) -> Result<(Option<SchemaAutomaton>, Arc<[SchemaNote]>), Error> {
+    ) -> Result<(Option<SchemaAutomaton<S>>, Arc<[SchemaNote]>), Error> {
         let mut schema = source.read(options)?;
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
@@ -140,14 +146,14 @@ impl SchemaAutomaton {
             return Ok((None, notes.into()));
         }
         let mut tables = Box::new(LazyTables {
-            reader: Reader::new(core),
+            reader: Reader { values: Values::new(core), spelling: S::new(&options) },
             visited: VisitedStates::default(),
             masks: MaskTables::default(),
             completion: CompletionTables::default(),
         });
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
-        let obligation = tables.reader.residuals.intern(obligation);
-        let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
+        let obligation = tables.reader.values.residuals.intern(obligation);
+        let frame = Frame::Value { obligation, mark: FRESH, parent: DONE };
         let start = tables.visited.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
         let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
@@ -185,7 +191,7 @@ impl SchemaAutomaton {
     /// search, which is cached.
     pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = ReachabilityCheck::notes(&mut self.lock().reader.core);
+            let pruned = ReachabilityCheck::notes(&mut self.lock().reader.values.core);
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }
@@ -193,7 +199,7 @@ impl SchemaAutomaton {
     /// Returns the JSON pointers of all reachable subschemas, each once.
     pub fn subschema_pointers(&self) -> Vec<String> {
         let tables = self.lock();
-        let schema = &tables.reader.core.base.schema;
+        let schema = &tables.reader.values.core.base.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
         let places: std::collections::BTreeSet<String> = nodes
             .map(|id| schema.json_pointer(id))
@@ -208,7 +214,7 @@ impl SchemaAutomaton {
     }
 
     /// Locks the tables, with the private states of a look-ahead in place.
-    pub(crate) fn lock(&self) -> LockedTables<'_> {
+    pub(crate) fn lock(&self) -> LockedTables<'_, S> {
         // A panic while the lock was held leaves at worst a partly filled cache.
         let tables = self.tables.lock();
         LockedTables::new(tables, self.private_tables.as_ref())
@@ -227,7 +233,8 @@ fn exact(notes: &[SchemaNote]) -> Result<(), Error> {
     }
 }
 
-impl SchemaAutomaton {
+#[expect(private_bounds, reason = "spellings are a matter of this crate")]
+impl<S: Spelling> SchemaAutomaton<S> {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
@@ -243,7 +250,7 @@ impl SchemaAutomaton {
     }
 }
 
-impl LazyDfa for SchemaAutomaton {
+impl<S: Spelling> LazyDfa for SchemaAutomaton<S> {
     fn start(&self) -> StateId {
         self.start
     }
@@ -282,7 +289,7 @@ impl LazyDfa for SchemaAutomaton {
     }
 }
 
-impl ReadingHints for SchemaAutomaton {
+impl<S: Spelling> ReadingHints for SchemaAutomaton<S> {
     fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         Ok(self.lock().byte_classes(state.number())?.to_vec())
     }
@@ -298,7 +305,7 @@ impl ReadingHints for SchemaAutomaton {
     }
 }
 
-impl CompletionHints for SchemaAutomaton {
+impl<S: Spelling> CompletionHints for SchemaAutomaton<S> {
     fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         let tables = &mut *self.lock();
         let position = tables.visited.position(state.number());
@@ -306,13 +313,20 @@ impl CompletionHints for SchemaAutomaton {
     }
 
     fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
-        Ok(self.lock().open_frames(state.number()))
+        let tables = self.lock();
+        let spelling = &tables.reader.spelling;
+        // Each open string and container takes a byte to end.
+        let ends = !spelling.string_end().is_empty() && spelling.close_len(1) > 0;
+        Ok(if ends { tables.open_frames(state.number()) } else { 0 })
     }
 }
 
-impl CompletionClasses for SchemaAutomaton {
+impl<S: Spelling> CompletionClasses for SchemaAutomaton<S> {
     fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
         let tables = &mut *self.lock();
+        if !tables.reader.spelling.finds_repetitions() {
+            return Ok(state);
+        }
         let position = tables.visited.position(state.number());
         let other = tables.completion.equivalent_position(&mut tables.reader, position)?;
         Ok(other.map_or(state, |other| StateId::from_number(tables.visited.intern(other))))
@@ -321,14 +335,14 @@ impl CompletionClasses for SchemaAutomaton {
     /// Returns `true` for tokens that begin a property name after another one; the two may become
     /// equal.
     fn input_needs_recheck(&self, token: &[u8]) -> bool {
-        let comma = token.iter().position(|&byte| byte == b',');
-        comma.is_some_and(|at| token[at..].contains(&b'"'))
+        self.lock().reader.spelling.joins_names(token)
     }
 
     fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
         let tables = &mut *self.lock();
         let position = tables.visited.position(state.number());
-        let position = abstract_position(&mut tables.reader, position);
+        let Reader { values, spelling } = &mut tables.reader;
+        let position = spelling.without_repetitions(values, position);
         Ok(StateId::from_number(tables.visited.intern(position)))
     }
 
@@ -341,13 +355,13 @@ impl CompletionClasses for SchemaAutomaton {
         let tables = &mut *self.lock();
         let position = state.map(|state| tables.visited.position(state.number()));
         let frame = tables.visited.position(forgetful.number()).frame;
-        Ok(CompletionRecheck { reader: &mut tables.reader, frame }
-            .recheck_predicate(position, text))
+        let Reader { values, spelling } = &mut tables.reader;
+        Ok(spelling.recheck_predicate(values, position, frame, text))
     }
 }
 
-impl ScratchCopies for SchemaAutomaton {
-    fn scratch_copy(&self) -> Option<SchemaAutomaton> {
+impl<S: Spelling> ScratchCopies for SchemaAutomaton<S> {
+    fn scratch_copy(&self) -> Option<SchemaAutomaton<S>> {
         if self.private_tables.is_some() {
             return None;
         }
@@ -380,16 +394,16 @@ impl ScratchCopies for SchemaAutomaton {
     }
 }
 
-impl Renewal for SchemaAutomaton {
+impl<S: Spelling> Renewal for SchemaAutomaton<S> {
     fn is_abandoned(&self) -> bool {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().reader.core.languages.automata().any(|one| one.is_abandoned())
+                || self.lock().reader.values.core.languages.automata().any(|one| one.is_abandoned())
         })
     }
 
-    fn fresh_copy(&self) -> Result<Option<SchemaAutomaton>, Error> {
+    fn fresh_copy(&self) -> Result<Option<SchemaAutomaton<S>>, Error> {
         Ok(SchemaAutomaton::from_source(self.source.clone(), self.options, self.limits)?.0)
     }
 

@@ -1,7 +1,6 @@
 //! The states of the reader: a linked list of frames, one for each open JSON value.
 
 use formalm_core::{StateId, memory_bytes};
-use formalm_json::escapes::EscapeState;
 use num_bigint::BigInt;
 
 use crate::formula::FormulaId;
@@ -60,14 +59,30 @@ pub(crate) struct Obligation {
     pub(crate) goal: FormulaId,
 }
 
+/// What a spelling remembers in a frame between two events: whitespace, a column, a bracket.
+pub(crate) type Mark = u16;
+
+/// The mark of a frame right after an event.
+pub(crate) const FRESH: Mark = 0;
+
+/// What a spelling remembers inside the spelling of one character. Only the spelling knows the
+/// meaning of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CharState(pub(crate) [u16; 4]);
+
+impl CharState {
+    /// Between two characters, or inside one that is spelled by its UTF-8 bytes.
+    pub(crate) const NONE: CharState = CharState([0; 4]);
+}
+
 /// The place between the parts of an object or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ContainerState {
-    /// After the opening bracket.
+    /// Before the first part.
     AfterOpen,
-    /// After a comma.
+    /// Another property has begun, but not its name.
     AfterComma,
-    /// After a name, before its colon.
+    /// After a name, before its value.
     AfterName,
     /// Inside a value.
     InValue,
@@ -120,7 +135,7 @@ pub(crate) enum Frame {
     /// Before a value.
     Value {
         obligation: ObligationId,
-        whitespace: u16,
+        mark: Mark,
         parent: FrameId,
     },
     Object {
@@ -128,7 +143,7 @@ pub(crate) enum Frame {
         used_names: UsedNamesId,
         order: NameOrderId,
         mode: ContainerState,
-        whitespace: u16,
+        mark: Mark,
         parent: FrameId,
     },
     /// Inside a property name; `object` is the frame of its object. Without a recorded `text` the
@@ -138,13 +153,13 @@ pub(crate) enum Frame {
         next_names: NextNamesId,
         text: RecordId,
         candidates: NameCandidates,
-        escape: EscapeState,
+        escape: CharState,
     },
     /// `from` is the offset in the recorded input at which the current item starts.
     Array {
         obligation: ObligationId,
         mode: ContainerState,
-        whitespace: u16,
+        mark: Mark,
         from: u32,
         parent: FrameId,
     },
@@ -153,7 +168,7 @@ pub(crate) enum Frame {
         language: LanguageId,
         state: StateId,
         queries: QueriesId,
-        escape: EscapeState,
+        escape: CharState,
         parent: FrameId,
     },
     Number {
@@ -161,7 +176,7 @@ pub(crate) enum Frame {
         digits: NumberPrefixId,
         parent: FrameId,
     },
-    /// `true`, `false` or `null`.
+    /// `true`, `false` or `null`, with the rest of its spelling.
     Literal {
         rest: &'static [u8],
         verdicts: VerdictsId,
@@ -172,6 +187,17 @@ pub(crate) enum Frame {
 memory_bytes!(none: Frame);
 
 impl Frame {
+    /// Returns `true` for an object or array without parts, unless it was one already in `before`.
+    pub(crate) fn is_opened_after(&self, before: &Frame) -> bool {
+        let is_fresh = |frame: &Frame| match frame {
+            Frame::Object { mode, .. } | Frame::Array { mode, .. } => {
+                *mode == ContainerState::AfterOpen
+            }
+            _ => false,
+        };
+        is_fresh(self) && !(is_fresh(before) && self.parent() == before.parent())
+    }
+
     /// Returns the enclosing frame.
     pub(crate) fn parent(&self) -> Option<FrameId> {
         match *self {
@@ -187,7 +213,7 @@ impl Frame {
     }
 }
 
-/// A state of the reader: the open frames, and the recorded input.
+/// A state of the reader: the open frames, and the record of an item that must be distinct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReaderPosition {
     pub(crate) frame: Frame,

@@ -12,7 +12,9 @@ use formalm_core::{CompactMap, ForkSafeMutex, MemoryBytes, StateId};
 
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::mask_class::name_continuation::NameContinuation;
-use crate::machine::records::Records;
+use crate::machine::spelling::Spelling;
+use crate::machine::spelling::json::Json;
+use crate::machine::values::records::Records;
 use crate::machine::visited_states::VisitedStates;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 
@@ -46,14 +48,14 @@ impl PrivateTables {
     }
 
     /// Copies a state of the other automaton, which holds the lock, into the private tables.
-    pub(crate) fn enter(&self, tables: &LazyTables, state: StateId) -> StateId {
+    pub(crate) fn enter<S: Spelling>(&self, tables: &LazyTables<S>, state: StateId) -> StateId {
         let own = &mut *self.lock();
         let position = tables.visited.position(state.number());
         let mut recorded = |record: RecordId| {
             if record == NO_RECORD {
                 return NO_RECORD;
             }
-            let bytes = tables.reader.records.bytes_from(record, 0).into_iter();
+            let bytes = tables.reader.values.records.bytes_from(record, 0).into_iter();
             bytes.fold(EMPTY_RECORD, |record, byte| own.records.extend(record, byte))
         };
         let record = recorded(position.record);
@@ -69,16 +71,16 @@ impl PrivateTables {
 
 /// The locked tables, with the states of whoever holds the lock.
 #[derive(Debug)]
-pub(crate) struct LockedTables<'a> {
-    tables: MutexGuard<'a, Box<LazyTables>>,
+pub(crate) struct LockedTables<'a, S: Spelling = Json> {
+    tables: MutexGuard<'a, Box<LazyTables<S>>>,
     private: Option<MutexGuard<'a, VisitedTables>>,
 }
 
-impl<'a> LockedTables<'a> {
+impl<'a, S: Spelling> LockedTables<'a, S> {
     pub(crate) fn new(
-        tables: MutexGuard<'a, Box<LazyTables>>,
+        tables: MutexGuard<'a, Box<LazyTables<S>>>,
         own: Option<&'a PrivateTables>,
-    ) -> LockedTables<'a> {
+    ) -> LockedTables<'a, S> {
         let mut locked = LockedTables { tables, private: own.map(PrivateTables::lock) };
         locked.swap();
         locked
@@ -91,41 +93,41 @@ impl<'a> LockedTables<'a> {
     }
 }
 
-impl Drop for LockedTables<'_> {
+impl<S: Spelling> Drop for LockedTables<'_, S> {
     #[inline]
     fn drop(&mut self) {
         self.swap();
     }
 }
 
-impl Deref for LockedTables<'_> {
-    type Target = LazyTables;
+impl<S: Spelling> Deref for LockedTables<'_, S> {
+    type Target = LazyTables<S>;
 
     #[inline]
-    fn deref(&self) -> &LazyTables {
+    fn deref(&self) -> &LazyTables<S> {
         &self.tables
     }
 }
 
-impl DerefMut for LockedTables<'_> {
+impl<S: Spelling> DerefMut for LockedTables<'_, S> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut LazyTables {
+    fn deref_mut(&mut self) -> &mut LazyTables<S> {
         &mut self.tables
     }
 }
 
-impl LazyTables {
+impl<S: Spelling> LazyTables<S> {
     /// Swaps the tables of visited states.
     fn swap(&mut self, own: &mut VisitedTables) {
         std::mem::swap(&mut self.visited, &mut own.visited);
-        std::mem::swap(&mut self.reader.records, &mut own.records);
+        std::mem::swap(&mut self.reader.values.records, &mut own.records);
         std::mem::swap(&mut self.masks.continuations.names.known, &mut own.name_continuations);
     }
 
     /// Returns the memory of the visited states, in bytes.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.visited.memory_bytes()
-            + self.reader.records.memory_bytes()
+            + self.reader.values.records.memory_bytes()
             + self.masks.continuations.names.known.table_bytes()
     }
 }

@@ -1,9 +1,9 @@
-//! The lazy deterministic automaton of a schema: JSON read byte by byte.
+//! The lazy deterministic automaton of a schema: values read byte by byte.
 //!
 //! ```text
 //! state = (frame, record)
 //!               │
-//!               └─ bytes of the item being read, kept only under `uniqueItems`
+//!               └─ record of the item being read, kept only under `uniqueItems`
 //! frame ─parent─► frame ─parent─► … ─parent─► DONE        one frame for each open value
 //!   │
 //!   └─ obligation: the residual formula of the value, the queries of its parent, their goal
@@ -16,19 +16,22 @@
 //! Each part owns its tables, and an arrow means *asks*:
 //!
 //! ```text
-//! visited_states ───┐                     ┌─► residuals   obligations: formulas, verdicts, strings
-//! mask_class ───────┼─► reader            ├─► names       which properties may come
-//!   abstraction     │   spelling: quotes, ├─► numbers     digit by digit
-//!   continuation    │   brackets, commas ─┤               meaning: no bytes but decoded strings
-//!   lookahead       │   frames, records   └─► solver
-//! completion ───────┘
-//!   ⇅ min_bytes
+//! visited_states ──┐               how it is written       what it means
+//! mask_class ──────┼─► reader ──┬─► spelling ──events──► values ──┬─► residuals
+//!   abstraction    │            │   json: quotes,        frames,  ├─► names
+//!   continuation   │            │   brackets, commas     records  ├─► numbers
+//!   lookahead      │            └──────────────────────────►      └─► solver
+//! completion ──────┘                ▲
+//!   ⇅ min_bytes ────────────────────┘ lengths, useful bytes
 //! ```
 //!
 //! * [`reader`]: one byte further from a position.
-//! * [`residuals`], [`names`], [`numbers`]: what is still required, whatever its spelling.
+//! * [`spelling`]: how values are written. [`spelling::json`] is the only one that is shipped.
+//! * [`values`]: the events of a value, whatever its spelling.
+//! * [`residuals`], [`names`], [`numbers`]: what is still required.
 //! * [`visited_states`]: interned states and the transitions between them.
-//! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks.
+//! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks, for
+//!   JSON.
 //! * [`completion`]: shortest completions, an A* search over the lower bounds of [`min_bytes`].
 
 mod automaton;
@@ -43,8 +46,9 @@ mod numbers;
 #[cfg(test)]
 mod proptests;
 mod reader;
-mod records;
 mod residuals;
+mod spelling;
+mod values;
 mod visited_states;
 
 use std::sync::Arc;
@@ -57,13 +61,15 @@ use frame::{Frame, ReaderPosition};
 use mask_class::MaskTables;
 use mask_class::string_lengths::RemainingChars;
 use reader::Reader;
+use spelling::Spelling;
+use spelling::json::Json;
 use visited_states::VisitedStates;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Obligation;
 pub(crate) use mask_class::unbounded_values::UnboundedValues;
-pub(crate) use records::{EMPTY_RECORD, NO_RECORD, RecordId};
+pub(crate) use values::records::{EMPTY_RECORD, NO_RECORD, RecordId};
 pub(crate) use visited_states::DEAD;
 
 pub use mask_class::SchemaMaskClasses;
@@ -75,17 +81,17 @@ const REFUSING: u32 = 2;
 
 /// The tables that grow while inputs are read: frames, states, transitions and caches.
 #[derive(Debug)]
-pub(crate) struct LazyTables {
-    pub(crate) reader: Reader,
+pub(crate) struct LazyTables<S: Spelling = Json> {
+    pub(crate) reader: Reader<S>,
     visited: VisitedStates,
     masks: MaskTables,
     completion: CompletionTables,
 }
 
-impl LazyTables {
+impl<S: Spelling> LazyTables<S> {
     /// Returns the memory in use, in bytes.
     fn bytes(&self) -> usize {
-        self.reader.memory_bytes()
+        self.reader.values.memory_bytes()
             + self.visited_bytes()
             + self.visited.heap_allowance()
             + self.masks.memory_bytes()
@@ -95,16 +101,20 @@ impl LazyTables {
     /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of
     /// them, its query states can be dropped.
     fn retained_counts(&self) -> [usize; 3] {
-        [self.visited.class_count(), self.reader.name_tables.len(), self.reader.opened_count()]
+        [
+            self.visited.class_count(),
+            self.reader.values.name_tables.len(),
+            self.reader.values.opened_count(),
+        ]
     }
 
     /// Returns the number of objects, arrays, strings and names that are open in `state`.
     fn open_frames(&self, state: u32) -> usize {
-        self.reader.frames.open_count(self.visited.position(state).frame)
+        self.reader.values.frames.open_count(self.visited.position(state).frame)
     }
 
     fn is_accepting(&mut self, state: u32) -> bool {
-        self.reader.is_end(self.visited.position(state).frame)
+        self.reader.is_end(self.visited.position(state))
     }
 
     /// Returns the classes of live bytes with equal residuals.
@@ -122,26 +132,28 @@ impl LazyTables {
 
     fn compute_byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
         let position = self.visited.position(state);
-        let position_class = self.masks.abstraction.apply(&mut self.reader, position)?;
+        let position_class = self.masks.abstraction.apply(&mut self.reader.values, position)?;
         if let Some(known) = self.visited.known_byte_classes(position_class) {
             return Ok(known);
         }
-        let records = self.reader.records.len();
+        let records = self.reader.values.records.len();
         let classes =
             group_by_successor(|byte| match self.reader.read_byte(position_class, byte)? {
-                Some(next) => self.masks.abstraction.apply(&mut self.reader, next).map(Some),
+                Some(next) => self.masks.abstraction.apply(&mut self.reader.values, next).map(Some),
                 None => Ok(None),
             });
         // Inputs recorded meanwhile belong to positions that nothing refers to.
-        self.reader.records.truncate(records);
+        self.reader.values.records.truncate(records);
         let classes: Arc<[ByteSet]> = classes?.into();
         self.visited.set_byte_classes(position_class, Arc::clone(&classes));
         Ok(classes)
     }
+}
 
+impl LazyTables {
     /// Returns the position without anything that no token distinguishes.
     fn mask_abstraction(&mut self, position: ReaderPosition) -> Result<ReaderPosition, Error> {
-        self.masks.abstraction.apply(&mut self.reader, position)
+        self.masks.abstraction.apply(&mut self.reader.values, position)
     }
 
     /// Returns the representative of all positions with equal masks.
@@ -151,7 +163,7 @@ impl LazyTables {
 
     /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
     fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
-        self.masks.lengths.relaxed_string(&mut self.reader.core, frame)
+        self.masks.lengths.relaxed_string(&mut self.reader.values.core, frame)
     }
 
     /// Returns the number of remaining characters of a string if nothing else matters.
@@ -160,6 +172,6 @@ impl LazyTables {
         language: LanguageId,
         state: StateId,
     ) -> Result<Option<RemainingChars>, Error> {
-        self.masks.lengths.remaining_chars(&self.reader.core, language, state)
+        self.masks.lengths.remaining_chars(&self.reader.values.core, language, state)
     }
 }

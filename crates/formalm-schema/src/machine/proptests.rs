@@ -88,28 +88,30 @@ fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<V
     let tables = &mut machine.lock();
     let mut formulas = vec![TRUE];
     for &node in nodes {
-        formulas.push(tables.reader.core.base.formulas.child(node));
+        formulas.push(tables.reader.values.core.base.formulas.child(node));
     }
     let container =
         Obligation { formulas: formulas.clone().into(), queries: [].into(), goal: TRUE };
     let child = Obligation { formulas: formulas.into(), queries: nodes.into(), goal: TRUE };
-    let (obligation, child) =
-        (tables.reader.residuals.intern(container), tables.reader.residuals.intern(child));
+    let (obligation, child) = (
+        tables.reader.values.residuals.intern(container),
+        tables.reader.values.residuals.intern(child),
+    );
     let mode = ContainerState::InValue;
-    let parent = tables.reader.frames.intern(Frame::Array {
+    let parent = tables.reader.values.frames.intern(Frame::Array {
         obligation,
         mode,
-        whitespace: 0,
+        mark: 0,
         from: 0,
         parent: DONE,
     });
-    let frame = Frame::Value { obligation: child, whitespace: 0, parent };
+    let frame = Frame::Value { obligation: child, mark: 0, parent };
     let mut position = ReaderPosition { frame, record: NO_RECORD };
     for &byte in text.as_bytes().iter().chain(b" ") {
         position = tables.reader.read_byte(position, byte).ok()??;
     }
     let Frame::Array { obligation, .. } = position.frame else { return None };
-    let required = tables.reader.residuals.get(obligation);
+    let required = tables.reader.values.residuals.get(obligation);
     let verdict = |id| match id {
         TRUE => Some(true),
         FALSE => Some(false),
@@ -134,7 +136,7 @@ proptest! {
         for (at, part) in parts.iter().enumerate() {
             let position = format!("#/anyOf/{}", at + 1);
             let tables = machine.lock();
-            let schema = &tables.reader.core.base.schema;
+            let schema = &tables.reader.values.core.base.schema;
             let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
             let node = nodes.find(|&id| {
                 schema.json_pointer(id) == position && !schema.node(id).rules.is_empty()

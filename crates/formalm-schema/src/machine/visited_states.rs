@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::reader::Reader;
+use crate::machine::spelling::Spelling;
+use crate::machine::values::Values;
 
 /// Marks a transition that leads nowhere.
 pub(crate) const DEAD: u32 = u32::MAX;
@@ -73,16 +75,16 @@ impl VisitedStates {
 
     /// Returns the state after `byte`, [`DEAD`] if no instance continues so. Fails if the tables
     /// exceed their limits.
-    pub(crate) fn successor(
+    pub(crate) fn successor<S: Spelling>(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<S>,
         state: u32,
         byte: u8,
     ) -> Result<u32, Error> {
         if let Some(&known) = self.next.get(&(state, byte)) {
             return Ok(known);
         }
-        self.check_limits(reader)?;
+        self.check_limits(&reader.values)?;
         let position = self.position(state);
         let next = match reader.read_byte(position, byte)? {
             Some(position) => self.intern(position),
@@ -93,10 +95,10 @@ impl VisitedStates {
     }
 
     /// Fails if there are too many states, or if they take too many bytes.
-    fn check_limits(&self, reader: &Reader) -> Result<(), Error> {
-        let limits = reader.core.base.limits;
+    fn check_limits(&self, values: &Values) -> Result<(), Error> {
+        let limits = values.core.base.limits;
         let bytes = (self.next.len() + self.run_transitions.len()) * 40
-            + (self.states.len() + reader.frames.len()) * 100;
+            + (self.states.len() + values.frames.len()) * 100;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
             (Resource::Bytes, bytes as u64, limits.bytes),
@@ -109,16 +111,20 @@ impl VisitedStates {
     }
 
     /// Returns the state after `text`, or the length of its longest viable prefix.
-    pub(crate) fn walk(
+    pub(crate) fn walk<S: Spelling>(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<S>,
         state: u32,
         text: &[u8],
     ) -> Result<Result<u32, usize>, Error> {
         let (mut state, mut at) = (state, 0);
         while let Some(&byte) = text.get(at) {
             let known = self.next.get(&(state, byte)).copied();
-            let run = if known.is_none() { self.string_run(state, &text[at..]) } else { &[] };
+            let run = if known.is_none() {
+                self.string_run(&reader.spelling, state, &text[at..])
+            } else {
+                &[]
+            };
             if run.len() < 2 {
                 match known.map_or_else(|| self.successor(reader, state, byte), Ok)? {
                     DEAD => return Ok(Err(at)),
@@ -147,23 +153,23 @@ impl VisitedStates {
 
     /// Returns the leading bytes of `text` that are read at once, none outside of strings and
     /// names.
-    fn string_run<'a>(&self, state: u32, text: &'a [u8]) -> &'a [u8] {
+    fn string_run<'a>(&self, spelling: &impl Spelling, state: u32, text: &'a [u8]) -> &'a [u8] {
         if !matches!(self.position(state).frame, Frame::Name { .. } | Frame::String { .. }) {
             return &[];
         }
         let run = &text[..text.len().min(MAX_RUN_BYTES)];
-        &run[..run.iter().position(|byte| b"\"\\".contains(byte)).unwrap_or(run.len())]
+        &run[..run.iter().position(|&byte| spelling.ends_run(byte)).unwrap_or(run.len())]
     }
 
     /// Returns the state after a run and the number of bytes read. A first byte that changes
     /// nothing is read alone. The inner error is the number of viable bytes.
-    fn read_run(
+    fn read_run<S: Spelling>(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<S>,
         state: u32,
         run: &[u8],
     ) -> Result<Result<(u32, usize), usize>, Error> {
-        self.check_limits(reader)?;
+        self.check_limits(&reader.values)?;
         let first = self.position(state);
         let mut position = first;
         for (at, &byte) in run.iter().enumerate() {
@@ -178,11 +184,15 @@ impl VisitedStates {
     }
 
     /// Returns the bytes with which some instance continues. The successor states are not kept.
-    pub(crate) fn live_bytes(&mut self, reader: &mut Reader, state: u32) -> Result<ByteSet, Error> {
+    pub(crate) fn live_bytes<S: Spelling>(
+        &mut self,
+        reader: &mut Reader<S>,
+        state: u32,
+    ) -> Result<ByteSet, Error> {
         if let Some(&known) = self.live.get(&state) {
             return Ok(known);
         }
-        let (position, records) = (self.position(state), reader.records.len());
+        let (position, records) = (self.position(state), reader.values.records.len());
         let mut live = ByteSet::default();
         for byte in 0..=255 {
             let leads = match self.next.get(&(state, byte)) {
@@ -193,7 +203,7 @@ impl VisitedStates {
                 live.insert(byte);
             }
         }
-        reader.records.truncate(records);
+        reader.values.records.truncate(records);
         self.live.insert(state, live);
         Ok(live)
     }

@@ -5,17 +5,15 @@
 //! name would branch over all bytes.
 
 use formalm_core::{ByteSet, CompactMap, Error, LazyDfa, StateId};
-use formalm_json::escapes::{EscapePolicy, EscapeState};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
+    CharState, ContainerState, Frame, NameCandidates, NextNamesId, ReaderPosition,
 };
 use crate::machine::min_bytes::SearchBudget;
-use crate::machine::min_bytes::escaped_strings::{StringBounds, StringSuffix, escaped_len};
-use crate::machine::reader::Reader;
-use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::min_bytes::escaped_strings::{StringBounds, StringSuffix};
+use crate::machine::reader::AnyReader;
 use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::{NO_RECORD, RecordId};
 use crate::options::PropertyOrder;
@@ -23,7 +21,7 @@ use crate::solver::context::LanguageId;
 
 /// Asks for the bytes that the lexicographically least of the shortest completions may begin with.
 pub(crate) struct UsefulBytes<'a> {
-    pub(crate) reader: &'a mut Reader,
+    pub(crate) reader: &'a mut AnyReader,
     pub(crate) strings: &'a mut StringBounds,
     pub(crate) budget: &'a mut SearchBudget,
 }
@@ -37,48 +35,42 @@ impl UsefulBytes<'_> {
         let free = record == NO_RECORD;
         let only = match frame {
             Frame::String { language, state, queries: NO_QUERIES, escape, .. } if free => {
-                let escapes = self.reader.core.options.escapes;
-                self.shortest_suffix(language, state)?.next(escape, escapes)
+                self.shortest_suffix(language, state)?.next(escape, &self.reader.spelling)
             }
             Frame::Object {
                 obligation,
-                mode: mode @ (ContainerState::AfterOpen | ContainerState::AfterValue),
-                whitespace,
-                parent,
+                mode: ContainerState::AfterOpen | ContainerState::AfterValue,
                 ..
             } => {
                 let ends = free
-                    && self.reader.residuals.has_independent_names(&self.reader.core, obligation)
-                    && self.reader.end_verdicts(obligation).is_some();
-                match mode {
-                    ContainerState::AfterOpen if self.reader.gaps.is_committed(whitespace) => None,
-                    ContainerState::AfterOpen => ends.then_some(b'}'),
-                    _ => {
-                        let after_whitespace = self.reader.gaps.byte(
-                            WhitespaceGap::Close,
-                            self.reader.frames.depth(parent) + 1,
-                            whitespace,
-                        );
-                        ends.then(|| after_whitespace.unwrap_or(b'}'))
-                    }
+                    && self
+                        .reader
+                        .values
+                        .residuals
+                        .has_independent_names(&self.reader.values.core, obligation)
+                    && self.reader.values.end_verdicts(obligation).is_some();
+                match ends {
+                    true => self.reader.spelling.closing_byte(&self.reader.values, &frame),
+                    false => None,
                 }
             }
-            Frame::Value { whitespace, parent, .. } if parent != DONE => {
-                let (gap, depth) = WhitespaceGap::before_value(&self.reader.frames, parent);
-                self.reader.gaps.byte(gap, depth, whitespace)
+            Frame::Value { mark, parent, .. } => {
+                self.reader.spelling.gap_byte(&self.reader.values, parent, mark)
             }
-            Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } if free => {
-                let read = self.reader.records.length(text) as usize;
+            Frame::Name { next_names, text, candidates, escape: CharState::NONE, .. } if free => {
+                let read = self.reader.values.records.length(text) as usize;
                 let required = self.required_name_byte(next_names, candidates, read)?;
-                if required.is_none() || !self.reader.name_tables.get(next_names).independent {
+                if required.is_none() || !self.reader.values.name_tables.get(next_names).independent
+                {
                     let last = required.unwrap_or(u8::MAX);
                     // Inside a character, the bytes of other characters lead nowhere.
                     let others_are_alike =
-                        self.reader.strings.allows_only_known_names(candidates.classes)
+                        self.reader.values.strings.allows_only_known_names(candidates.classes)
                             || self
                                 .reader
+                                .values
                                 .strings
-                                .any_name_may_end(&self.reader.core, candidates.classes);
+                                .any_name_may_end(&self.reader.values.core, candidates.classes);
                     let mut all = match others_are_alike {
                         true => self.known_and_other_bytes(next_names, candidates, read),
                         false => {
@@ -98,18 +90,10 @@ impl UsefulBytes<'_> {
             set.insert(byte);
             return Ok(set);
         }
-        if let Frame::String { language, state, escape: EscapeState::None, .. } = frame {
+        if let Frame::String { language, state, escape: CharState::NONE, .. } = frame {
             return self.string_bytes(language, state);
         }
-        let laid_out = self.reader.core.options.layout.is_some();
-        match may_begin(frame) {
-            None => return Ok(any_byte()),
-            Some(bytes) => {
-                let whitespace: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
-                bytes.iter().chain(whitespace).for_each(|&byte| set.insert(byte));
-            }
-        }
-        Ok(set)
+        Ok(self.reader.spelling.useful_bytes(&frame).unwrap_or_else(any_byte))
     }
 
     fn shortest_suffix(
@@ -117,43 +101,54 @@ impl UsefulBytes<'_> {
         language: LanguageId,
         state: StateId,
     ) -> Result<StringSuffix, Error> {
-        self.strings.shortest_suffix(&self.reader.core, language, state, self.budget)
+        let reader = &*self.reader;
+        let (core, spelling) = (&reader.values.core, &reader.spelling);
+        self.strings.shortest_suffix(core, spelling, language, state, self.budget)
     }
 
-    /// Returns the quote and the bytes with which a string continues. Characters that need no
-    /// escape are not escaped.
-    fn string_bytes(&self, language: LanguageId, state: StateId) -> Result<ByteSet, Error> {
+    /// Returns the first byte after a string or name, as a set.
+    fn string_end(&self) -> ByteSet {
         let mut set = ByteSet::default();
-        set.insert(b'"');
-        for byte in self.reader.core.languages.automaton(language).live_bytes(state)?.iter() {
-            let is_unescaped = escaped_len(byte, self.reader.core.options.escapes) == 1;
-            set.insert(if is_unescaped { byte } else { b'\\' });
+        self.reader.spelling.string_end().first().iter().for_each(|&&byte| set.insert(byte));
+        set
+    }
+
+    /// Returns the first byte that spells a byte of a string or name.
+    fn first_byte(&self, byte: u8) -> u8 {
+        (self.reader.spelling.byte_order(byte) >> 16) as u8
+    }
+
+    /// Returns the bytes with which a string ends or continues. Characters that need no escape are
+    /// not escaped.
+    fn string_bytes(&self, language: LanguageId, state: StateId) -> Result<ByteSet, Error> {
+        let mut set = self.string_end();
+        for byte in self.reader.values.core.languages.automaton(language).live_bytes(state)?.iter()
+        {
+            set.insert(self.first_byte(byte));
         }
         Ok(set)
     }
 
-    /// Returns the quote and the bytes with which known names continue.
+    /// Returns the bytes with which known names end or continue.
     fn known_name_bytes(
         &self,
         next_names: NextNamesId,
         candidates: NameCandidates,
         read: usize,
     ) -> ByteSet {
-        let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
-        let mut set = ByteSet::default();
-        set.insert(b'"');
+        let mut set = self.string_end();
         for at in candidates.from..candidates.to {
             let Some(&byte) = self
                 .reader
+                .values
                 .name_tables
-                .known_name(&self.reader.core, next_names, at)
+                .known_name(&self.reader.values.core, next_names, at)
                 .as_bytes()
                 .get(read)
             else {
                 continue;
             };
-            let escaped = byte < 0x20 || matches!(byte, b'"' | b'\\') || (byte >= 0x80 && ascii);
-            set.insert(if escaped { b'\\' } else { byte });
+            set.insert(self.first_byte(byte));
         }
         set
     }
@@ -169,34 +164,41 @@ impl UsefulBytes<'_> {
         candidates: NameCandidates,
         read: usize,
     ) -> Result<Option<ByteSet>, Error> {
-        let required =
-            self.reader.residuals.get(self.reader.name_tables.get(next_names).obligation);
+        let required = self
+            .reader
+            .values
+            .residuals
+            .get(self.reader.values.name_tables.get(next_names).obligation);
         if required.goal != TRUE
             || !required
                 .formulas
                 .iter()
-                .all(|&id| UnnamedNeeds::new(&self.reader.core.base.formulas).needs_none(id))
+                .all(|&id| UnnamedNeeds::new(&self.reader.values.core.base.formulas).needs_none(id))
         {
             return Ok(None);
         }
         let mut set = self.known_name_bytes(next_names, candidates, read);
-        let classes = self.reader.strings.get(candidates.classes);
+        let classes = self.reader.values.strings.get(candidates.classes);
         if classes.has_guard {
             // Names that satisfy other tests may have longer or shorter values.
             return Ok(None);
         }
         let classes = classes.machines.clone();
-        let so_far = self.reader.records.bytes_from(text, 0);
+        let so_far = self.reader.values.records.bytes_from(text, 0);
         for &(class, state) in classes.iter().flatten() {
             let rest = self.shortest_suffix(class, state)?;
             let whole = [&so_far, rest.remaining()].concat();
             if (candidates.from..candidates.to).any(|at| {
-                self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
+                self.reader
+                    .values
+                    .name_tables
+                    .known_name(&self.reader.values.core, next_names, at)
+                    .as_bytes()
                     == whole
             }) {
                 return Ok(None);
             }
-            if let Some(byte) = rest.next(EscapeState::None, self.reader.core.options.escapes) {
+            if let Some(byte) = rest.next(CharState::NONE, &self.reader.spelling) {
                 set.insert(byte);
             }
         }
@@ -212,7 +214,8 @@ impl UsefulBytes<'_> {
         read: usize,
     ) -> ByteSet {
         let mut set = self.known_name_bytes(next_names, candidates, read);
-        let plain = (b' '..0x7F).find(|&byte| byte != b'\\' && !set.contains(byte));
+        let spelling = &self.reader.spelling;
+        let plain = (b' '..0x7F).find(|&byte| spelling.byte_len(byte) == 1 && !set.contains(byte));
         match plain {
             Some(byte) => set.insert(byte),
             None => return any_byte(),
@@ -228,39 +231,48 @@ impl UsefulBytes<'_> {
         candidates: NameCandidates,
         read: usize,
     ) -> Result<Option<u8>, Error> {
-        if !self.reader.name_tables.get(next_names).independent
-            && self.reader.core.options.property_order != PropertyOrder::Any
+        if !self.reader.values.name_tables.get(next_names).independent
+            && self.reader.values.core.options.property_order != PropertyOrder::Any
         {
             return Ok(None);
         }
-        let must =
-            self.reader.residuals.get(self.reader.name_tables.get(next_names).obligation).formulas
-                [0];
+        let must = self
+            .reader
+            .values
+            .residuals
+            .get(self.reader.values.name_tables.get(next_names).obligation)
+            .formulas[0];
         let mut required = FxHashSet::default();
-        for part in self.reader.core.base.formulas.conjuncts(must) {
+        for part in self.reader.values.core.base.formulas.conjuncts(must) {
             if let Formula::Atom(FormulaAtom::Required(names)) =
-                self.reader.core.base.formulas.get(part)
+                self.reader.values.core.base.formulas.get(part)
             {
                 required.extend(names.iter().copied());
             }
         }
         let mut least: Option<u8> = None;
         for at in candidates.from..candidates.to {
-            let name = self.reader.name_tables.get(next_names).known[at as usize];
+            let name = self.reader.values.name_tables.get(next_names).known[at as usize];
             if !required.contains(&name) {
                 continue;
             }
-            let text =
-                self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes();
-            let byte = text.get(read).copied().unwrap_or(b'"');
-            let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
-            let escaped = byte < 0x20
-                || byte == b'\\'
-                || (byte == b'"' && read < text.len())
-                || (byte >= 0x80 && ascii);
+            let text = self
+                .reader
+                .values
+                .name_tables
+                .known_name(&self.reader.values.core, next_names, at)
+                .as_bytes();
+            let spelling = &self.reader.spelling;
+            let (byte, escaped) = match text.get(read) {
+                Some(&byte) => (byte, spelling.byte_len(byte) != 1),
+                None => match spelling.string_end().first() {
+                    Some(&byte) => (byte, false),
+                    None => return Ok(None),
+                },
+            };
             // Comparing bytes is cheaper than deciding whether a name is viable.
             if (!escaped && least.is_some_and(|least| least <= byte))
-                || !self.reader.names().known_name_viable(next_names, at)?
+                || !self.reader.values.names().known_name_viable(next_names, at)?
             {
                 continue;
             }
@@ -271,30 +283,6 @@ impl UsefulBytes<'_> {
         }
         Ok(least)
     }
-}
-
-/// Returns the bytes, except whitespace, that may be needed in a frame; `None` if any may be.
-fn may_begin(frame: Frame) -> Option<&'static [u8]> {
-    Some(match frame {
-        Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
-            EscapeState::None => return None,
-            EscapeState::Backslash { .. } => b"\"/\\bfnrtu",
-            EscapeState::Hex { .. } => b"0123456789ABCDEFabcdef",
-            EscapeState::HighSurrogate { .. } => b"\\",
-        },
-        Frame::Object { mode, .. } => match mode {
-            ContainerState::AfterOpen => b"\"}",
-            ContainerState::AfterComma => b"\"",
-            ContainerState::AfterName => b":",
-            ContainerState::InValue | ContainerState::AfterValue => b",}",
-        },
-        Frame::Array { mode: ContainerState::AfterValue, .. } => b",]",
-        Frame::Array { .. } => b"\"-0123456789[]fnt{",
-        Frame::Value { .. } => b"\"-0123456789[fnt{",
-        Frame::Number { .. } => b"+,-.0123456789E]e}",
-        Frame::Literal { rest, .. } => &rest[..1],
-        Frame::Done => b"",
-    })
 }
 
 /// Looks for statements that unnamed properties help to satisfy.

@@ -11,7 +11,6 @@
 use std::collections::BTreeMap;
 
 use formalm_core::{CompactMap, Error, Resource, memory_bytes};
-use formalm_json::escapes::EscapeState;
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FormulaId, TRUE};
@@ -20,11 +19,12 @@ use crate::machine::completion::pruning::UsefulBytes;
 use crate::machine::completion::unique_items::{
     CurrentItem, complete_from_inside_item, complete_unique_items,
 };
-use crate::machine::frame::{DONE, Frame, FrameId, ReaderPosition};
+use crate::machine::frame::{CharState, DONE, Frame, FrameId, ReaderPosition};
 use crate::machine::min_bytes::{BoundCache, SearchBudget};
-use crate::machine::reader::Reader;
+use crate::machine::reader::AnyReader;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::machine::values::Values;
 
 /// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
 const MAX_STEPS: u64 = 600_000;
@@ -62,7 +62,7 @@ impl CompletionTables {
     /// Returns the lexicographically least of the shortest completions.
     pub(crate) fn shortest(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut AnyReader,
         position: ReaderPosition,
     ) -> Result<Vec<u8>, Error> {
         self.shortest_in_steps(reader, position, MAX_STEPS)
@@ -72,7 +72,7 @@ impl CompletionTables {
     /// alternative.
     pub(crate) fn shortest_soon(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut AnyReader,
         position: ReaderPosition,
     ) -> Result<Vec<u8>, Error> {
         self.shortest_in_steps(reader, position, FEW_STEPS)
@@ -80,11 +80,11 @@ impl CompletionTables {
 
     fn shortest_in_steps(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut AnyReader,
         position: ReaderPosition,
         steps: u64,
     ) -> Result<Vec<u8>, Error> {
-        let (frames, records) = (reader.frames.len(), reader.records.len());
+        let (frames, records) = (reader.values.frames.len(), reader.values.records.len());
         let mut found = CompletionSearch::new(reader, self, steps).complete_from(position);
         if let Err(Error::Limit { .. }) = found
             && let Some(jumped) =
@@ -92,7 +92,7 @@ impl CompletionTables {
         {
             found = Ok(jumped);
         }
-        reader.truncate(frames, records);
+        reader.values.truncate(frames, records);
         self.bounds.limit();
         found
     }
@@ -101,20 +101,22 @@ impl CompletionTables {
     /// equivalent if the properties still required never need the same names.
     pub(crate) fn equivalent_position(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut AnyReader,
         position: ReaderPosition,
     ) -> Result<Option<ReaderPosition>, Error> {
         let Frame::Name { object, text, candidates, .. } = position.frame else { return Ok(None) };
-        let completion_class = completion_class(reader, position);
+        let completion_class = completion_class(&reader.values, position);
         if completion_class == position
-            || reader.records.length(text) < 2
-            || !reader.strings.allows_any_name(&reader.core, candidates.classes)
+            || reader.values.records.length(text) < 2
+            || !reader.values.strings.allows_any_name(&reader.values.core, candidates.classes)
         {
             return Ok(None);
         }
-        let Frame::Object { obligation, .. } = reader.frames.get(object) else { return Ok(None) };
+        let Frame::Object { obligation, .. } = reader.values.frames.get(object) else {
+            return Ok(None);
+        };
         // With so few bytes required, an unused one-byte name remains.
-        let must = reader.residuals.get(obligation).formulas[0];
+        let must = reader.values.residuals.get(obligation).formulas[0];
         let least = CompletionSearch::new(reader, self, MAX_STEPS).min_rest_bytes(must)?;
         Ok((least <= MAX_REQUIRED_BYTES).then_some(completion_class))
     }
@@ -125,7 +127,7 @@ impl CompletionTables {
 /// The bounds of a value come from a search of its own, so search and bounds call each other. What
 /// both need is here; the parts that need less are query objects of their own.
 pub(crate) struct CompletionSearch<'a> {
-    pub(crate) reader: &'a mut Reader,
+    pub(crate) reader: &'a mut AnyReader,
     pub(crate) tables: &'a mut CompletionTables,
     pub(crate) budget: SearchBudget,
 }
@@ -133,7 +135,7 @@ pub(crate) struct CompletionSearch<'a> {
 impl<'a> CompletionSearch<'a> {
     /// Creates a search of at most `steps` steps.
     fn new(
-        reader: &'a mut Reader,
+        reader: &'a mut AnyReader,
         tables: &'a mut CompletionTables,
         steps: u64,
     ) -> CompletionSearch<'a> {
@@ -169,7 +171,7 @@ impl<'a> CompletionSearch<'a> {
         if let Some(known) = self.tables.closings.get(&parent) {
             return Ok([&own[..], known].concat());
         }
-        let Some(closed) = self.reader.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
+        let Some(closed) = self.reader.values.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
             return self.search_completion(position);
         };
         let rest = self.search_completion(closed)?;
@@ -193,17 +195,17 @@ impl<'a> CompletionSearch<'a> {
                 language,
                 state,
                 queries: NO_QUERIES,
-                escape: EscapeState::None,
+                escape: CharState::NONE,
                 parent,
             } => {
-                let escapes = self.reader.core.options.escapes;
                 let strings = &mut self.tables.bounds.strings;
-                let core = &self.reader.core;
-                let rest = strings.shortest_suffix(core, language, state, &mut self.budget)?;
-                Some((parent, rest.escaped(escapes)))
+                let (core, spelling) = (&self.reader.values.core, &self.reader.spelling);
+                let budget = &mut self.budget;
+                let rest = strings.shortest_suffix(core, spelling, language, state, budget)?;
+                Some((parent, rest.escaped(spelling)))
             }
             Frame::Number { obligation, digits, parent } if parent != DONE => {
-                let required = self.reader.residuals.get(obligation);
+                let required = self.reader.values.residuals.get(obligation);
                 if !required.queries.is_empty()
                     || required.formulas.len() > 1
                     || required.goal != TRUE
@@ -248,9 +250,9 @@ impl<'a> CompletionSearch<'a> {
         item: Option<CurrentItem>,
     ) -> Result<Option<(ReaderPosition, usize)>, Error> {
         let Some(item) = item else {
-            return Ok(self.reader.is_end(position.frame).then_some((position, 0)));
+            return Ok(self.reader.is_end(position).then_some((position, 0)));
         };
-        match item.end(self.reader, position)? {
+        match item.end(&mut self.reader.values, position)? {
             Some(end) => Ok(Some((end, self.min_bytes(end.frame, None)?))),
             None => Ok(None),
         }
@@ -264,7 +266,7 @@ impl<'a> CompletionSearch<'a> {
         item: Option<CurrentItem>,
         bound: &mut usize,
     ) -> Result<Option<(usize, ReaderPosition)>, Error> {
-        let mut read = FxHashMap::from_iter([(completion_class(self.reader, start), 0)]);
+        let mut read = FxHashMap::from_iter([(completion_class(&self.reader.values, start), 0)]);
         // Keyed by the lower bound of members through a position, and by whether a container was
         // just opened: its bound is expensive and is computed last, because an end may be found
         // first. The flag in the entries marks an end, whose bound may exceed that of the position
@@ -273,7 +275,7 @@ impl<'a> CompletionSearch<'a> {
         // If only a limited number of items may match, a longer item may leave shorter ones to the
         // rest. The bound of the rest ignores that limit, so the shortest item is the best choice.
         let has_match_budget =
-            item.is_some_and(|item| item.has_match_budget(self.reader, start.frame));
+            item.is_some_and(|item| item.has_match_budget(&self.reader.values, start.frame));
         let mut best: Option<(usize, ReaderPosition)> = None;
         while let Some(mut least) = open.first_entry() {
             let (all, _) = *least.key();
@@ -303,7 +305,10 @@ impl<'a> CompletionSearch<'a> {
                 }
                 open.entry((length + remaining, false)).or_default().push((end, length, true));
             }
-            if read.get(&completion_class(self.reader, here)).is_some_and(|&other| other < length) {
+            if read
+                .get(&completion_class(&self.reader.values, here))
+                .is_some_and(|&other| other < length)
+            {
                 continue;
             }
             let least = self.min_bytes(here.frame, None)?;
@@ -322,11 +327,11 @@ impl<'a> CompletionSearch<'a> {
             }
             for byte in self.candidate_bytes(here, item)? {
                 let Some(next) = self.read_counted(here, byte)? else { continue };
-                let before = read.entry(completion_class(self.reader, next)).or_insert(usize::MAX);
+                let before =
+                    read.entry(completion_class(&self.reader.values, next)).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
-                    let is_opened = matches!(byte, b'[' | b'{')
-                        && matches!(next.frame, Frame::Object { .. } | Frame::Array { .. });
+                    let is_opened = next.frame.is_opened_after(&here.frame);
                     let needed = match is_opened {
                         true => 0,
                         false => self.min_bytes(next.frame, Some((here.frame, least)))?,
@@ -376,7 +381,7 @@ impl<'a> CompletionSearch<'a> {
                 };
                 let (here, left) = (*here, length.saturating_sub(text.len()));
                 let Some(byte) = bytes.next().filter(|_| left > 0) else {
-                    few.insert(completion_class(self.reader, here), left);
+                    few.insert(completion_class(&self.reader.values, here), left);
                     text.truncate(*from);
                     way.pop();
                     continue;
@@ -384,7 +389,7 @@ impl<'a> CompletionSearch<'a> {
                 let Some(found) = self.read_counted(here, byte)? else { continue };
                 let refused = self.min_bytes(found.frame, None)? >= left + after_end
                     || few
-                        .get(&completion_class(self.reader, found))
+                        .get(&completion_class(&self.reader.values, found))
                         .is_some_and(|&few| few >= left - 1);
                 if !refused {
                     (next, before) = (found, text.len());
@@ -403,7 +408,7 @@ impl<'a> CompletionSearch<'a> {
     ) -> Result<Option<ReaderPosition>, Error> {
         self.budget.step()?;
         let next = self.reader.read_byte(here, byte)?;
-        self.budget.steps_of(STEPS_READING * self.reader.core.base.steps())?;
+        self.budget.steps_of(STEPS_READING * self.reader.values.core.base.steps())?;
         Ok(next)
     }
 
@@ -414,17 +419,18 @@ impl<'a> CompletionSearch<'a> {
         item: Option<CurrentItem>,
     ) -> Result<std::vec::IntoIter<u8>, Error> {
         let bytes = self.useful_bytes().of(position)?;
-        let is_in = |&byte: &u8| item.is_none_or(|item| item.contains(self.reader, position, byte));
+        let is_in =
+            |&byte: &u8| item.is_none_or(|item| item.contains(&self.reader.values, position, byte));
         Ok(bytes.iter().filter(is_in).collect::<Vec<u8>>().into_iter())
     }
 }
 
 /// Drops what does not affect the completion: the string of a name that is like no other.
-fn completion_class(reader: &Reader, mut position: ReaderPosition) -> ReaderPosition {
+fn completion_class(values: &Values, mut position: ReaderPosition) -> ReaderPosition {
     if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
         && position.record == NO_RECORD
         && candidates.from == candidates.to
-        && reader.name_tables.has_plenty_names(&reader.strings, next_names, candidates.classes)
+        && values.name_tables.has_plenty_names(&values.strings, next_names, candidates.classes)
     {
         position.frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
     }

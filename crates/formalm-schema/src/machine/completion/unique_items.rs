@@ -16,7 +16,8 @@ use crate::machine::frame::{
     ContainerState, Frame, FrameId, Obligation, ObligationId, ReaderPosition,
 };
 use crate::machine::numbers::is_number_byte;
-use crate::machine::reader::Reader;
+use crate::machine::spelling::Spelling;
+use crate::machine::values::Values;
 use crate::schema_nodes::NodeId;
 
 /// Number of required items from which on they are completed one by one. Chosen, not measured.
@@ -41,12 +42,12 @@ struct RequiredItems {
 impl RequiredItems {
     /// Returns the number of unique items that an array still requires, and what some of them must
     /// match; `None` if anything else is required of the items or of the array.
-    fn of(reader: &Reader, obligation: ObligationId) -> Option<RequiredItems> {
-        let required = reader.residuals.get(obligation);
+    fn of(values: &Values, obligation: ObligationId) -> Option<RequiredItems> {
+        let required = values.residuals.get(obligation);
         if required.formulas.len() > 1 || required.goal != TRUE {
             return None;
         }
-        let formulas = &reader.core.base.formulas;
+        let formulas = &values.core.base.formulas;
         let mut found = RequiredItems { count: 0, min_matching: None, matching_below: None };
         let mut is_distinct = false;
         for part in formulas.conjuncts(required.formulas[0]) {
@@ -104,17 +105,17 @@ pub(crate) struct CurrentItem {
 
 impl CurrentItem {
     /// Returns `true` if a limited number of further items may match a node.
-    pub(crate) fn has_match_budget(self, reader: &Reader, mut frame: Frame) -> bool {
+    pub(crate) fn has_match_budget(self, values: &Values, mut frame: Frame) -> bool {
         while let Some(next) = frame.parent() {
             if let Frame::Array { obligation, parent, .. } = frame
                 && parent == self.array
             {
-                let required = RequiredItems::of(reader, obligation);
+                let required = RequiredItems::of(values, obligation);
                 return required
                     .and_then(|required| required.matching_below)
                     .is_some_and(|(count, _)| count > 1);
             }
-            frame = reader.frames.get(next);
+            frame = values.frames.get(next);
         }
         false
     }
@@ -122,7 +123,7 @@ impl CurrentItem {
     /// Returns the position after the item, if it may end here.
     pub(crate) fn end(
         self,
-        reader: &mut Reader,
+        values: &mut Values,
         position: ReaderPosition,
     ) -> Result<Option<ReaderPosition>, Error> {
         match position.frame {
@@ -133,12 +134,12 @@ impl CurrentItem {
             }
             // A number ends only with the byte after it.
             Frame::Number { obligation, digits, parent } => {
-                let of = reader.frames.get(parent);
+                let of = values.frames.get(parent);
                 if !matches!(of, Frame::Array { parent, .. } if parent == self.array) {
                     return Ok(None);
                 }
-                match reader.number_end(obligation, digits) {
-                    Some(verdicts) => reader.close_value(parent, verdicts, position.record),
+                match values.number_end(obligation, digits) {
+                    Some(verdicts) => values.close_value(parent, verdicts, position.record),
                     None => Ok(None),
                 }
             }
@@ -147,11 +148,11 @@ impl CurrentItem {
     }
 
     /// Returns `true` if a byte continues the item.
-    pub(crate) fn contains(self, reader: &Reader, position: ReaderPosition, byte: u8) -> bool {
+    pub(crate) fn contains(self, values: &Values, position: ReaderPosition, byte: u8) -> bool {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != self.array,
             Frame::Number { parent, .. } => {
-                let of = reader.frames.get(parent);
+                let of = values.frames.get(parent);
                 is_number_byte(byte)
                     || !matches!(of, Frame::Array { parent, .. } if parent == self.array)
             }
@@ -175,8 +176,11 @@ pub(crate) fn complete_unique_items(
     else {
         return Ok(None);
     };
-    let Some(required) =
-        RequiredItems::of(search.reader, obligation).filter(|required| required.all() >= MIN_ITEMS)
+    if search.reader.spelling.item_separator().is_none() {
+        return Ok(None);
+    }
+    let Some(required) = RequiredItems::of(&search.reader.values, obligation)
+        .filter(|required| required.all() >= MIN_ITEMS)
     else {
         return Ok(None);
     };
@@ -204,16 +208,19 @@ pub(crate) fn complete_from_inside_item(
     search: &mut CompletionSearch<'_>,
     position: ReaderPosition,
 ) -> Result<Option<CompletedItems>, Error> {
+    if search.reader.spelling.item_separator().is_none() {
+        return Ok(None);
+    }
     let (mut frame, mut array) = (position.frame, None);
     while let Some(parent) = frame.parent() {
         if let Frame::Array { obligation, mode: ContainerState::InValue, from: 0, parent, .. } =
             frame
         {
-            let required = RequiredItems::of(search.reader, obligation)
+            let required = RequiredItems::of(&search.reader.values, obligation)
                 .filter(|required| required.min_matching.is_none());
             array = required.map(|_| parent).or(array);
         }
-        frame = search.reader.frames.get(parent);
+        frame = search.reader.values.frames.get(parent);
     }
     match array {
         Some(array) => ItemCompletion { search, array }.item_by_item(position),
@@ -229,7 +236,7 @@ struct ItemCompletion<'s, 'a> {
 
 impl ItemCompletion<'_, '_> {
     fn formulas(&self) -> &FormulaArena {
-        &self.search.reader.core.base.formulas
+        &self.search.reader.values.core.base.formulas
     }
 
     /// Completes all required items, some of which must match a node: first the shortest matching
@@ -242,8 +249,9 @@ impl ItemCompletion<'_, '_> {
     ) -> Result<Option<CompletedItems>, Error> {
         let parent = self.array;
         let Frame::Array { obligation, .. } = start.frame else { return Ok(None) };
-        let own =
-            self.formulas().conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
+        let own = self
+            .formulas()
+            .conjuncts(self.search.reader.values.residuals.get(obligation).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
             let kept = match self.formulas().get(part) {
@@ -261,38 +269,42 @@ impl ItemCompletion<'_, '_> {
             }
         }
         let ranges = [(0, u32::MAX, node)].into();
-        let of_node = self.search.reader.core.base.formulas.atom(FormulaAtom::Items(ranges, 0));
+        let of_node =
+            self.search.reader.values.core.base.formulas.atom(FormulaAtom::Items(ranges, 0));
         let mut left = Vec::new();
         if let Some((count, _)) = required.matching_below {
             let many = self
                 .search
                 .reader
+                .values
                 .core
                 .base
                 .formulas
                 .atom(FormulaAtom::Contains(count.saturating_sub(least), node));
-            left.push(self.search.reader.core.base.formulas.not(many));
+            left.push(self.search.reader.values.core.base.formulas.not(many));
         }
         let (mut position, mut texts) = (start, Vec::new());
         for (count, more) in [(least, vec![of_node]), (required.all() - least, left)] {
             if count == 0 {
                 continue;
             }
-            let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
+            let Frame::Array { obligation, mode, mark, from, .. } = position.frame else {
                 return Ok(None);
             };
-            let parts =
-                self.formulas().conjuncts(self.search.reader.residuals.get(obligation).formulas[0]);
+            let parts = self
+                .formulas()
+                .conjuncts(self.search.reader.values.residuals.get(obligation).formulas[0]);
             let is_unique = |part: &FormulaId| {
                 matches!(self.formulas().get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
             };
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
-            let required = self.search.reader.core.base.formulas.atom(FormulaAtom::MinItems(count));
+            let required =
+                self.search.reader.values.core.base.formulas.atom(FormulaAtom::MinItems(count));
             let queries = [&rest[..], &more, &[unique, required]].concat();
-            let queries = self.search.reader.core.base.formulas.and(queries);
+            let queries = self.search.reader.values.core.base.formulas.and(queries);
             let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
-            let obligation = self.search.reader.residuals.intern(plain);
-            position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
+            let obligation = self.search.reader.values.residuals.intern(plain);
+            position.frame = Frame::Array { obligation, mode, mark, from, parent };
             let Some((more, after)) = self.complete_each_item(position)? else {
                 return Ok(None);
             };
@@ -300,7 +312,7 @@ impl ItemCompletion<'_, '_> {
             position = after;
         }
         // Reads the items in the original array, to check that they fulfill its obligation.
-        let text = sorted_items(&texts, false);
+        let text = sorted_items(&self.search.reader.spelling, &texts, false);
         let mut end = start;
         for &byte in &text {
             match self.search.reader.read_byte(end, byte)? {
@@ -309,10 +321,12 @@ impl ItemCompletion<'_, '_> {
             }
         }
         // A number ends only with the byte after it.
-        let end = CurrentItem { array: parent }.end(self.search.reader, end)?;
+        let end = CurrentItem { array: parent }.end(&mut self.search.reader.values, end)?;
         let is_done = |position: &ReaderPosition| match position.frame {
-            Frame::Array { obligation, .. } => RequiredItems::of(self.search.reader, obligation)
-                .is_some_and(|required| required.all() == 0),
+            Frame::Array { obligation, .. } => {
+                RequiredItems::of(&self.search.reader.values, obligation)
+                    .is_some_and(|required| required.all() == 0)
+            }
             _ => false,
         };
         Ok(end.filter(is_done).map(|end| (text.into(), end)))
@@ -324,7 +338,9 @@ impl ItemCompletion<'_, '_> {
         let is_started =
             !matches!(start.frame, Frame::Array { parent, .. } if parent == self.array);
         let found = self.complete_each_item(start)?;
-        Ok(found.map(|(texts, end)| (sorted_items(&texts, is_started).into(), end)))
+        Ok(found.map(|(texts, end)| {
+            (sorted_items(&self.search.reader.spelling, &texts, is_started).into(), end)
+        }))
     }
 
     /// Completes the required items one by one, each with the separator before it.
@@ -338,10 +354,13 @@ impl ItemCompletion<'_, '_> {
         loop {
             let mut text = Vec::new();
             if is_between(position) || !texts.is_empty() {
-                let Some(next) = self.search.reader.read_byte(position, b',')? else {
+                let Some(separator) = self.search.reader.spelling.item_separator() else {
                     return Ok(None);
                 };
-                text.push(b',');
+                let Some(next) = self.search.reader.read_byte(position, separator)? else {
+                    return Ok(None);
+                };
+                text.push(separator);
                 position = next;
             }
             let Some((item, next)) = self.search.complete(position, Some(CurrentItem { array }))?
@@ -353,7 +372,7 @@ impl ItemCompletion<'_, '_> {
             position = next;
             let required = match position.frame {
                 Frame::Array { obligation, .. } => {
-                    RequiredItems::of(self.search.reader, obligation)
+                    RequiredItems::of(&self.search.reader.values, obligation)
                 }
                 _ => None,
             };
@@ -369,14 +388,15 @@ impl ItemCompletion<'_, '_> {
 
 /// Returns the items in ascending order, with the separators in place. An item that has begun stays
 /// first.
-fn sorted_items(texts: &[Vec<u8>], is_started: bool) -> Vec<u8> {
-    let is_before = |byte: &u8| b", \t\r\n".contains(byte);
+fn sorted_items(spelling: &dyn Spelling, texts: &[Vec<u8>], is_started: bool) -> Vec<u8> {
+    let separator = spelling.item_separator();
+    let is_before = |byte: &u8| Some(*byte) == separator || spelling.is_item_gap(*byte);
     let parts = texts.iter().map(|text| {
         let item = text.iter().position(|byte| !is_before(byte)).unwrap_or(text.len());
         text.split_at(item)
     });
     let (before, mut items): (Vec<&[u8]>, Vec<&[u8]>) = parts.unzip();
-    let ended = |item: &[u8]| [item, b","].concat();
+    let ended = |item: &[u8]| [item, separator.as_slice()].concat();
     let begun = usize::from(is_started);
     items[begun..].sort_by_key(|item| ended(item));
     before.iter().zip(&items).flat_map(|(before, item)| [*before, *item].concat()).collect()

@@ -16,7 +16,7 @@ use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
 };
 use crate::machine::mask_class::unbounded_values::UnboundedValues;
-use crate::machine::reader::Reader;
+use crate::machine::values::Values;
 use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
 
@@ -40,22 +40,22 @@ impl MaskAbstraction {
     /// Returns the position without anything that no token distinguishes.
     pub(crate) fn apply(
         &mut self,
-        reader: &mut Reader,
+        values: &mut Values,
         position: ReaderPosition,
     ) -> Result<ReaderPosition, Error> {
         let mut position = position;
         if let Frame::Name { object, next_names, text, candidates, escape } = position.frame
             && text != NO_RECORD
             && candidates.from == candidates.to
-            && self.drops_name(reader, next_names, candidates.classes)
+            && self.drops_name(values, next_names, candidates.classes)
         {
             let candidates = NameCandidates { from: 0, to: 0, ..candidates };
             position.frame =
                 Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
         }
-        if position.record != NO_RECORD && self.drops_record(reader, position.frame)? {
+        if position.record != NO_RECORD && self.drops_record(values, position.frame)? {
             position.record = NO_RECORD;
-            self.drop_earlier_items(reader, &mut position.frame)?;
+            self.drop_earlier_items(values, &mut position.frame)?;
         }
         Ok(position)
     }
@@ -63,20 +63,20 @@ impl MaskAbstraction {
     /// Returns `true` if the strings of unknown names do not matter.
     pub(crate) fn drops_name(
         &self,
-        reader: &Reader,
+        values: &Values,
         next_names: NextNamesId,
         classes: QueriesId,
     ) -> bool {
         !self.distinguishes_names
-            && reader.name_tables.has_plenty_names(&reader.strings, next_names, classes)
+            && values.name_tables.has_plenty_names(&values.strings, next_names, classes)
     }
 
     /// Returns `true` if no array with unique items around the frame can run out of items.
-    fn drops_record(&mut self, reader: &mut Reader, frame: Frame) -> Result<bool, Error> {
+    fn drops_record(&mut self, values: &mut Values, frame: Frame) -> Result<bool, Error> {
         let (mut of, mut parent) = match frame {
             Frame::String { parent, .. } => (Some(JsonType::String), parent),
             Frame::Name { object, .. } => {
-                (Some(JsonType::Object), reader.frames.object_parent(object))
+                (Some(JsonType::Object), values.frames.object_parent(object))
             }
             Frame::Object { parent, .. } => (Some(JsonType::Object), parent),
             Frame::Array { parent, .. } => (Some(JsonType::Array), parent),
@@ -86,10 +86,10 @@ impl MaskAbstraction {
             Frame::Done => return Ok(false),
         };
         loop {
-            match reader.frames.get(parent) {
+            match values.frames.get(parent) {
                 Frame::Array { obligation, parent: next, .. } => {
-                    if reader.has_unique_items(obligation)
-                        && !self.has_plenty_items(reader, obligation, of)?
+                    if values.has_unique_items(obligation)
+                        && !self.has_plenty_items(values, obligation, of)?
                     {
                         return Ok(false);
                     }
@@ -103,16 +103,16 @@ impl MaskAbstraction {
 
     /// Drops the earlier items from all surrounding arrays that cannot run out of items of any
     /// allowed type.
-    fn drop_earlier_items(&mut self, reader: &mut Reader, frame: &mut Frame) -> Result<(), Error> {
+    fn drop_earlier_items(&mut self, values: &mut Values, frame: &mut Frame) -> Result<(), Error> {
         match frame {
             Frame::String { parent, .. }
             | Frame::Object { parent, .. }
             | Frame::Value { parent, .. }
             | Frame::Number { parent, .. }
             | Frame::Literal { parent, .. } => {
-                *parent = self.without_earlier_items(reader, *parent)?
+                *parent = self.without_earlier_items(values, *parent)?
             }
-            Frame::Name { object, .. } => *object = self.without_earlier_items(reader, *object)?,
+            Frame::Name { object, .. } => *object = self.without_earlier_items(values, *object)?,
             Frame::Array { .. } | Frame::Done => {}
         }
         Ok(())
@@ -121,22 +121,22 @@ impl MaskAbstraction {
     /// Returns the frame and its parents without earlier items, where these cannot run out.
     fn without_earlier_items(
         &mut self,
-        reader: &mut Reader,
+        values: &mut Values,
         id: FrameId,
     ) -> Result<FrameId, Error> {
         if let Some(&known) = self.without_earlier_items.get(&id) {
             return Ok(known);
         }
-        let mut frame = reader.frames.get(id);
+        let mut frame = values.frames.get(id);
         match &mut frame {
             Frame::Object { parent, .. } => {
-                *parent = self.without_earlier_items(reader, *parent)?
+                *parent = self.without_earlier_items(values, *parent)?
             }
             Frame::Array { obligation, from, parent, .. } => {
-                *parent = self.without_earlier_items(reader, *parent)?;
+                *parent = self.without_earlier_items(values, *parent)?;
                 *from = 0;
-                if reader.has_unique_items(*obligation)
-                    && self.has_plenty_items(reader, *obligation, None)?
+                if values.has_unique_items(*obligation)
+                    && self.has_plenty_items(values, *obligation, None)?
                 {
                     *obligation = self
                         .plenty_items
@@ -148,7 +148,7 @@ impl MaskAbstraction {
             }
             _ => return Ok(id),
         }
-        let without = reader.frames.intern(frame);
+        let without = values.frames.intern(frame);
         self.without_earlier_items.insert(id, without);
         Ok(without)
     }
@@ -157,18 +157,18 @@ impl MaskAbstraction {
     /// the item.
     pub(crate) fn has_plenty_items(
         &mut self,
-        reader: &mut Reader,
+        values: &mut Values,
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
         if let Some(&known) = self.plenty_items.get(&(obligation, of)) {
             return Ok(known.is_some());
         }
-        let representative = match self.uniform_item(reader, obligation)? {
+        let representative = match self.uniform_item(values, obligation)? {
             Some((item, fresh)) => {
-                UnboundedValues::new(&mut reader.core, 0).is_plenty(item, of)?.then_some(fresh)
+                UnboundedValues::new(&mut values.core, 0).is_plenty(item, of)?.then_some(fresh)
             }
-            None => self.has_unbounded_cells(reader, obligation, of)?.then_some(obligation),
+            None => self.has_unbounded_cells(values, obligation, of)?.then_some(obligation),
         };
         self.plenty_items.insert((obligation, of), representative);
         Ok(representative.is_some())
@@ -178,17 +178,17 @@ impl MaskAbstraction {
     /// anything else matters.
     fn uniform_item(
         &self,
-        reader: &mut Reader,
+        values: &mut Values,
         obligation: ObligationId,
     ) -> Result<Option<(FormulaId, ObligationId)>, Error> {
-        let mut required = reader.residuals.get(obligation).clone();
+        let mut required = values.residuals.get(obligation).clone();
         if required.formulas.len() != 1 || required.goal != TRUE {
             return Ok(None);
         }
         let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.max_token_len as u64);
-        for part in reader.core.base.formulas.conjuncts(required.formulas[0]) {
-            let (form, positive) = match reader.core.base.formulas.get(part) {
-                Formula::Not(inner) => (reader.core.base.formulas.get(*inner), false),
+        for part in values.core.base.formulas.conjuncts(required.formulas[0]) {
+            let (form, positive) = match values.core.base.formulas.get(part) {
+                Formula::Not(inner) => (values.core.base.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form {
@@ -212,10 +212,10 @@ impl MaskAbstraction {
         if needed > ENOUGH_VALUES / 2 {
             return Ok(None);
         }
-        let item = item.into_iter().map(|node| reader.core.base.child(node)).collect();
-        let item = reader.core.base.formulas.and(item);
-        owing.push(reader.core.base.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
-        required.formulas[0] = reader.core.base.formulas.and(owing);
-        Ok(Some((item, reader.residuals.intern(required))))
+        let item = item.into_iter().map(|node| values.core.base.child(node)).collect();
+        let item = values.core.base.formulas.and(item);
+        owing.push(values.core.base.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
+        required.formulas[0] = values.core.base.formulas.and(owing);
+        Ok(Some((item, values.residuals.intern(required))))
     }
 }

@@ -13,7 +13,8 @@ use formalm_json::{NameTokens, escapes::EscapePolicy};
 use crate::formula::TRUE;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
+    ContainerState, DONE, FRESH, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition,
+    VerdictsId,
 };
 use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::mask_class::name_continuation::NameContinuations;
@@ -119,12 +120,12 @@ impl ContinuationQuery<'_> {
         if record != NO_RECORD || self.cache.tokens.is_empty() {
             return position;
         }
-        self.reader.core.base.reset_steps();
+        self.reader.values.core.base.reset_steps();
         match self.frame_representative(frame) {
             Ok(frame) => ReaderPosition { frame, record },
             Err(_) => {
                 // Whoever needs this answer gets the error.
-                self.reader.core.answers.abandon();
+                self.reader.values.core.answers.abandon();
                 position
             }
         }
@@ -133,18 +134,13 @@ impl ContinuationQuery<'_> {
     /// Replaces the parent of a frame by its representative, or the whole frame between the parts
     /// of an object.
     fn frame_representative(&mut self, mut frame: Frame) -> Result<Frame, Error> {
-        let whole = self.reader.gaps.start();
         match frame {
             Frame::Name { .. } => return self.name_representative(frame),
-            Frame::Object { mode: ContainerState::AfterName, whitespace, .. }
-                if whitespace == whole =>
-            {
+            Frame::Object { mode: ContainerState::AfterName, mark: FRESH, .. } => {
                 let Some(member) = self.property_after_name(frame)? else { return Ok(frame) };
                 return Ok(*self.cache.colons.get_or_insert(member, frame));
             }
-            Frame::Object { mode: ContainerState::AfterValue, whitespace, parent, .. }
-                if whitespace == whole =>
-            {
+            Frame::Object { mode: ContainerState::AfterValue, mark: FRESH, parent, .. } => {
                 let Some(continuation) = self.continuation_after(frame, parent)? else {
                     return Ok(frame);
                 };
@@ -157,7 +153,7 @@ impl ContinuationQuery<'_> {
             | Frame::Number { obligation, parent, .. }
             | Frame::Object { obligation, parent, .. }
             | Frame::Array { obligation, parent, .. }
-                if self.reader.residuals.has_no_queries(*obligation) =>
+                if self.reader.values.residuals.has_no_queries(*obligation) =>
             {
                 *parent = self.parent_representative(*parent);
             }
@@ -179,20 +175,20 @@ impl ContinuationQuery<'_> {
             return Ok(None);
         };
         let Some((obligation, child)) =
-            self.reader.names().start_property(obligation, used_names)?
+            self.reader.values.names().start_property(obligation, used_names)?
         else {
             return Ok(None);
         };
-        let (mode, whitespace) = (ContainerState::InValue, self.reader.gaps.start());
-        let object = self.reader.frames.intern(Frame::Object {
+        let (mode, mark) = (ContainerState::InValue, FRESH);
+        let object = self.reader.values.frames.intern(Frame::Object {
             obligation,
             used_names,
             order,
             mode,
-            whitespace,
+            mark,
             parent,
         });
-        let object = if self.reader.residuals.has_no_queries(child) {
+        let object = if self.reader.values.residuals.has_no_queries(child) {
             self.parent_representative(object)
         } else {
             object
@@ -215,10 +211,10 @@ impl ContinuationQuery<'_> {
                 break known;
             }
             chain.push(at);
-            at = match self.reader.frames.get(at) {
+            at = match self.reader.values.frames.get(at) {
                 Frame::Object { obligation, parent, .. }
                 | Frame::Array { obligation, parent, .. }
-                    if self.reader.residuals.has_no_queries(obligation) =>
+                    if self.reader.values.residuals.has_no_queries(obligation) =>
                 {
                     parent
                 }
@@ -227,11 +223,11 @@ impl ContinuationQuery<'_> {
             };
         };
         for id in chain.into_iter().rev() {
-            self.reader.core.base.reset_steps();
+            self.reader.values.core.base.reset_steps();
             let continuation = match self.continuation(id, known) {
                 Ok(continuation) => continuation,
                 Err(error) => {
-                    self.reader.core.answers.abandon();
+                    self.reader.values.core.answers.abandon();
                     if matches!(error, Error::Deadline { .. }) {
                         // The next call computes it again.
                         return id;
@@ -248,7 +244,7 @@ impl ContinuationQuery<'_> {
 
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
-        self.reader.depth_matters(frame, self.abstraction.max_token_len)
+        self.reader.values.depth_matters(frame, self.abstraction.max_token_len)
     }
 
     /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing
@@ -258,14 +254,14 @@ impl ContinuationQuery<'_> {
         id: FrameId,
         parent: FrameId,
     ) -> Result<Option<ValueContinuation>, Error> {
-        if let Frame::Array { obligation, from, .. } = self.reader.frames.get(id)
+        if let Frame::Array { obligation, from, .. } = self.reader.values.frames.get(id)
             && (from > 0
-                || self.reader.has_unique_items(obligation)
-                || !self.reader.residuals.has_no_queries(obligation))
+                || self.reader.values.has_unique_items(obligation)
+                || !self.reader.values.residuals.has_no_queries(obligation))
         {
             return Ok(None);
         }
-        match self.reader.close_value(id, NO_VERDICTS, NO_RECORD)? {
+        match self.reader.values.close_value(id, NO_VERDICTS, NO_RECORD)? {
             Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
                 // A token may end the array after a whole further item.
                 Ok(Some(ValueContinuation {
@@ -287,7 +283,7 @@ impl ContinuationQuery<'_> {
         if self.depends_on_depth(parent) {
             return Ok(None);
         }
-        let asks = matches!(object, Frame::Object { obligation, .. } if !self.reader.residuals.has_no_queries(obligation));
+        let asks = matches!(object, Frame::Object { obligation, .. } if !self.reader.values.residuals.has_no_queries(obligation));
         let common = if asks { parent } else { self.parent_representative(parent) };
         self.continuation_of(object, common)
     }
@@ -302,13 +298,14 @@ impl ContinuationQuery<'_> {
         let Frame::Object { obligation, used_names, order, parent, .. } = after else {
             return Ok(None);
         };
-        let next = if self.reader.any_name_viable(after)? {
-            let next_names = self.reader.names().next_names(obligation, used_names, order)?;
+        let next = if self.reader.values.any_name_viable(after)? {
+            let next_names =
+                self.reader.values.names().next_names(obligation, used_names, order)?;
             self.names_after_comma(next_names)
         } else {
             NextPart::Nothing
         };
-        let end = match self.reader.end_verdicts(obligation) {
+        let end = match self.reader.values.end_verdicts(obligation) {
             None => ContainerEnd::Never,
             Some(NO_VERDICTS) => ContainerEnd::Plain(common),
             Some(verdicts) => ContainerEnd::EnumIndex(parent, verdicts),
@@ -320,12 +317,13 @@ impl ContinuationQuery<'_> {
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
         let Some(begins) = self.cache.begins() else { return NextPart::Names(next_names) };
         let escapes =
-            begins.contains(b'\\') && self.reader.core.options.escapes == EscapePolicy::Any;
-        let names = self.reader.name_tables.get(next_names);
+            begins.contains(b'\\') && self.reader.values.core.options.escapes == EscapePolicy::Any;
+        let names = self.reader.values.name_tables.get(next_names);
         let is_distinguished = |at: u32| match self
             .reader
+            .values
             .name_tables
-            .known_name(&self.reader.core, next_names, at)
+            .known_name(&self.reader.values.core, next_names, at)
             .bytes()
             .next()
         {
@@ -338,9 +336,11 @@ impl ContinuationQuery<'_> {
         if (0..names.known.len() as u32).any(is_distinguished) {
             return NextPart::Names(next_names);
         }
-        match *self.reader.strings.get(names.start.classes).machines {
+        match *self.reader.values.strings.get(names.start.classes).machines {
             [] => NextPart::SomeName,
-            [Some((class, _))] if self.reader.core.languages.language_formula(class) == TRUE => {
+            [Some((class, _))]
+                if self.reader.values.core.languages.language_formula(class) == TRUE =>
+            {
                 NextPart::AnyName
             }
             _ => NextPart::Names(next_names),

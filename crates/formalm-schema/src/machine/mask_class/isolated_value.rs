@@ -11,7 +11,8 @@ use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NumberPrefix, Obligation, ObligationId, ReaderPosition,
+    ContainerState, DONE, FRESH, Frame, FrameId, NumberPrefix, Obligation, ObligationId,
+    ReaderPosition,
 };
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::numbers::is_number_byte;
@@ -33,8 +34,8 @@ impl LookaheadState<'_> {
         // nor that of anything a token opens in it matters.
         if record != NO_RECORD
             || *parent == DONE
-            || tables.reader.depth_matters(*parent, tables.masks.abstraction.max_token_len)
-            || !tables.reader.residuals.has_no_queries(obligation)
+            || tables.reader.values.depth_matters(*parent, tables.masks.abstraction.max_token_len)
+            || !tables.reader.values.residuals.has_no_queries(obligation)
         {
             return Ok(None);
         }
@@ -51,20 +52,20 @@ impl LookaheadState<'_> {
     pub(crate) fn plain_value_id(&mut self, class: MaskClassId) -> Option<u64> {
         let frame = self.position(class).frame;
         let tables = &mut *self.tables;
-        let (types, whitespace, digits) = match frame {
-            Frame::Value { obligation, whitespace, .. } => {
-                (tables.masks.isolated.plain_types(&mut tables.reader, obligation)?, whitespace, 0)
+        let (types, mark, digits) = match frame {
+            Frame::Value { obligation, mark, .. } => {
+                (tables.masks.isolated.plain_types(&mut tables.reader, obligation)?, mark, 0)
             }
             Frame::Number { obligation, digits, .. } => (
                 plain_number(&mut tables.reader, obligation)?,
                 0,
-                packed_prefix(tables.reader.numbers.get(digits))?,
+                packed_prefix(tables.reader.values.numbers.get(digits))?,
             ),
             _ => return None,
         };
-        let options = &tables.reader.core.options;
+        let options = &tables.reader.values.core.options;
         let policies = (options.escapes as u64) << 1 | u64::from(options.allow_exponents);
-        let whitespace = u64::from(whitespace) << 8 | u64::from(options.max_whitespace);
+        let whitespace = u64::from(mark) << 8 | u64::from(options.max_whitespace);
         Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
     }
 
@@ -75,7 +76,7 @@ impl LookaheadState<'_> {
         let around = tables.masks.isolated.array(&mut tables.reader);
         Ok(match frame {
             Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
-                let ended = tables.reader.close_value(around, NO_VERDICTS, NO_RECORD)?;
+                let ended = tables.reader.values.close_value(around, NO_VERDICTS, NO_RECORD)?;
                 if ended.is_some_and(|ended| ended.frame == frame) {
                     ValueEnd::Ended
                 } else {
@@ -83,7 +84,7 @@ impl LookaheadState<'_> {
                 }
             }
             Frame::Number { obligation, digits, parent } if parent == around => {
-                match tables.reader.number_end(obligation, digits) {
+                match tables.reader.values.number_end(obligation, digits) {
                     Some(_) => ValueEnd::MayEnd(number_bytes()),
                     None => ValueEnd::Open,
                 }
@@ -96,7 +97,8 @@ impl LookaheadState<'_> {
     pub(crate) fn after_value(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let ReaderPosition { mut frame, record } = self.position(class);
         let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
-        let Some(after) = self.tables.reader.close_value(parent, NO_VERDICTS, record)? else {
+        let Some(after) = self.tables.reader.values.close_value(parent, NO_VERDICTS, record)?
+        else {
             return Ok(None);
         };
         let after = self.tables.mask_abstraction(after)?;
@@ -156,12 +158,12 @@ impl IsolatedValues {
         }
         let mut is_late = false;
         let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
-            let formula = reader.residuals.only_formula(obligation)?;
-            reader.core.base.reset_steps();
-            let formula = reader.core.formula_for_type(formula, of);
+            let formula = reader.values.residuals.only_formula(obligation)?;
+            reader.values.core.base.reset_steps();
+            let formula = reader.values.core.formula_for_type(formula, of);
             let Ok(formula) = formula else {
                 // Whoever needs this answer gets the error.
-                reader.core.answers.abandon();
+                reader.values.core.answers.abandon();
                 is_late = matches!(formula, Err(Error::Deadline { .. }));
                 return None;
             };
@@ -170,7 +172,7 @@ impl IsolatedValues {
                 TRUE => Some(types | 1 << of as u8),
                 formula
                     if of == JsonType::Number
-                        && formula == integer_formula(&mut reader.core.base.formulas) =>
+                        && formula == integer_formula(&mut reader.values.core.base.formulas) =>
                 {
                     Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
@@ -189,12 +191,12 @@ impl IsolatedValues {
             return known;
         }
         let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
-        let obligation = reader.residuals.intern(obligation);
-        let (whitespace, mode) = (reader.gaps.start(), ContainerState::InValue);
-        let around = reader.frames.intern(Frame::Array {
+        let obligation = reader.values.residuals.intern(obligation);
+        let (mark, mode) = (FRESH, ContainerState::InValue);
+        let around = reader.values.frames.intern(Frame::Array {
             obligation,
             mode,
-            whitespace,
+            mark,
             from: 0,
             parent: DONE,
         });
@@ -205,9 +207,11 @@ impl IsolatedValues {
 
 /// Returns the bits of a number that has begun, as for [`IsolatedValues::plain_types`].
 fn plain_number(reader: &mut Reader, obligation: ObligationId) -> Option<u8> {
-    match reader.residuals.only_formula(obligation)? {
+    match reader.values.residuals.only_formula(obligation)? {
         TRUE => Some(0),
-        formula if formula == integer_formula(&mut reader.core.base.formulas) => Some(INTEGER_BIT),
+        formula if formula == integer_formula(&mut reader.values.core.base.formulas) => {
+            Some(INTEGER_BIT)
+        }
         _ => None,
     }
 }

@@ -5,12 +5,12 @@
 //! allows and whose new item shares a prefix with an earlier one.
 
 use formalm_core::Error;
-use formalm_json::escapes::{EscapePolicy, EscapeState};
+use formalm_json::escapes::EscapePolicy;
 
 use crate::formula::FormulaAtom;
 use crate::json::interned_values::JsonValue;
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{Frame, ObligationId, ReaderPosition};
+use crate::machine::frame::{CharState, Frame, ObligationId, ReaderPosition};
 use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::reader::Reader;
 use crate::schema_nodes::JsonType;
@@ -32,14 +32,14 @@ impl ItemRecheck<'_> {
     pub(crate) fn needs_recheck(&mut self, token: &[u8]) -> Result<bool, Error> {
         let position = self.position;
         let (container, in_text) = match position.frame {
-            Frame::String { parent, escape: EscapeState::None, .. } => {
-                (self.reader.frames.get(parent), true)
+            Frame::String { parent, escape: CharState::NONE, .. } => {
+                (self.reader.values.frames.get(parent), true)
             }
-            Frame::Name { object, escape: EscapeState::None, .. } => {
-                (self.reader.frames.get(object), true)
+            Frame::Name { object, escape: CharState::NONE, .. } => {
+                (self.reader.values.frames.get(object), true)
             }
             Frame::Value { parent, .. } | Frame::Number { parent, .. } => {
-                (self.reader.frames.get(parent), false)
+                (self.reader.values.frames.get(parent), false)
             }
             object @ Frame::Object { .. } => (object, false),
             _ => return Ok(true),
@@ -57,7 +57,7 @@ impl ItemRecheck<'_> {
                 // All objects but the empty one begin so; with plenty of items an unused one
                 // remains.
                 Some(&(_, obligation)) => !self.abstraction.has_plenty_items(
-                    self.reader,
+                    &mut self.reader.values,
                     obligation,
                     Some(JsonType::Object),
                 )?,
@@ -74,7 +74,7 @@ impl ItemRecheck<'_> {
         for level in 0..MAX_LEVELS {
             let parent = match at {
                 Frame::Array { obligation, parent, .. } => {
-                    if self.reader.has_unique_items(obligation) {
+                    if self.reader.values.has_unique_items(obligation) {
                         found.push((level, obligation));
                     }
                     parent
@@ -82,7 +82,7 @@ impl ItemRecheck<'_> {
                 Frame::Object { parent, .. } => parent,
                 _ => return (at == Frame::Done).then_some(found),
             };
-            at = self.reader.frames.get(parent);
+            at = self.reader.values.frames.get(parent);
         }
         None
     }
@@ -98,7 +98,7 @@ impl ItemRecheck<'_> {
         if self.position.record == NO_RECORD {
             return true;
         }
-        let read = self.reader.records.bytes_from(self.position.record, from);
+        let read = self.reader.values.records.bytes_from(self.position.record, from);
         let Some(opened) = read.iter().position(|&byte| byte == b'"') else { return true };
         let present = [&read[opened + 1..], first].concat();
         if present.contains(&b'\\') {
@@ -106,7 +106,7 @@ impl ItemRecheck<'_> {
         }
         let escape = text.iter().position(|&byte| byte == b'\\');
         let plain = &text[..escape.unwrap_or(text.len())];
-        let policy = self.reader.core.options.escapes;
+        let policy = self.reader.values.core.options.escapes;
         let begins_so = |one: &[u8]| {
             let Some(rest) = one.strip_prefix(plain) else { return false };
             let is_unescaped = |&byte: &u8| match policy {
@@ -126,10 +126,10 @@ impl ItemRecheck<'_> {
 
     /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
-        let formulas = &self.reader.residuals.get(obligation).formulas;
-        self.reader.core.base.formulas.any_atom(formulas, |atom| match atom {
+        let formulas = &self.reader.values.residuals.get(obligation).formulas;
+        self.reader.values.core.base.formulas.any_atom(formulas, |atom| match atom {
             FormulaAtom::UniqueWithCurrent(taken) => {
-                taken.iter().any(|&one| match self.reader.core.base.schema.values.get(one) {
+                taken.iter().any(|&one| match self.reader.values.core.base.schema.values.get(one) {
                     JsonValue::String(text) => is_so(text.as_bytes()),
                     _ => false,
                 })

@@ -12,10 +12,7 @@
 use std::cell::RefCell;
 
 use formalm_core::{ByteSet, Error, Interner, LazyDfa, MaskClassId, StateId};
-use formalm_json::{
-    JsonStringState,
-    escapes::{EscapePolicy, EscapeState},
-};
+use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{
     AcceptingMaskAutomaton, CharRepetition, ClassAutomaton, LiteralList, MaskShortcuts,
     NoLexicalMachine, StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
@@ -23,7 +20,9 @@ use formalm_machines::{
 
 use crate::formula::TRUE;
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition};
+use crate::machine::frame::{
+    CharState, ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition,
+};
 use crate::machine::lookahead_tables::LockedTables;
 use crate::machine::mask_class::lookahead_shortcuts::RepetitionHint;
 use crate::machine::mask_class::string_state_pairs::{
@@ -62,10 +61,10 @@ pub(crate) struct LookaheadState<'a> {
 
 impl<'a> SchemaLookahead<'a> {
     pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
-        tables.reader.core.languages.begin_lookahead();
+        tables.reader.values.core.languages.begin_lookahead();
         let (positions, strings) = std::mem::take(&mut tables.masks.spare_tables);
-        let records = tables.reader.records.len();
-        let queries = (tables.reader.strings.len(), tables.retained_counts());
+        let records = tables.reader.values.records.len();
+        let queries = (tables.reader.values.strings.len(), tables.retained_counts());
         SchemaLookahead {
             state: RefCell::new(LookaheadState { tables, positions, strings, records, queries }),
         }
@@ -80,11 +79,11 @@ impl Drop for LookaheadState<'_> {
         self.strings.clear();
         tables.masks.spare_tables =
             (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
-        tables.reader.records.truncate(self.records);
-        if tables.reader.core.languages.end_lookahead()
+        tables.reader.values.records.truncate(self.records);
+        if tables.reader.values.core.languages.end_lookahead()
             && self.queries.1 == tables.retained_counts()
         {
-            tables.reader.strings.truncate(self.queries.0);
+            tables.reader.values.strings.truncate(self.queries.0);
         }
     }
 }
@@ -105,8 +104,8 @@ impl LookaheadState<'_> {
     /// Returns the class of a position, a transient one unless it is inside a string.
     pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<MaskClassId, Error> {
         let mut position = position;
-        if let Frame::String { language, state, escape: EscapeState::None, .. } = position.frame
-            && state == self.tables.reader.core.languages.automaton(language).start()
+        if let Frame::String { language, state, escape: CharState::NONE, .. } = position.frame
+            && state == self.tables.reader.values.core.languages.automaton(language).start()
         {
             position.frame = self.tables.relaxed_string(position.frame)?;
         }
@@ -148,27 +147,30 @@ impl LookaheadState<'_> {
         if position.record != NO_RECORD {
             return false;
         }
-        let core = &self.tables.reader.core;
+        let core = &self.tables.reader.values.core;
         match position.frame {
-            Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
+            Frame::String { language, state, queries, escape: CharState::NONE, .. } => {
                 core.languages.language_formula(language) == TRUE
                     && state == core.languages.automaton(language).start()
                     && self
                         .tables
                         .reader
+                        .values
                         .strings
-                        .has_constant_verdicts(&self.tables.reader.core, queries)
+                        .has_constant_verdicts(&self.tables.reader.values.core, queries)
             }
-            Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
+            Frame::Name { text: NO_RECORD, candidates, escape: CharState::NONE, .. } => {
                 self.tables
                     .reader
+                    .values
                     .strings
-                    .allows_any_name(&self.tables.reader.core, candidates.classes)
+                    .allows_any_name(&self.tables.reader.values.core, candidates.classes)
                     && self
                         .tables
                         .reader
+                        .values
                         .strings
-                        .has_constant_verdicts(&self.tables.reader.core, candidates.classes)
+                        .has_constant_verdicts(&self.tables.reader.values.core, candidates.classes)
             }
             _ => false,
         }
@@ -177,9 +179,9 @@ impl LookaheadState<'_> {
     /// Returns `true` if a position is inside a string whose states are dropped with the
     /// look-ahead.
     pub(crate) fn is_unbounded(&self, position: ReaderPosition) -> bool {
-        let core = &self.tables.reader.core;
+        let core = &self.tables.reader.values.core;
         let of = |queries: QueriesId| {
-            let mut texts = self.tables.reader.strings.get(queries).iter().flatten();
+            let mut texts = self.tables.reader.values.strings.get(queries).iter().flatten();
             texts.any(|&(text, _)| core.languages.is_unbounded(text))
         };
         match position.frame {
@@ -199,31 +201,32 @@ impl LookaheadState<'_> {
         let Frame::String { parent, queries, .. } = position.frame else {
             return self.class_of(position);
         };
-        let core = &mut self.tables.reader.core;
+        let core = &mut self.tables.reader.values.core;
         let Some(language) = core.languages.language(&core.base, TRUE)? else {
             return self.class_of(position);
         };
-        let state = self.tables.reader.core.languages.automaton(language).start();
-        let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
+        let state = self.tables.reader.values.core.languages.automaton(language).start();
+        let frame = Frame::String { language, state, queries, escape: CharState::NONE, parent };
         self.class_of(ReaderPosition { frame, ..position })
     }
 
     /// Returns the bytes with which known names continue.
     fn known_name_bytes(&self, frame: Frame) -> Option<ByteSet> {
-        let Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } = frame
+        let Frame::Name { next_names, text, candidates, escape: CharState::NONE, .. } = frame
         else {
             return None;
         };
         let mut set = ByteSet::default();
         set.insert(b'"');
         set.insert(b'\\');
-        let depth = self.tables.reader.records.length(text) as usize;
+        let depth = self.tables.reader.values.records.length(text) as usize;
         for at in candidates.from..candidates.to {
             if let Some(&byte) = self
                 .tables
                 .reader
+                .values
                 .name_tables
-                .known_name(&self.tables.reader.core, next_names, at)
+                .known_name(&self.tables.reader.values.core, next_names, at)
                 .as_bytes()
                 .get(depth)
             {
@@ -238,7 +241,7 @@ impl LookaheadState<'_> {
         &mut self,
         position: ReaderPosition,
     ) -> Result<Option<ByteSet>, Error> {
-        let options = &self.tables.reader.core.options;
+        let options = &self.tables.reader.values.core.options;
         let whitespace = options.max_whitespace > 0 || options.layout.is_some();
         let bytes: &[u8] = match position.frame {
             Frame::Done => b"",
@@ -254,13 +257,13 @@ impl LookaheadState<'_> {
             Frame::Array { mode: ContainerState::AfterOpen, .. } => b" \n\r\t\"[]{-0123456789tfn",
             Frame::Array { .. } => b" \n\r\t,]",
             // Computing the live bytes of a state that is met once costs more than reading it.
-            Frame::String { escape: EscapeState::None, .. } if self.is_unbounded(position) => {
+            Frame::String { escape: CharState::NONE, .. } if self.is_unbounded(position) => {
                 return Ok(None);
             }
-            Frame::String { escape: EscapeState::None, .. } => {
+            Frame::String { escape: CharState::NONE, .. } => {
                 return self.string_possible_bytes(position.frame);
             }
-            Frame::Name { escape: EscapeState::None, candidates, .. } => {
+            Frame::Name { escape: CharState::NONE, candidates, .. } => {
                 let only_known = candidates.classes == NO_QUERIES;
                 return Ok(if only_known { self.known_name_bytes(position.frame) } else { None });
             }
@@ -274,12 +277,13 @@ impl LookaheadState<'_> {
 
     fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
         let Frame::String { language, state, .. } = frame else { return Ok(None) };
-        if self.tables.reader.core.languages.language_formula(language) == TRUE
+        if self.tables.reader.values.core.languages.language_formula(language) == TRUE
             || self.tables.remaining_chars(language, state)?.is_some()
         {
             return Ok(None);
         }
-        let mut live = self.tables.reader.core.languages.automaton(language).live_bytes(state)?;
+        let mut live =
+            self.tables.reader.values.core.languages.automaton(language).live_bytes(state)?;
         if live.len() > MAX_LIVE_BYTES {
             return Ok(None);
         }
@@ -292,8 +296,8 @@ impl LookaheadState<'_> {
 impl AcceptingMaskAutomaton for SchemaLookahead<'_> {
     fn is_accepting_class(&self, class: MaskClassId) -> Result<bool, Error> {
         let state = &mut *self.state.borrow_mut();
-        let frame = state.position(class).frame;
-        Ok(state.tables.reader.is_end(frame))
+        let position = state.position(class);
+        Ok(state.tables.reader.is_end(position))
     }
 }
 
@@ -358,9 +362,9 @@ impl MaskShortcuts for SchemaLookahead<'_> {
         let frame = state.position(class).frame;
         let tables = &mut *state.tables;
         let Frame::Number { obligation, digits, .. } = frame else { return Ok(false) };
-        Ok(tables.reader.numbers.any_digits(
-            &mut tables.reader.core,
-            &tables.reader.residuals,
+        Ok(tables.reader.values.numbers.any_digits(
+            &mut tables.reader.values.core,
+            &tables.reader.values.residuals,
             obligation,
             digits,
         ))
@@ -377,7 +381,7 @@ impl MaskShortcuts for SchemaLookahead<'_> {
             return Ok(Some(other));
         }
         match position.frame {
-            Frame::Name { candidates, escape: EscapeState::None, .. }
+            Frame::Name { candidates, escape: CharState::NONE, .. }
                 if candidates.classes != NO_QUERIES =>
             {
                 state.common_successor(class)

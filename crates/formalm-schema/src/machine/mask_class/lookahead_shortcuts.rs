@@ -4,14 +4,11 @@
 use std::sync::Arc;
 
 use formalm_core::{CharSet, ClassCover, Error, MaskClassId, SetOnce, StateId, WIDE_PARTS};
-use formalm_json::{
-    JsonStringState,
-    escapes::{EscapePolicy, EscapeState},
-};
+use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{CharRepetition, LiteralList};
 
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{Frame, NameCandidates, ReaderPosition};
+use crate::machine::frame::{CharState, Frame, NameCandidates, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
@@ -50,23 +47,26 @@ impl LookaheadState<'_> {
         }
         let tables = &mut *self.tables;
         let is_open = match position.frame {
-            Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                let only_counts =
-                    tables.reader.strings.has_constant_verdicts(&tables.reader.core, queries)
-                        && tables.remaining_chars(language, state)?.is_some();
-                let core = &mut tables.reader.core;
+            Frame::String { language, state, queries, escape: CharState::NONE, .. } => {
+                let only_counts = tables
+                    .reader
+                    .values
+                    .strings
+                    .has_constant_verdicts(&tables.reader.values.core, queries)
+                    && tables.remaining_chars(language, state)?.is_some();
+                let core = &mut tables.reader.values.core;
                 !only_counts && core.languages.is_always_viable(&core.base, language, state)?
             }
             Frame::Name {
                 next_names,
                 text: NO_RECORD,
                 candidates,
-                escape: EscapeState::None,
+                escape: CharState::NONE,
                 ..
-            } => tables.reader.names().is_open_name(next_names, candidates.classes)?,
+            } => tables.reader.values.names().is_open_name(next_names, candidates.classes)?,
             _ => false,
         };
-        Ok(is_open.then_some(tables.reader.core.options.escapes))
+        Ok(is_open.then_some(tables.reader.values.core.options.escapes))
     }
 
     /// Returns the string that a class is inside of, if one automaton reads it and nothing else
@@ -79,26 +79,27 @@ impl LookaheadState<'_> {
         }
         let is_dropped = self.is_unbounded(position);
         let (language, state) = match position.frame {
-            Frame::String { language, state, queries, escape: EscapeState::None, .. }
+            Frame::String { language, state, queries, escape: CharState::NONE, .. }
                 if self
                     .tables
                     .reader
+                    .values
                     .strings
-                    .has_constant_verdicts(&self.tables.reader.core, queries)
+                    .has_constant_verdicts(&self.tables.reader.values.core, queries)
                     && self.tables.remaining_chars(language, state)?.is_none() =>
             {
                 (language, state)
             }
-            Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
-                match self.tables.reader.strings.single_class(candidates.classes) {
+            Frame::Name { text: NO_RECORD, candidates, escape: CharState::NONE, .. } => {
+                match self.tables.reader.values.strings.single_class(candidates.classes) {
                     Some((_, alive)) => alive,
                     None => return Ok(None),
                 }
             }
             _ => return Ok(None),
         };
-        let machine = Arc::clone(self.tables.reader.core.languages.automaton(language));
-        let escapes = self.tables.reader.core.options.escapes;
+        let machine = Arc::clone(self.tables.reader.values.core.languages.automaton(language));
+        let escapes = self.tables.reader.values.core.options.escapes;
         let like = if is_dropped { machine.representative(state)? } else { None };
         let fits = !is_dropped || like.is_some();
         Ok(fits.then_some(JsonStringState { machine, state, escapes, representative: like }))
@@ -115,11 +116,12 @@ impl LookaheadState<'_> {
             Frame::String { state: at, .. } => *at = state,
             Frame::Name { candidates, .. } => {
                 if let Some((which, (class, _))) =
-                    self.tables.reader.strings.single_class(candidates.classes)
+                    self.tables.reader.values.strings.single_class(candidates.classes)
                 {
-                    let mut classes = self.tables.reader.strings.get(candidates.classes).clone();
+                    let mut classes =
+                        self.tables.reader.values.strings.get(candidates.classes).clone();
                     classes.machines[which] = Some((class, state));
-                    candidates.classes = self.tables.reader.strings.intern(classes);
+                    candidates.classes = self.tables.reader.values.strings.intern(classes);
                 }
             }
             _ => {}
@@ -131,14 +133,19 @@ impl LookaheadState<'_> {
     pub(crate) fn repetition(&mut self, class: MaskClassId) -> Result<RepetitionHint, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
-        let policy = self.tables.reader.core.options.escapes;
+        let policy = self.tables.reader.values.core.options.escapes;
         if self.is_free_string(position) {
             return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), class)));
         }
-        if let Frame::String { language, state, queries, escape: EscapeState::None, .. } =
+        if let Frame::String { language, state, queries, escape: CharState::NONE, .. } =
             position.frame
             && position.record == NO_RECORD
-            && self.tables.reader.strings.has_constant_verdicts(&self.tables.reader.core, queries)
+            && self
+                .tables
+                .reader
+                .values
+                .strings
+                .has_constant_verdicts(&self.tables.reader.values.core, queries)
             && let Some(count) = self.tables.remaining_chars(language, state)?
         {
             let exit = self.as_free_string(position)?;
@@ -158,7 +165,7 @@ impl LookaheadState<'_> {
         &mut self,
         position: ReaderPosition,
     ) -> Result<Option<MaskClassId>, Error> {
-        let Frame::Name { object, next_names, candidates, escape: EscapeState::None, .. } =
+        let Frame::Name { object, next_names, candidates, escape: CharState::NONE, .. } =
             position.frame
         else {
             return Ok(None);
@@ -166,7 +173,7 @@ impl LookaheadState<'_> {
         let known = candidates.from < candidates.to
             && candidates.classes != NO_QUERIES
             && self.tables.masks.abstraction.drops_name(
-                &self.tables.reader,
+                &self.tables.reader.values,
                 next_names,
                 candidates.classes,
             );
@@ -174,7 +181,7 @@ impl LookaheadState<'_> {
             return Ok(None);
         }
         let candidates = NameCandidates { from: 0, to: 0, ..candidates };
-        let (text, escape) = (NO_RECORD, EscapeState::None);
+        let (text, escape) = (NO_RECORD, CharState::NONE);
         let frame = Frame::Name { object, next_names, text, candidates, escape };
         self.class_of(ReaderPosition { frame, ..position }).map(Some)
     }
@@ -186,8 +193,8 @@ impl LookaheadState<'_> {
         class: MaskClassId,
         other: Option<MaskClassId>,
     ) -> Result<Option<LiteralList>, Error> {
-        let policy = self.tables.reader.core.options.escapes;
-        let Frame::Name { object, next_names, text, candidates, escape: EscapeState::None } =
+        let policy = self.tables.reader.values.core.options.escapes;
+        let Frame::Name { object, next_names, text, candidates, escape: CharState::NONE } =
             self.position(class).frame
         else {
             return Ok(None);
@@ -201,21 +208,26 @@ impl LookaheadState<'_> {
                 ..
             }) => {
                 (same, from == to, classes) == (object, true, candidates.classes)
-                    && self.tables.reader.names().is_open_name(next_names, classes)?
+                    && self.tables.reader.values.names().is_open_name(next_names, classes)?
             }
             Some(_) => false,
         };
         if !fits || text == NO_RECORD || policy == EscapePolicy::Any {
             return Ok(None);
         }
-        let depth = self.tables.reader.records.length(text) as usize;
+        let depth = self.tables.reader.values.records.length(text) as usize;
         let mut texts = LiteralList::new(policy);
         for at in candidates.from..candidates.to {
-            if other.is_none() && !self.tables.reader.names().known_name_viable(next_names, at)? {
+            if other.is_none()
+                && !self.tables.reader.values.names().known_name_viable(next_names, at)?
+            {
                 continue;
             }
-            let name =
-                self.tables.reader.name_tables.known_name(&self.tables.reader.core, next_names, at);
+            let name = self.tables.reader.values.name_tables.known_name(
+                &self.tables.reader.values.core,
+                next_names,
+                at,
+            );
             if !name.is_char_boundary(depth) {
                 return Ok(None);
             }

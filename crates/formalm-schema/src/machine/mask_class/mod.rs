@@ -215,7 +215,7 @@ impl MaskTables {
         let is_longer = longest > self.abstraction.max_token_len;
         if self.continuations.add(Arc::clone(names)) || is_longer {
             self.abstraction.max_token_len = longest;
-            reader.name_tables.max_token_names = longest;
+            reader.values.name_tables.max_token_names = longest;
             self.lengths = StringLengths::new(longest);
             self.continuations.clear();
         }
@@ -227,8 +227,8 @@ impl MaskTables {
         reader: &mut Reader,
         position: ReaderPosition,
     ) -> Result<ReaderPosition, Error> {
-        let frame = self.lengths.relaxed_string(&mut reader.core, position.frame)?;
-        self.abstraction.apply(reader, ReaderPosition { frame, ..position })
+        let frame = self.lengths.relaxed_string(&mut reader.values.core, position.frame)?;
+        self.abstraction.apply(&mut reader.values, ReaderPosition { frame, ..position })
     }
 
     /// Returns the representative of all positions with equal masks; the position itself if finding

@@ -6,11 +6,11 @@
 //! that are still possible matter.
 
 use formalm_core::{CompactMap, Error, Interner};
-use formalm_json::escapes::{EscapePolicy, EscapeState};
+use formalm_json::escapes::EscapePolicy;
 
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
+use crate::machine::frame::{CharState, Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
 use crate::machine::mask_class::continuation::{ContinuationQuery, PropertyStart};
 
 /// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
@@ -56,13 +56,18 @@ impl ContinuationQuery<'_> {
         if self.depends_on_depth(object) {
             return Ok(frame);
         }
-        let is_open = self.reader.strings.allows_any_name(&self.reader.core, candidates.classes)
-            && self.abstraction.drops_name(self.reader, next_names, candidates.classes);
-        let is_closed = self.reader.strings.get(candidates.classes).iter().all(Option::is_none);
+        let is_open = self
+            .reader
+            .values
+            .strings
+            .allows_any_name(&self.reader.values.core, candidates.classes)
+            && self.abstraction.drops_name(&self.reader.values, next_names, candidates.classes);
+        let is_closed =
+            self.reader.values.strings.get(candidates.classes).iter().all(Option::is_none);
         let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
         if !is_seen
-            || escape != EscapeState::None
-            || self.reader.core.options.escapes == EscapePolicy::Any
+            || escape != CharState::NONE
+            || self.reader.values.core.options.escapes == EscapePolicy::Any
         {
             let object = self.object_representative(object);
             return Ok(Frame::Name { object, next_names, text, candidates, escape });
@@ -70,7 +75,8 @@ impl ContinuationQuery<'_> {
         let known = self.known_suffixes(frame, is_open)?;
         let (mut others, mut frame) = (None, frame);
         if is_open {
-            let Some(like) = self.reader.names().class_example(next_names, candidates) else {
+            let Some(like) = self.reader.values.names().class_example(next_names, candidates)
+            else {
                 return Ok(frame);
             };
             let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
@@ -92,24 +98,24 @@ impl ContinuationQuery<'_> {
         is_open: bool,
     ) -> Result<Box<[KnownNameSuffix]>, Error> {
         let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok([].into()) };
-        let depth = self.reader.records.length(text) as usize;
+        let depth = self.reader.values.records.length(text) as usize;
         let mut known = Vec::new();
         for at in candidates.from..candidates.to {
             let is_distinguished = self.is_distinguished(next_names, at, depth);
             if is_open && !is_distinguished {
                 continue;
             }
-            let viable = self.reader.names().known_name_viable(next_names, at)?;
+            let viable = self.reader.values.names().known_name_viable(next_names, at)?;
             if !is_open && !viable {
                 continue;
             }
-            let name = self.reader.name_tables.get(next_names).known[at as usize];
+            let name = self.reader.values.name_tables.get(next_names).known[at as usize];
             let member = if is_distinguished && viable {
                 self.property_start_of(frame, (name, name))?
             } else {
                 None
             };
-            let rest = &self.reader.core.base.schema.names.get(name).as_bytes()[depth..];
+            let rest = &self.reader.values.core.base.schema.names.get(name).as_bytes()[depth..];
             known.push((self.cache.names.rests.intern_borrowed(rest, || rest.into()), member));
         }
         Ok(known.into())
@@ -118,10 +124,13 @@ impl ContinuationQuery<'_> {
     /// Returns `true` if some token ends a known name of which `depth` bytes were read.
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
         let tokens = &self.cache.tokens;
-        let rest =
-            &self.reader.name_tables.known_name(&self.reader.core, next_names, at).as_bytes()
-                [depth..];
-        let ascii = self.reader.core.options.escapes == EscapePolicy::Ascii;
+        let rest = &self
+            .reader
+            .values
+            .name_tables
+            .known_name(&self.reader.values.core, next_names, at)
+            .as_bytes()[depth..];
+        let ascii = self.reader.values.core.options.escapes == EscapePolicy::Ascii;
         let is_unescaped =
             |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
         if let Some(&first) = rest.first()
@@ -141,7 +150,7 @@ impl ContinuationQuery<'_> {
         frame: Frame,
         names: (NameId, NameId),
     ) -> Result<Option<PropertyStart>, Error> {
-        match self.reader.object_after_name(frame, names)? {
+        match self.reader.values.object_after_name(frame, names)? {
             Some(object) => self.property_after_name(object),
             None => Ok(None),
         }
@@ -149,13 +158,13 @@ impl ContinuationQuery<'_> {
 
     /// Returns the object inside the representative of its parent.
     fn object_representative(&mut self, id: FrameId) -> FrameId {
-        let mut object = self.reader.frames.get(id);
+        let mut object = self.reader.values.frames.get(id);
         match &mut object {
             Frame::Object { obligation, parent, .. }
-                if self.reader.residuals.has_no_queries(*obligation) =>
+                if self.reader.values.residuals.has_no_queries(*obligation) =>
             {
                 *parent = self.parent_representative(*parent);
-                self.reader.frames.intern(object)
+                self.reader.values.frames.intern(object)
             }
             _ => id,
         }

@@ -6,12 +6,12 @@
 use formalm_core::{
     Error, Interner, LazyDfa, MaskClassId, RETAINED_CAPACITY, StateId, reads_all_non_ascii,
 };
-use formalm_json::escapes::{EscapePolicy, EscapeState};
+use formalm_json::escapes::EscapePolicy;
 use rustc_hash::FxHashMap;
 
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{
-    Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,
+    CharState, Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,
 };
 use crate::machine::reader::Reader;
 use crate::solver::context::LanguageId;
@@ -77,8 +77,8 @@ impl StringStates {
             return None;
         }
         let (run, state) = match position.frame {
-            Frame::String { language, state, queries, escape: EscapeState::None, parent } => {
-                if reader.strings.has_constant_verdicts(&reader.core, queries) {
+            Frame::String { language, state, queries, escape: CharState::NONE, parent } => {
+                if reader.values.strings.has_constant_verdicts(&reader.values.core, queries) {
                     (StringRun::Single { language, queries, parent }, state.number())
                 } else {
                     let product = self.products.intern((state, queries));
@@ -90,7 +90,7 @@ impl StringStates {
                 next_names,
                 text: NO_RECORD,
                 candidates,
-                escape: EscapeState::None,
+                escape: CharState::NONE,
             } => (StringRun::Name { object, next_names }, candidates.classes.0),
             _ => return None,
         };
@@ -120,7 +120,7 @@ impl StringStates {
     /// Returns the position of a class.
     pub(crate) fn position(&self, class: MaskClassId) -> ReaderPosition {
         let (run, state) = self.split(class);
-        let (escape, record) = (EscapeState::None, NO_RECORD);
+        let (escape, record) = (CharState::NONE, NO_RECORD);
         match run {
             StringRun::Single { language, queries, parent } => {
                 let state = StateId::from_number(state);
@@ -155,7 +155,7 @@ impl StringStates {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
             return Ok(StringStep::Unknown);
         }
-        if byte >= 0x80 && reader.core.options.escapes == EscapePolicy::Ascii {
+        if byte >= 0x80 && reader.values.core.options.escapes == EscapePolicy::Ascii {
             return Ok(StringStep::Dead);
         }
         self.step_char_byte(reader, class, byte)
@@ -172,8 +172,13 @@ impl StringStates {
         let (run, state) = self.split(class);
         if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
-            let next =
-                reader.core.languages.automaton(language).step(state, byte)?.map(StateId::number);
+            let next = reader
+                .values
+                .core
+                .languages
+                .automaton(language)
+                .step(state, byte)?
+                .map(StateId::number);
             return Ok(match next {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
@@ -199,20 +204,21 @@ impl StringStates {
         byte: u8,
     ) -> Result<StringStep, Error> {
         let StringRun::Product { language, parent } = run else {
-            let after = reader.strings.advance(&reader.core, QueriesId(state), &[byte])?;
-            let alive = reader.strings.get(after).iter().any(Option::is_some);
+            let after =
+                reader.values.strings.advance(&reader.values.core, QueriesId(state), &[byte])?;
+            let alive = reader.values.strings.get(after).iter().any(Option::is_some);
             let class = if alive { self.class_in(run, after.0).map(StringStep::To) } else { None };
             return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
         let &(state, queries) = self.products.get(state);
-        let Some(state) = reader.core.languages.automaton(language).step(state, byte)? else {
+        let Some(state) = reader.values.core.languages.automaton(language).step(state, byte)?
+        else {
             return Ok(StringStep::Dead);
         };
-        let queries = reader.strings.advance(&reader.core, queries, &[byte])?;
-        if reader.strings.has_constant_verdicts(&reader.core, queries) {
+        let queries = reader.values.strings.advance(&reader.values.core, queries, &[byte])?;
+        if reader.values.strings.has_constant_verdicts(&reader.values.core, queries) {
             // From here on one automaton decides, as in strings without queries.
-            let frame =
-                Frame::String { language, state, queries, escape: EscapeState::None, parent };
+            let frame = Frame::String { language, state, queries, escape: CharState::NONE, parent };
             return Ok(StringStep::Single(ReaderPosition { frame, record: NO_RECORD }));
         }
         let product = self.products.intern((state, queries));

@@ -13,7 +13,7 @@ use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
 use crate::machine::frame::ObligationId;
 use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::mask_class::unbounded_values::UnboundedValues;
-use crate::machine::reader::Reader;
+use crate::machine::values::Values;
 use crate::schema_nodes::JsonType;
 use crate::solver::ENOUGH_VALUES;
 
@@ -22,17 +22,17 @@ impl MaskAbstraction {
     /// or of any, an item had.
     pub(crate) fn has_unbounded_cells(
         &self,
-        reader: &mut Reader,
+        values: &mut Values,
         obligation: ObligationId,
         of: Option<JsonType>,
     ) -> Result<bool, Error> {
-        let required = reader.residuals.get(obligation).clone();
-        let total = required.total(&mut reader.core);
-        if !reader.core.base.formulas.never_requires_equal_items(total) {
+        let required = values.residuals.get(obligation).clone();
+        let total = required.total(&mut values.core);
+        if !values.core.base.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
         let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
-        reader.core.base.formulas.any_atom(&[total], |atom| {
+        values.core.base.formulas.any_atom(&[total], |atom| {
             let more = match atom {
                 FormulaAtom::Items(ranges, _) => {
                     nodes.extend(ranges.iter().map(|range| range.2));
@@ -57,7 +57,7 @@ impl MaskAbstraction {
         });
         Ok(is_array
             && needed <= ENOUGH_VALUES / 2
-            && UnboundedValues::new(&mut reader.core, 0).cells_are_unbounded(&nodes, of)?)
+            && UnboundedValues::new(&mut values.core, 0).cells_are_unbounded(&nodes, of)?)
     }
 }
 

@@ -10,19 +10,17 @@ use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameS
 use crate::json::property_names::NameId;
 use crate::machine::NO_RECORD;
 use crate::machine::completion::search::CompletionSearch;
-use crate::machine::frame::{DONE, Frame, Obligation, ObligationId, ReaderPosition};
+use crate::machine::frame::{DONE, FRESH, Frame, Obligation, ObligationId, ReaderPosition};
 use crate::machine::min_bytes::BoundCache;
 use crate::machine::min_bytes::disjunctions::{BoundBranch, MAX_BRANCHES};
 use crate::machine::min_bytes::escaped_strings::min_string_len;
 use crate::machine::reader::Reader;
+use crate::machine::values::Values;
 use crate::schema_nodes::NodeId;
 use crate::solver::context::SolverContext;
 
-/// Bytes of a property with its comma, without the characters of its name: `,"":0`.
-const PROPERTY_BYTES: usize = 5;
-
-/// Bytes of an item with its comma.
-const ITEM_BYTES: usize = 2;
+/// Least bytes of a value in any spelling.
+const VALUE_BYTES: usize = 1;
 
 /// Maximum number of search steps for the bound of one value. Chosen, not measured.
 const MAX_VALUE_STEPS: u64 = 200_000;
@@ -87,8 +85,8 @@ impl CompletionSearch<'_> {
         obligation: ObligationId,
         child: &ChildBound,
     ) -> Result<ChildBound, Error> {
-        let formulas = self.reader.residuals.get(obligation).formulas.clone();
-        let queries = self.reader.core.base.formulas.queried_nodes(&formulas);
+        let formulas = self.reader.values.residuals.get(obligation).formulas.clone();
+        let queries = self.reader.values.core.base.formulas.queried_nodes(&formulas);
         let mut bound =
             ContainerBound { search: self, child, queries: &queries, known: FxHashMap::default() };
         let must = bound.of(formulas[0])?;
@@ -99,7 +97,7 @@ impl CompletionSearch<'_> {
         Ok(ChildBound { must, verdicts })
     }
 
-    /// Returns a bound on the bytes of further properties or items, each with its comma.
+    /// Returns a bound on the bytes of further properties or items, each after another one.
     pub(crate) fn min_rest_bytes(&mut self, id: FormulaId) -> Result<usize, Error> {
         if id == TRUE || id == FALSE {
             return Ok(if id == TRUE { 0 } else { UNREACHABLE });
@@ -121,7 +119,7 @@ impl CompletionSearch<'_> {
 
     /// Returns a bound on the bytes of the required properties alone, each with its comma.
     pub(crate) fn min_required_names_bytes(&mut self, id: FormulaId) -> Result<usize, Error> {
-        let formulas = &mut self.reader.core.base.formulas;
+        let formulas = &mut self.reader.values.core.base.formulas;
         let mut parts = formulas.conjuncts(id);
         let is = |part: &FormulaId, wanted: fn(&FormulaAtom) -> bool| matches!(formulas.get(*part), Formula::Atom(atom) if wanted(atom));
         if !parts.iter().any(|part| is(part, |atom| matches!(atom, FormulaAtom::Required(_)))) {
@@ -139,7 +137,7 @@ impl CompletionSearch<'_> {
     /// bound gets weaker instead.
     pub(crate) fn min_value_bytes(&mut self, value: FormulaId) -> usize {
         if value == TRUE || value == FALSE {
-            return if value == TRUE { 1 } else { UNREACHABLE };
+            return if value == TRUE { VALUE_BYTES } else { UNREACHABLE };
         }
         if let Some(&Some(known)) = self.tables.value_bytes.get(&value) {
             return known;
@@ -148,8 +146,8 @@ impl CompletionSearch<'_> {
         self.tables.value_bytes.insert(value, Some(1));
         let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
         let frame = Frame::Value {
-            obligation: self.reader.residuals.intern(obligation),
-            whitespace: 0,
+            obligation: self.reader.values.residuals.intern(obligation),
+            mark: FRESH,
             parent: DONE,
         };
         let limit = self.budget.limit;
@@ -176,7 +174,7 @@ impl CompletionSearch<'_> {
 
 impl ContainerBound<'_, '_> {
     pub(crate) fn formulas(&self) -> &FormulaArena {
-        &self.search.reader.core.base.formulas
+        &self.search.reader.values.core.base.formulas
     }
 
     /// Returns the bound of a child that satisfies a node.
@@ -230,8 +228,8 @@ impl ContainerBound<'_, '_> {
             return Ok(UNREACHABLE);
         }
         let (mut here, mut all) = (self.child.must, 0);
-        let (comma, colon) =
-            (self.search.reader.gaps.comma_bytes() - 1, self.search.reader.gaps.colon_bytes() - 1);
+        let spelling = &self.search.reader.spelling;
+        let (item_len, property_len) = (spelling.item_len(), spelling.property_len());
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
         let is_rule = |&part: &FormulaId| {
@@ -245,18 +243,18 @@ impl ContainerBound<'_, '_> {
                 Formula::Atom(FormulaAtom::Required(names)) => {
                     self.search.budget.steps_of((names.len() / NAMES_PER_STEP) as u64)?;
                     for &name in names.iter() {
-                        named += PROPERTY_BYTES - 1 + comma + colon;
-                        named += self.search.reader.core.base.schema.names.get(name).len();
+                        named += property_len;
+                        named += self.search.reader.values.core.base.schema.names.get(name).len();
                         named += self.min_property_bytes(&rules, &branch.values, name)?;
                     }
                     required = names;
                 }
                 Formula::Atom(FormulaAtom::MinProperties(count)) => members = count,
                 Formula::Atom(FormulaAtom::MinItems(count)) => {
-                    least = least.max(self.min_item_bytes(parts, count, comma)?);
+                    least = least.max(self.min_item_bytes(parts, count, item_len)?);
                 }
                 Formula::Atom(FormulaAtom::Contains(count, node)) => {
-                    let each = ITEM_BYTES - 1 + comma + self.min_contained_bytes(parts, node);
+                    let each = item_len + self.min_contained_bytes(parts, node);
                     least = least.max(saturating_times(count, each));
                 }
                 Formula::Child(node) => here = here.max(self.child_bytes(node)),
@@ -280,15 +278,15 @@ impl ContainerBound<'_, '_> {
         let separate = required.len() + usize::from(one_more > 0);
         let others = members.saturating_sub(separate as u64);
         if others > 0 {
-            let names = branch.allowed_names(&mut self.search.reader.core)?;
-            let CompletionSearch { reader: Reader { core, .. }, tables, budget } =
-                &mut *self.search;
+            let names = branch.allowed_names(&mut self.search.reader.values.core)?;
+            let CompletionSearch { reader, tables, budget } = &mut *self.search;
+            let Reader { values: Values { core, .. }, spelling } = &mut **reader;
             let strings = &mut tables.bounds.strings;
             let texts = match names {
                 TRUE => saturating_times(others - 1, 1),
-                _ => strings.min_total_len(core, names, others, budget)?,
+                _ => strings.min_total_len(core, spelling, names, others, budget)?,
             };
-            let each = saturating_times(others, PROPERTY_BYTES + comma + colon);
+            let each = saturating_times(others, property_len + VALUE_BYTES);
             named = named.saturating_add(each).saturating_add(texts);
         }
         Ok(all.max(here + least.max(named)))
@@ -310,8 +308,8 @@ impl ContainerBound<'_, '_> {
                 continue;
             };
             for &name in names.iter() {
-                if self.search.reader.core.languages.rules_for_name(
-                    &mut self.search.reader.core.base,
+                if self.search.reader.values.core.languages.rules_for_name(
+                    &mut self.search.reader.values.core.base,
                     &rules,
                     name,
                 )? != TRUE
@@ -326,7 +324,7 @@ impl ContainerBound<'_, '_> {
     /// Returns a bound on the bytes of a further item that `contains` asks for: it satisfies what is
     /// said of its place, too.
     fn min_contained_bytes(&mut self, parts: &[FormulaId], node: NodeId) -> usize {
-        let base = &mut self.search.reader.core.base;
+        let base = &mut self.search.reader.values.core.base;
         let value = base.child(node);
         let mut lists = Vec::new();
         let mut last = 0;
@@ -344,7 +342,7 @@ impl ContainerBound<'_, '_> {
         }
         let mut least = UNREACHABLE;
         for at in 0..=last {
-            let base = &mut self.search.reader.core.base;
+            let base = &mut self.search.reader.values.core.base;
             let mut both = vec![value];
             for (ranges, read) in &lists {
                 both.push(base.item_formula_at(ranges, u64::from(*read) + u64::from(at)));
@@ -360,7 +358,7 @@ impl ContainerBound<'_, '_> {
         &mut self,
         parts: &[FormulaId],
         count: u64,
-        comma: usize,
+        item_len: usize,
     ) -> Result<usize, Error> {
         let mut lists = Vec::new();
         let mut last = 0;
@@ -387,30 +385,31 @@ impl ContainerBound<'_, '_> {
             let repeats = if at < separate { 1 } else { count - separate };
             let each = match repeats {
                 0 => break,
-                _ if at == MAX_SEPARATE_ITEMS => ITEM_BYTES + comma,
+                _ if at == MAX_SEPARATE_ITEMS => item_len + VALUE_BYTES,
                 _ => {
                     let mut value = Vec::with_capacity(lists.len());
                     for (ranges, read) in &lists {
                         value.push(
                             self.search
                                 .reader
+                                .values
                                 .core
                                 .base
                                 .item_formula_at(ranges, u64::from(*read) + at),
                         );
                     }
-                    let value = self.search.reader.core.base.formulas.and(value);
+                    let value = self.search.reader.values.core.base.formulas.and(value);
                     let least = self.search.min_value_bytes(value);
                     if let Some(taken) = taken.as_ref().filter(|_| repeats > 1 || last == 0) {
-                        let CompletionSearch { reader: Reader { core, .. }, tables, .. } =
-                            &mut *self.search;
+                        let CompletionSearch { reader, tables, .. } = &mut *self.search;
+                        let Reader { values: Values { core, .. }, spelling } = &mut **reader;
                         let BoundCache { distinct, strings, .. } = &mut tables.bounds;
-                        let values =
-                            distinct.min_bytes(core, strings, value, taken, repeats, least)?;
+                        let values = distinct
+                            .min_bytes(core, spelling, strings, value, taken, repeats, least)?;
                         all = all.saturating_add(values);
-                        ITEM_BYTES - 1 + comma
+                        item_len
                     } else {
-                        ITEM_BYTES - 1 + comma + least
+                        item_len + least
                     }
                 }
             };
@@ -424,49 +423,54 @@ impl ContainerBound<'_, '_> {
         let Formula::Atom(atom) = self.formulas().get(inner).clone() else {
             return Ok(0);
         };
-        let (comma, colon) =
-            (self.search.reader.gaps.comma_bytes() - 1, self.search.reader.gaps.colon_bytes() - 1);
+        let spelling = &self.search.reader.spelling;
+        let (item_len, property_len) = (spelling.item_len(), spelling.property_len());
         Ok(match atom {
             FormulaAtom::Properties(rules) => {
                 let mut least = UNREACHABLE;
                 for (which, node) in rules.iter() {
                     let value = self.min_other_value_bytes(*node);
-                    let name = shortest_listed_name(&self.search.reader.core, which);
-                    least = least.min(PROPERTY_BYTES - 1 + comma + colon + name + value);
+                    let name = shortest_listed_name(&self.search.reader.values.core, which);
+                    least = least.min(property_len + name + value);
                 }
                 least
             }
             FormulaAtom::PropertyNames(names) => {
-                let names = self.search.reader.core.base.formulas.not(names);
-                PROPERTY_BYTES
-                    + comma
-                    + colon
-                    + min_string_len(&mut self.search.reader.core, names, &mut self.search.budget)?
+                let names = self.search.reader.values.core.base.formulas.not(names);
+                property_len
+                    + VALUE_BYTES
+                    + min_string_len(
+                        &mut self.search.reader.values.core,
+                        names,
+                        &mut self.search.budget,
+                    )?
             }
             FormulaAtom::Items(ranges, read) => {
                 let mut least = UNREACHABLE;
                 for &(from, to, node) in ranges.iter().filter(|range| range.1 > read) {
-                    let before =
-                        saturating_times(u64::from(from.saturating_sub(read)), ITEM_BYTES + comma);
+                    let before = saturating_times(
+                        u64::from(from.saturating_sub(read)),
+                        item_len + VALUE_BYTES,
+                    );
                     let value = self.min_other_value_bytes(node);
-                    least = least.min(before.saturating_add(ITEM_BYTES - 1 + comma + value));
+                    least = least.min(before.saturating_add(item_len + value));
                     debug_assert!(from < to);
                 }
                 least
             }
             FormulaAtom::UniqueItems(taken) => {
                 let more = if taken.is_empty() { 2 } else { 1 };
-                more * (ITEM_BYTES + comma)
+                more * (item_len + VALUE_BYTES)
             }
-            FormulaAtom::UniqueWithCurrent(taken) if taken.is_empty() => ITEM_BYTES + comma,
+            FormulaAtom::UniqueWithCurrent(taken) if taken.is_empty() => item_len + VALUE_BYTES,
             _ => 0,
         })
     }
 
     /// Returns a bound on the bytes of a value that violates a node.
     fn min_other_value_bytes(&mut self, node: NodeId) -> usize {
-        let value = self.search.reader.core.base.child(node);
-        let other = self.search.reader.core.base.formulas.not(value);
+        let value = self.search.reader.values.core.base.child(node);
+        let other = self.search.reader.values.core.base.formulas.not(value);
         if other == FALSE { UNREACHABLE } else { self.search.min_value_bytes(other) }
     }
 
@@ -481,15 +485,15 @@ impl ContainerBound<'_, '_> {
         let more = more.iter().filter(|(required, _)| *required == name);
         let mut value: Vec<FormulaId> = more.map(|&(_, value)| value).collect();
         for &part in rules {
-            value.push(self.search.reader.residuals.property_value(
-                &mut self.search.reader.core,
+            value.push(self.search.reader.values.residuals.property_value(
+                &mut self.search.reader.values.core,
                 part,
                 name,
             )?);
         }
         let value = match value[..] {
             [one] => one,
-            _ => self.search.reader.core.base.formulas.and(value),
+            _ => self.search.reader.values.core.base.formulas.and(value),
         };
         Ok(self.search.min_value_bytes(value))
     }

@@ -115,11 +115,14 @@ impl ContainerBound<'_, '_> {
         mut branch: BoundBranch,
         max_branches: usize,
     ) -> Result<usize, Error> {
-        branch.take_forced_alternatives(&mut self.search.reader.core.base.formulas);
+        branch.take_forced_alternatives(&mut self.search.reader.values.core.base.formulas);
         let fewest = (0..branch.parts.len())
             .filter_map(|at| {
                 Some((
-                    disjunct_count(&self.search.reader.core.base.formulas, branch.parts[at])?,
+                    disjunct_count(
+                        &self.search.reader.values.core.base.formulas,
+                        branch.parts[at],
+                    )?,
                     at,
                 ))
             })
@@ -130,14 +133,14 @@ impl ContainerBound<'_, '_> {
         };
         let alternatives = branch.parts.remove(at);
         let mut least = UNREACHABLE;
-        for choice in disjuncts(&mut self.search.reader.core, alternatives) {
+        for choice in disjuncts(&mut self.search.reader.values.core, alternatives) {
             self.search.budget.step()?;
             let mut branch = branch.clone();
             match choice {
                 Disjunct::Formula(part) => branch.parts.extend(self.formulas().conjuncts(part)),
                 Disjunct::Property(name, value) => {
                     let required = FormulaAtom::Required([name].into());
-                    branch.parts.push(self.search.reader.core.base.formulas.atom(required));
+                    branch.parts.push(self.search.reader.values.core.base.formulas.atom(required));
                     branch.values.push((name, value));
                 }
             }

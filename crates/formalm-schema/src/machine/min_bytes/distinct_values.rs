@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use formalm_core::Error;
-use formalm_json::escapes::EscapePolicy;
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
 use crate::json::interned_values::{JsonValue, ValueId};
-use crate::machine::min_bytes::escaped_strings::{StringBounds, escaped_len};
+use crate::machine::min_bytes::escaped_strings::StringBounds;
+use crate::machine::spelling::Spelling;
 use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
 use crate::solver::number_satisfies;
@@ -50,6 +50,7 @@ impl DistinctValueBounds {
     pub(crate) fn min_bytes(
         &mut self,
         core: &mut SolverContext,
+        spelling: &dyn Spelling,
         strings: &mut StringBounds,
         value: FormulaId,
         taken: &[ValueId],
@@ -59,7 +60,7 @@ impl DistinctValueBounds {
         let lengths = match self.lengths.get(&value) {
             Some(known) => Arc::clone(known),
             None => {
-                let lengths = Arc::new(ValueLengths::new(core, strings, value)?);
+                let lengths = Arc::new(ValueLengths::new(core, spelling, strings, value)?);
                 self.lengths.insert(value, Arc::clone(&lengths));
                 lengths
             }
@@ -69,7 +70,7 @@ impl DistinctValueBounds {
             let length = match self.counted.get(&(value, one)) {
                 Some(&known) => known,
                 None => {
-                    let length = lengths.counted_for(core, one)?;
+                    let length = lengths.counted_for(core, spelling, one)?;
                     self.counted.insert((value, one), length);
                     length
                 }
@@ -96,6 +97,7 @@ impl ValueLengths {
     /// Counts the values of a formula by length.
     fn new(
         core: &mut SolverContext,
+        spelling: &dyn Spelling,
         strings: &mut StringBounds,
         value: FormulaId,
     ) -> Result<ValueLengths, Error> {
@@ -104,8 +106,6 @@ impl ValueLengths {
             let formula = if value == TRUE { TRUE } else { core.formula_for_type(value, of)? };
             let some: &[(usize, u64)] = match of {
                 _ if formula == FALSE => &[],
-                JsonType::Null => &[(4, 1)],
-                JsonType::Bool => &[(4, 1), (5, 1)],
                 // Ten digits have one byte; two digits, or a minus and a digit, have two.
                 JsonType::Number => {
                     numbers = formula;
@@ -116,15 +116,15 @@ impl ValueLengths {
                 }
                 JsonType::String => {
                     texts = formula;
-                    let escaped = strings.by_length(core, formula, true)?;
-                    for (all, more) in counts.iter_mut().skip(2).zip(escaped.iter()) {
+                    let escaped = strings.by_length(core, spelling, formula, true)?;
+                    for (all, more) in
+                        counts.iter_mut().skip(spelling.string_quotes()).zip(escaped.iter())
+                    {
                         *all = all.saturating_add(*more);
                     }
                     &[]
                 }
-                // The empty array, arrays of one digit, and arrays of anything with two bytes.
-                JsonType::Array => &[(2, 1), (3, 10), (4, 102), (5, UNBOUNDED)],
-                JsonType::Object => &[(2, 1), (6, 10), (7, UNBOUNDED)],
+                _ => spelling.value_counts(of),
             };
             for &(length, more) in some {
                 counts[length] = counts[length].saturating_add(more);
@@ -137,15 +137,20 @@ impl ValueLengths {
     }
 
     /// Returns the length that a value was counted for, or [`MAX_LENGTH`] if it was not counted.
-    fn counted_for(&self, core: &mut SolverContext, value: ValueId) -> Result<usize, Error> {
+    fn counted_for(
+        &self,
+        core: &mut SolverContext,
+        spelling: &dyn Spelling,
+        value: ValueId,
+    ) -> Result<usize, Error> {
         let &ValueLengths { texts, numbers, .. } = self;
         Ok(match core.base.schema.values.get(value).clone() {
             JsonValue::String(text)
                 if texts != FALSE
                     && core.languages.contains_string(&core.base, texts, &text)? =>
             {
-                let escapes = core.options.escapes;
-                2 + text.bytes().map(|byte| escaped_len(byte, escapes)).sum::<usize>()
+                let content = text.bytes().map(|byte| spelling.byte_len(byte));
+                spelling.string_quotes() + content.sum::<usize>()
             }
             JsonValue::Number(number) => {
                 let few = (-9..100).find(|&one| number == Decimal::from_integer(one));
@@ -164,18 +169,6 @@ impl ValueLengths {
 fn holds_for_integer(formulas: &FormulaArena, numbers: FormulaId, one: i64) -> bool {
     let value = Decimal::from_integer(one);
     formulas.evaluate(numbers, &mut |atom| number_satisfies(atom, &value, true))
-}
-
-/// Returns the bytes that one byte of a string takes when escaped. The bytes of a character share
-/// the length of its escape.
-pub(crate) fn escaped_byte_len(byte: u8, escapes: EscapePolicy) -> usize {
-    match byte {
-        _ if byte < 0x80 || escapes != EscapePolicy::Ascii => escaped_len(byte, escapes),
-        0x80..0xC0 => 1,
-        0xC0..0xE0 => 5,
-        0xE0..0xF0 => 4,
-        _ => 9,
-    }
 }
 
 /// Returns the total length of the `count` shortest values; those beyond the counted lengths have

@@ -1,4 +1,4 @@
-//! Shortest strings after JSON escaping, where a quote takes two bytes and most control characters
+//! Shortest strings as they are spelled: in JSON a quote takes two bytes and most control characters
 //! six.
 
 use std::collections::BTreeMap;
@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use formalm_automata::Automaton;
 use formalm_core::{Error, LazyDfa, StateId};
-use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::{FormulaId, TRUE};
+use crate::machine::frame::CharState;
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::containers::UNREACHABLE;
 use crate::machine::min_bytes::distinct_values::{
-    LengthCounts, MAX_LENGTH, UNBOUNDED, escaped_byte_len, sum_of_shortest,
+    LengthCounts, MAX_LENGTH, UNBOUNDED, sum_of_shortest,
 };
+use crate::machine::spelling::Spelling;
 use crate::solver::context::{LanguageId, SolverContext};
 
 /// Automaton work that counts as one search step, by the maximum number of languages the automaton
@@ -24,9 +25,6 @@ const WORK_PER_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
 
 /// Maximum number of automaton states per length while strings are counted. Chosen, not measured.
 const MAX_LAYER_STATES: usize = 500;
-
-/// Number of ASCII characters that need no escape.
-const PRINTABLE_ASCII: u64 = 94;
 
 /// The rest of a shortest string after some of its bytes were read.
 #[derive(Clone, Debug)]
@@ -48,95 +46,43 @@ impl StringSuffix {
         &self.text[self.read..]
     }
 
-    /// Returns the escaped rest with the closing quote.
-    pub(crate) fn escaped(&self, escapes: EscapePolicy) -> Vec<u8> {
+    /// Returns the escaped rest and the end of the string.
+    pub(crate) fn escaped(&self, spelling: &dyn Spelling) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.len() + 1);
         for at in self.read..self.text.len() {
             let byte = self.text[at];
-            match escaped_len(byte, escapes) {
+            match spelling.byte_len(byte) {
                 1 => text.push(byte),
                 // The first byte of a character stands for the whole escape.
                 0 => {}
-                _ => text.extend(escape_char(&self.text[at..], escapes)),
+                _ => text.extend(spelling.spell_char(&self.text[at..])),
             }
         }
-        text.push(b'"');
+        text.extend_from_slice(spelling.string_end());
         text
     }
 
-    /// Returns the next byte of the escaped rest, or the quote at its end; `None` if the escape
+    /// Returns the next byte of the escaped rest, or the first one after it; `None` if the escape
     /// being read belongs to another character.
-    pub(crate) fn next(&self, escape: EscapeState, escapes: EscapePolicy) -> Option<u8> {
+    pub(crate) fn next(&self, escape: CharState, spelling: &dyn Spelling) -> Option<u8> {
         let Some(&byte) = self.text.get(self.read) else {
-            return (escape == EscapeState::None).then_some(b'"');
+            let end = spelling.string_end().first().copied();
+            return end.filter(|_| escape == CharState::NONE);
         };
         // Characters that need no escape are not escaped, so an open escape belongs to another one.
-        if escaped_len(byte, escapes) == 1 {
-            return (escape == EscapeState::None).then_some(byte);
+        if spelling.byte_len(byte) == 1 {
+            return (escape == CharState::NONE).then_some(byte);
         }
-        let escape_bytes = escape_char(&self.text[self.read..], escapes);
-        let mut partial = EscapeState::None;
+        let escape_bytes = spelling.spell_char(&self.text[self.read..]);
+        let mut partial = CharState::NONE;
         for next in escape_bytes {
             if partial == escape {
                 return Some(next);
             }
-            match read_string_byte(partial, next, escapes) {
-                EscapeStep::Partial(further) => partial = further,
-                _ => return None,
-            }
+            partial = spelling.char_after(partial, next)?;
         }
         None
     }
-}
-
-/// Returns the number of bytes read of an open escape.
-pub(crate) fn escape_bytes_read(escape: EscapeState) -> usize {
-    let first = |high: Option<u16>| if high.is_some() { 6 } else { 0 };
-    match escape {
-        EscapeState::None => 0,
-        EscapeState::Backslash { high } => first(high) + 1,
-        EscapeState::Hex { high, digits, .. } => first(high) + 2 + usize::from(digits),
-        EscapeState::HighSurrogate { .. } => 6,
-    }
-}
-
-/// Returns a lower bound on the bytes that finish an open escape.
-pub(crate) fn escape_bytes_left(escape: EscapeState) -> usize {
-    match escape {
-        EscapeState::None => 0,
-        EscapeState::Backslash { high: None } => 1,
-        EscapeState::Backslash { high: Some(_) } => 5,
-        EscapeState::Hex { digits, .. } => 4usize.saturating_sub(digits.into()),
-        EscapeState::HighSurrogate { .. } => 6,
-    }
-}
-
-/// Returns the bytes that finish an open escape, less the longest UTF-8 encoding it may stand for.
-pub(crate) fn escape_slack(escape: EscapeState, escapes: EscapePolicy) -> isize {
-    match escape {
-        EscapeState::None | EscapeState::Backslash { high: None } => 0,
-        EscapeState::Backslash { high: Some(_) } => 1,
-        EscapeState::HighSurrogate { .. } => 2,
-        EscapeState::Hex { high: None, digits, .. } => {
-            let most = if escapes == EscapePolicy::Minimal { 1 } else { 3 };
-            4 - (digits as isize) - most
-        }
-        EscapeState::Hex { high: Some(_), digits, .. } => -(digits as isize),
-    }
-}
-
-/// Returns the escape of the first character of `text`.
-fn escape_char(text: &[u8], escapes: EscapePolicy) -> Vec<u8> {
-    if let Some(&byte) = text.first()
-        && escaped_len(byte, escapes) == 2
-    {
-        return vec![b'\\', (escaped_order(byte, escapes) >> 8) as u8];
-    }
-    let length =
-        (1..=text.len().min(4)).find(|&length| std::str::from_utf8(&text[..length]).is_ok());
-    let character = length.and_then(|length| std::str::from_utf8(&text[..length]).ok());
-    let units = character.into_iter().flat_map(str::encode_utf16);
-    units.flat_map(|unit| format!("\\u{unit:04x}").into_bytes()).collect()
 }
 
 /// Predecessors of a state on shortest paths: the states, and the bytes that lead from them.
@@ -161,6 +107,7 @@ impl StringBounds {
     pub(crate) fn shortest_suffix(
         &mut self,
         core: &SolverContext,
+        spelling: &dyn Spelling,
         language: LanguageId,
         state: StateId,
         budget: &mut SearchBudget,
@@ -169,14 +116,14 @@ impl StringBounds {
             return Ok(known.clone());
         }
         let mut text = shortest_string(core, language, state, budget)?;
-        let (machine, escapes) = (core.languages.automaton(language), core.options.escapes);
-        if text.iter().any(|&byte| escaped_len(byte, escapes) != 1) {
-            text = shortest_escaped(machine, state, escapes, budget)?;
+        let machine = core.languages.automaton(language);
+        if text.iter().any(|&byte| spelling.byte_len(byte) != 1) {
+            text = shortest_escaped(machine, state, spelling, budget)?;
         }
-        let mut all: usize = text.iter().map(|&byte| escaped_len(byte, escapes)).sum();
+        let mut all: usize = text.iter().map(|&byte| spelling.byte_len(byte)).sum();
         let left = text.iter().map(|&byte| {
             let left = all;
-            all -= escaped_len(byte, escapes);
+            all -= spelling.byte_len(byte);
             left
         });
         let left: Arc<[usize]> = left.collect();
@@ -198,12 +145,13 @@ impl StringBounds {
     pub(crate) fn min_total_len(
         &mut self,
         core: &mut SolverContext,
+        spelling: &dyn Spelling,
         texts: FormulaId,
         count: u64,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let (counts, least) =
-            (self.by_length(core, texts, false)?, min_string_len(core, texts, budget)?);
+            (self.by_length(core, spelling, texts, false)?, min_string_len(core, texts, budget)?);
         Ok(sum_of_shortest(&counts[..], count, least))
     }
 
@@ -211,12 +159,14 @@ impl StringBounds {
     pub(crate) fn by_length(
         &mut self,
         core: &mut SolverContext,
+        spelling: &dyn Spelling,
         texts: FormulaId,
         escaped: bool,
     ) -> Result<LengthCounts, Error> {
         if texts == TRUE {
             let mut counts = [UNBOUNDED; MAX_LENGTH];
-            (counts[0], counts[1]) = (1, PRINTABLE_ASCII);
+            let plain = (0..0x80).filter(|&byte| spelling.byte_len(byte) == 1).count();
+            (counts[0], counts[1]) = (1, plain as u64);
             return Ok(Arc::new(counts));
         }
         let Some(language) = core.languages.language(&core.base, texts)? else {
@@ -225,7 +175,7 @@ impl StringBounds {
         if let Some(known) = self.counts.get(&(language, escaped)) {
             return Ok(Arc::clone(known));
         }
-        let counts = Arc::new(count_strings(core, language, escaped)?);
+        let counts = Arc::new(count_strings(core, spelling, language, escaped)?);
         self.counts.insert((language, escaped), Arc::clone(&counts));
         Ok(counts)
     }
@@ -275,11 +225,12 @@ pub(crate) fn min_string_len(
 /// Counts the strings of an automaton by length, layer by layer.
 fn count_strings(
     core: &SolverContext,
+    spelling: &dyn Spelling,
     language: LanguageId,
     escaped: bool,
 ) -> Result<[u64; MAX_LENGTH], Error> {
-    let (machine, escapes) = (core.languages.automaton(language), core.options.escapes);
-    let byte_len = |byte: u8| if escaped { escaped_byte_len(byte, escapes) } else { 1 };
+    let machine = core.languages.automaton(language);
+    let byte_len = |byte: u8| if escaped { spelling.shared_byte_len(byte) } else { 1 };
     let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); MAX_LENGTH];
     layers[0].insert(machine.start().number(), 1);
     let mut counts = [UNBOUNDED; MAX_LENGTH];
@@ -309,45 +260,15 @@ fn count_strings(
     Ok(counts)
 }
 
-/// Returns the escaped length of a byte. The first byte of a character counts for its whole escape.
-pub(crate) fn escaped_len(byte: u8, escapes: EscapePolicy) -> usize {
-    match byte {
-        b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
-        0..0x20 => 6,
-        0x80.. if escapes == EscapePolicy::Ascii => match byte {
-            0x80..0xC0 => 0,
-            0xF0.. => 12,
-            _ => 6,
-        },
-        _ => 1,
-    }
-}
-
-/// Returns a sort key: the first three bytes of the escape, the first one most significant.
-fn escaped_order(byte: u8, escapes: EscapePolicy) -> u32 {
-    let of = |bytes: [u8; 3]| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
-    let letter = match byte {
-        0x08 => b'b',
-        0x09 => b't',
-        0x0A => b'n',
-        0x0C => b'f',
-        0x0D => b'r',
-        b'"' | b'\\' => byte,
-        _ if escaped_len(byte, escapes) == 1 => return of([byte, 0, 0]),
-        _ => return of([b'\\', b'u', byte]),
-    };
-    of([b'\\', letter, 0])
-}
-
 /// Returns the string that is shortest after escaping, by Dijkstra's algorithm; the
 /// lexicographically least of several.
 fn shortest_escaped(
     machine: &Automaton,
     start: StateId,
-    escapes: EscapePolicy,
+    spelling: &dyn Spelling,
     budget: &mut SearchBudget,
 ) -> Result<Vec<u8>, Error> {
-    let bytes = byte_representatives(machine, escapes);
+    let bytes = byte_representatives(machine, spelling);
     let mut found: FxHashMap<u32, (usize, ShortestPredecessors)> = FxHashMap::default();
     found.insert(start.number(), (0, ShortestPredecessors::new()));
     let mut open = BTreeMap::from([(0, vec![start])]);
@@ -372,7 +293,7 @@ fn shortest_escaped(
         budget.step()?;
         for &byte in &bytes {
             let Some(next) = machine.step(here, byte)? else { continue };
-            let length = length + escaped_len(byte, escapes);
+            let length = length + spelling.byte_len(byte);
             let known =
                 found.entry(next.number()).or_insert((usize::MAX, ShortestPredecessors::new()));
             if length < known.0 {
@@ -383,16 +304,16 @@ fn shortest_escaped(
             }
         }
     }
-    Ok(lexicographically_least(start, ends, &found, escapes))
+    Ok(lexicographically_least(start, ends, &found, spelling))
 }
 
 /// Returns, for each class of bytes that the automaton does not distinguish, the one with the
 /// shortest escape.
-fn byte_representatives(machine: &Automaton, escapes: EscapePolicy) -> Vec<u8> {
+fn byte_representatives(machine: &Automaton, spelling: &dyn Spelling) -> Vec<u8> {
     let starts = machine.class_starts();
     let ends = starts.iter().skip(1).map(|&next| next - 1).chain([255]);
     let of = |(&start, end): (&u8, u8)| {
-        (start..=end).min_by_key(|&byte| (escaped_len(byte, escapes), escaped_order(byte, escapes)))
+        (start..=end).min_by_key(|&byte| (spelling.byte_len(byte), spelling.byte_order(byte)))
     };
     starts.iter().zip(ends).filter_map(of).collect()
 }
@@ -403,7 +324,7 @@ fn lexicographically_least(
     start: StateId,
     ends: Vec<StateId>,
     found: &FxHashMap<u32, (usize, ShortestPredecessors)>,
-    escapes: EscapePolicy,
+    spelling: &dyn Spelling,
 ) -> Vec<u8> {
     let mut after: FxHashMap<u32, (u8, StateId)> = FxHashMap::default();
     let mut left = ends;
@@ -411,7 +332,7 @@ fn lexicographically_least(
     while let Some(state) = left.pop() {
         for &(before, byte) in found.get(&state.number()).map_or(&[][..], |known| &known.1) {
             let way = after.entry(before.number()).or_insert((byte, state));
-            if escaped_order(byte, escapes) < escaped_order(way.0, escapes) {
+            if spelling.byte_order(byte) < spelling.byte_order(way.0) {
                 *way = (byte, state);
             }
             if seen.insert(before.number()) {

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! bound(position) = own bytes of the innermost value
-//!                     └─► parent: child + remaining properties or items + closing bracket
+//!                     └─► parent: child + remaining properties or items + end of the container
 //!                           └─► … up to DONE
 //! ```
+//!
+//! How many bytes anything takes is asked of the spelling.
 //!
 //! A bound is computed for what must hold and for each verdict that a parent may need. The A*
 //! search of [`super::completion`] relies on these bounds being admissible.
@@ -22,16 +24,13 @@ use crate::formula::FormulaId;
 use crate::machine::NO_RECORD;
 use crate::machine::completion::search::CompletionSearch;
 use crate::machine::completion::unique_items::CompletedItems;
-use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, ReaderPosition,
-};
+use crate::machine::frame::{DONE, Frame, FrameId, NumberPrefixId, ObligationId, ReaderPosition};
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
 use crate::machine::min_bytes::distinct_values::DistinctValueBounds;
-use crate::machine::min_bytes::escaped_strings::{
-    StringBounds, escape_bytes_left, escape_bytes_read, escape_slack,
-};
-use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::min_bytes::escaped_strings::StringBounds;
 use crate::machine::residuals::string_queries::{NO_QUERIES, VerdictSource};
+use crate::machine::spelling::Spelling;
+use crate::machine::values::Values;
 
 /// Bounds that searches have computed.
 #[derive(Debug, Default)]
@@ -150,10 +149,10 @@ impl CompletionSearch<'_> {
         }
         let (mut parent, mut child) = key.clone();
         while let Frame::Object { obligation, parent: next, .. }
-        | Frame::Array { obligation, parent: next, .. } = self.reader.frames.get(parent)
+        | Frame::Array { obligation, parent: next, .. } =
+            self.reader.values.frames.get(parent)
         {
-            let close =
-                self.reader.gaps.length(WhitespaceGap::Close, self.reader.frames.depth(parent)) + 1;
+            let close = self.reader.spelling.close_len(self.reader.values.frames.depth(parent));
             child = self.min_bytes_after_child(obligation, child, close)?;
             parent = next;
         }
@@ -168,18 +167,18 @@ impl CompletionSearch<'_> {
     fn min_value_bounds(&mut self, frame: Frame) -> Result<Option<(ChildBound, FrameId)>, Error> {
         let (must, verdicts, parent) = match frame {
             Frame::Done => return Ok(None),
-            Frame::Value { obligation, whitespace, parent } => {
-                let (gap, depth) = WhitespaceGap::before_value(&self.reader.frames, parent);
-                let gap = match parent {
-                    DONE => 0,
-                    _ => self.reader.gaps.length(gap, depth).saturating_sub(whitespace.into()),
+            Frame::Value { obligation, mark, parent } => {
+                let formulas = self.reader.values.residuals.get(obligation).formulas.clone();
+                let rest = |search: &CompletionSearch<'_>, value: usize| {
+                    search.reader.spelling.value_rest(&search.reader.values, parent, mark, value)
                 };
-                let formulas = self.reader.residuals.get(obligation).formulas.clone();
-                let must = gap + self.min_value_bytes(formulas[0]);
+                let must = self.min_value_bytes(formulas[0]);
+                let must = rest(self, must);
                 let mut verdicts = Vec::with_capacity(formulas.len() - 1);
                 for &one in &formulas[1..] {
-                    let both = self.reader.core.base.formulas.both(formulas[0], one);
-                    verdicts.push(gap + self.min_value_bytes(both));
+                    let both = self.reader.values.core.base.formulas.both(formulas[0], one);
+                    let value = self.min_value_bytes(both);
+                    verdicts.push(rest(self, value));
                 }
                 (must, verdicts, parent)
             }
@@ -187,7 +186,7 @@ impl CompletionSearch<'_> {
             Frame::Number { obligation, digits, parent } => {
                 return Ok(Some((
                     self.tables.bounds.number_bounds(
-                        self.reader,
+                        &mut self.reader.values,
                         obligation,
                         digits,
                         &mut self.budget,
@@ -196,12 +195,13 @@ impl CompletionSearch<'_> {
                 )));
             }
             Frame::String { language, state, queries, escape, parent } => {
-                let queries = self.reader.strings.get(queries).clone();
+                let queries = self.reader.values.strings.get(queries).clone();
                 let mut of = |(language, state)| -> Result<usize, Error> {
                     let strings = &mut self.tables.bounds.strings;
-                    let core = &self.reader.core;
-                    let rest = strings.shortest_suffix(core, language, state, &mut self.budget)?;
-                    Ok(rest.len() + 1)
+                    let (core, spelling) = (&self.reader.values.core, &self.reader.spelling);
+                    let budget = &mut self.budget;
+                    let rest = strings.shortest_suffix(core, spelling, language, state, budget)?;
+                    Ok(rest.len() + spelling.string_end().len())
                 };
                 let must = of((language, state))?;
                 let mut verdicts = Vec::with_capacity(queries.len());
@@ -210,7 +210,7 @@ impl CompletionSearch<'_> {
                 }
                 if let Some(enum_index) = queries.enum_index {
                     // The index of the string in the enumeration is left open.
-                    let sources = self.reader.strings.enum_index(enum_index).verdicts();
+                    let sources = self.reader.values.strings.enum_index(enum_index).verdicts();
                     let bounds = sources.iter().map(|source| match source {
                         VerdictSource::Machine(at) => verdicts[*at],
                         VerdictSource::Number(_) => must,
@@ -218,90 +218,65 @@ impl CompletionSearch<'_> {
                     verdicts = bounds.collect();
                 }
                 // An open escape may belong to another character than the shortest string has.
-                let read = escape_bytes_read(escape);
-                let own = |least: usize| match read {
+                let partial = self.reader.spelling.partial_len(escape);
+                let end = self.reader.spelling.string_end().len();
+                let own = |least: usize| match partial.read {
                     0 => least,
-                    _ => least.saturating_sub(read).max(1 + escape_bytes_left(escape)),
+                    read => least.saturating_sub(read).max(end + partial.left),
                 };
                 (own(must), verdicts.into_iter().map(own).collect(), parent)
             }
             Frame::Name { object, text, candidates, escape, .. } => {
-                let Frame::Object { obligation, parent, .. } = self.reader.frames.get(object)
+                let Frame::Object { obligation, parent, .. } =
+                    self.reader.values.frames.get(object)
                 else {
                     return Ok(None);
                 };
-                // The bytes read, including the quote, may belong to a required name, whose comma
-                // has been read as well. If any name is allowed, an unknown one has at least one
-                // character.
-                let letters = self.reader.records.length(text) as usize;
+                // If any name is allowed, an unknown one has at least one character.
+                let letters = self.reader.values.records.length(text) as usize;
                 let is_any = candidates.from == candidates.to
-                    && self.reader.strings.allows_any_name(&self.reader.core, candidates.classes);
-                let read = if is_any { letters.min(1) } else { letters }
-                    + 1
-                    + self.reader.gaps.comma_bytes();
-                let known = text != NO_RECORD;
-                let slack = escape_slack(escape, self.reader.core.options.escapes);
-                let own = |required: usize| {
-                    let rest = if known { required.saturating_sub(read) } else { 0 };
-                    rest.saturating_add_signed(slack).max(3 + escape_bytes_left(escape))
-                };
-                let close = self
-                    .reader
-                    .gaps
-                    .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1)
-                    + 1;
-                if candidates.from == candidates.to {
-                    // No required name can still be read, so all of them come later.
-                    return self.container_bounds_with(obligation, parent, &|search, rest| {
-                        let own_name = 3 + escape_bytes_left(escape);
-                        let later = search.min_required_names_bytes(rest)?;
-                        let least = own(search.min_rest_bytes(rest)?);
-                        Ok(least.max(own_name + later).min(UNREACHABLE) + close)
-                    });
-                }
-                return self
-                    .container_bounds(obligation, parent, &|required| own(required) + close);
+                    && self
+                        .reader
+                        .values
+                        .strings
+                        .allows_any_name(&self.reader.values.core, candidates.classes);
+                let read = if is_any { letters.min(1) } else { letters };
+                let read = (text != NO_RECORD).then_some(read);
+                let depth = self.reader.values.frames.depth(parent) + 1;
+                // If no known name can still be read, all required ones come later.
+                let is_unknown = candidates.from == candidates.to;
+                return self.container_bounds_with(obligation, parent, &|search, rest| {
+                    let parts = search.min_rest_bytes(rest)?;
+                    let later = match is_unknown {
+                        true => search.min_required_names_bytes(rest)?,
+                        false => 0,
+                    };
+                    let spelling = &search.reader.spelling;
+                    let own = spelling.name_rest(read, escape, parts);
+                    let least = own.max(spelling.name_rest(None, escape, 0) + later);
+                    Ok(least.min(UNREACHABLE) + spelling.close_len(depth))
+                });
             }
-            Frame::Object { obligation, mode, whitespace, parent, .. }
-            | Frame::Array { obligation, mode, whitespace, parent, .. } => {
-                let close = self
-                    .reader
-                    .gaps
-                    .length(WhitespaceGap::Close, self.reader.frames.depth(parent) + 1);
-                let committed = self.reader.gaps.is_committed(whitespace);
-                let comma = self.reader.gaps.comma_bytes();
-                let needs = |required: usize| {
-                    let own = match mode {
-                        ContainerState::AfterOpen => required.saturating_sub(comma),
-                        ContainerState::AfterComma => required.saturating_sub(comma).max(4),
-                        ContainerState::AfterName => 2 + required,
-                        ContainerState::InValue | ContainerState::AfterValue => required,
-                    };
-                    let close = match (mode, committed) {
-                        (ContainerState::AfterOpen, false) if required == 0 => 0,
-                        (ContainerState::AfterValue, true) => {
-                            close.saturating_sub(whitespace.into())
-                        }
-                        _ => close,
-                    };
-                    own + close + 1
-                };
-                return self.container_bounds(obligation, parent, &needs);
+            Frame::Object { obligation, parent, .. } | Frame::Array { obligation, parent, .. } => {
+                return self.container_bounds(obligation, parent, &|spelling, values, parts| {
+                    spelling.container_rest(values, &frame, parts)
+                });
             }
         };
         Ok(Some((ChildBound { must, verdicts }, parent)))
     }
 
-    /// Returns the bounds of a container between its parts. `needs` maps the bytes of the remaining
+    /// Returns the bounds of a container between its parts. `total` maps the bytes of the remaining
     /// parts to the total.
     fn container_bounds(
         &mut self,
         obligation: ObligationId,
         parent: FrameId,
-        needs: &dyn Fn(usize) -> usize,
+        total: &dyn Fn(&dyn Spelling, &Values, usize) -> usize,
     ) -> Result<Option<(ChildBound, FrameId)>, Error> {
         self.container_bounds_with(obligation, parent, &|search, rest| {
-            Ok(needs(search.min_rest_bytes(rest)?))
+            let parts = search.min_rest_bytes(rest)?;
+            Ok(total(&search.reader.spelling, &search.reader.values, parts))
         })
     }
 
@@ -313,7 +288,7 @@ impl CompletionSearch<'_> {
         parent: FrameId,
         needs: &dyn Fn(&mut Self, FormulaId) -> Result<usize, Error>,
     ) -> Result<Option<(ChildBound, FrameId)>, Error> {
-        let formulas = self.reader.residuals.get(obligation).formulas.clone();
+        let formulas = self.reader.values.residuals.get(obligation).formulas.clone();
         let must = needs(self, formulas[0])?;
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {

@@ -11,7 +11,7 @@ use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
 use crate::machine::min_bytes::{BoundCache, SearchBudget};
 use crate::machine::numbers::NumberPlan;
 use crate::machine::numbers::viability::NumberQuery;
-use crate::machine::reader::Reader;
+use crate::machine::values::Values;
 use crate::solver::NumberInterval;
 use crate::solver::context::SolverContext;
 
@@ -25,7 +25,7 @@ impl BoundCache {
     /// Returns the bounds of a number that has begun.
     pub(crate) fn number_bounds(
         &mut self,
-        reader: &mut Reader,
+        values: &mut Values,
         obligation: ObligationId,
         digits: NumberPrefixId,
         budget: &mut SearchBudget,
@@ -33,27 +33,27 @@ impl BoundCache {
         if let Some(known) = self.number_bounds.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
-        let required = reader.residuals.get(obligation).clone();
-        let number = reader.numbers.get(digits).clone();
-        let ends = reader.number_end(obligation, digits).is_some();
-        let plan = reader.numbers.plan(&mut reader.core, &reader.residuals, obligation);
-        let total = required.total(&mut reader.core);
+        let required = values.residuals.get(obligation).clone();
+        let number = values.numbers.get(digits).clone();
+        let ends = values.number_end(obligation, digits).is_some();
+        let plan = values.numbers.plan(&mut values.core, &values.residuals, obligation);
+        let total = required.total(&mut values.core);
         let more = required.formulas[1..].iter().copied();
         let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
-            if !NumberQuery::new(&mut reader.core, wanted, &number).is_viable()? {
+            if !NumberQuery::new(&mut values.core, wanted, &number).is_viable()? {
                 return Ok(UNREACHABLE);
             }
-            if ends && number.satisfies(&reader.core.base.formulas, wanted) {
+            if ends && number.satisfies(&values.core.base.formulas, wanted) {
                 return Ok(0);
             }
-            let wanted = reader.core.base.formulas.both(wanted, total);
-            let integer_chars = match reader.core.options.allow_exponents {
+            let wanted = values.core.base.formulas.both(wanted, total);
+            let integer_chars = match values.core.options.allow_exponents {
                 true => 0,
-                false => IntegerDigits::new(&reader.core.base.formulas, !number.digits.is_zero())
+                false => IntegerDigits::new(&values.core.base.formulas, !number.digits.is_zero())
                     .of(wanted),
             };
             let least = missing_integer_chars(integer_chars, &number);
-            MissingDigits { core: &mut reader.core, number: &number, plan: &plan, budget }
+            MissingDigits { core: &mut values.core, number: &number, plan: &plan, budget }
                 .least_bytes(wanted, least.max(1))
         });
         let must = least.next().unwrap_or(Ok(0))?;

@@ -7,22 +7,22 @@
 //! the few tokens for which *w* would repeat something.
 
 use formalm_core::RecheckPredicate;
-use formalm_json::escapes::{EscapeState, EscapeStep, read_string_byte};
+use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 
 use crate::formula::{Formula, FormulaAtom};
 use crate::machine::NO_RECORD;
-use crate::machine::completion::repetition_check::{
+use crate::machine::frame::{DONE, Frame, NameCandidates, ObligationId, ReaderPosition};
+use crate::machine::spelling::json::repetition_check::{
     RepetitionCheck, SeenStrings, add_strings, strings_of_completion,
 };
-use crate::machine::frame::{DONE, Frame, NameCandidates, ObligationId, ReaderPosition};
-use crate::machine::reader::Reader;
+use crate::machine::values::Values;
 
 /// Returns the abstract position, which every completion of `position` completes.
-pub(crate) fn abstract_position(reader: &mut Reader, position: ReaderPosition) -> ReaderPosition {
+pub(crate) fn abstract_position(values: &mut Values, position: ReaderPosition) -> ReaderPosition {
     let ReaderPosition { mut frame, mut record } = position;
-    if record != NO_RECORD && records_only_forbid(reader, frame) {
+    if record != NO_RECORD && records_only_forbid(values, frame) {
         record = NO_RECORD;
-        reader.frames.clear_item_starts(&mut frame);
+        values.frames.clear_item_starts(&mut frame);
     }
     if let Frame::Name { object, next_names, candidates, escape, .. } = frame
         && candidates.from == candidates.to
@@ -35,12 +35,12 @@ pub(crate) fn abstract_position(reader: &mut Reader, position: ReaderPosition) -
 
 /// Returns `true` if inputs are recorded for unique items only, and no obligation holds
 /// *because* two items are equal.
-fn records_only_forbid(reader: &mut Reader, frame: Frame) -> bool {
+fn records_only_forbid(values: &mut Values, frame: Frame) -> bool {
     let mut parent = frame.parent().unwrap_or(DONE);
     loop {
-        match reader.frames.get(parent) {
+        match values.frames.get(parent) {
             Frame::Array { obligation, parent: next, .. } => {
-                if reader.has_unique_items(obligation) && !is_plain_uniqueness(reader, obligation) {
+                if values.has_unique_items(obligation) && !is_plain_uniqueness(values, obligation) {
                     return false;
                 }
                 parent = next;
@@ -53,23 +53,23 @@ fn records_only_forbid(reader: &mut Reader, frame: Frame) -> bool {
 
 /// Returns `true` if the array requires distinct items and nothing else depends on which are
 /// equal.
-fn is_plain_uniqueness(reader: &Reader, obligation: ObligationId) -> bool {
-    let required = reader.residuals.get(obligation);
+fn is_plain_uniqueness(values: &Values, obligation: ObligationId) -> bool {
+    let required = values.residuals.get(obligation);
     required.formulas.len() == 1
-        && reader.core.base.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
+        && values.core.base.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
             let is_one = |atom: &FormulaAtom| {
                 matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
             };
-            match reader.core.base.formulas.get(part) {
+            match values.core.base.formulas.get(part) {
                 Formula::Atom(_) => true,
-                _ => !reader.core.base.formulas.atoms(part).iter().any(is_one),
+                _ => !values.core.base.formulas.atoms(part).iter().any(is_one),
             }
         })
 }
 
 /// Asks after which tokens a completion of an abstract state may be invalid in the concrete one.
 pub(crate) struct CompletionRecheck<'a> {
-    pub(crate) reader: &'a mut Reader,
+    pub(crate) values: &'a mut Values,
     /// The frame of the abstract state.
     pub(crate) frame: Frame,
 }
@@ -84,10 +84,10 @@ impl CompletionRecheck<'_> {
     ) -> Option<RecheckPredicate> {
         let frame = self.frame;
         let opening = match frame {
-            Frame::String { escape, .. } | Frame::Name { escape, .. } => Some(escape),
+            Frame::String { escape, .. } | Frame::Name { escape, .. } => Some(escape.escape()),
             _ => None,
         };
-        let escapes = self.reader.core.options.escapes;
+        let escapes = self.values.core.options.escapes;
         let (named, mut strings) = strings_of_completion(completion, opening, escapes);
         let has_unique_items = self.add_item_strings(&mut strings);
         let names = self.dropped_names(named);
@@ -95,7 +95,7 @@ impl CompletionRecheck<'_> {
             return None;
         }
         let open = match position {
-            Some(position) => open_string(self.reader, position),
+            Some(position) => open_string(self.values, position),
             // The part of a token before the value cannot be separated from the part inside it.
             None => return Some(Box::new(|_| true)),
         };
@@ -121,7 +121,7 @@ impl CompletionRecheck<'_> {
         };
         let mut parent = frame.parent().unwrap_or(DONE);
         while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
-            let around = self.reader.frames.get(parent);
+            let around = self.values.frames.get(parent);
             all.push(around);
             parent = match around {
                 Frame::Object { parent, .. } | Frame::Array { parent, .. } => parent,
@@ -132,10 +132,10 @@ impl CompletionRecheck<'_> {
             let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
                     let known =
-                        self.reader.residuals.mentioned_names(&mut self.reader.core, obligation).0;
+                        self.values.residuals.mentioned_names(&mut self.values.core, obligation).0;
                     known
                         .iter()
-                        .any(|&one| self.reader.core.base.schema.names.get(one).as_bytes() == name)
+                        .any(|&one| self.values.core.base.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
             };
@@ -152,13 +152,13 @@ impl CompletionRecheck<'_> {
         let frame = self.frame;
         let mut has_unique_items = false;
         let mut add = |obligation: ObligationId| {
-            for &formula in &self.reader.residuals.get(obligation).formulas {
-                for atom in self.reader.core.base.formulas.atoms(formula) {
+            for &formula in &self.values.residuals.get(obligation).formulas {
+                for atom in self.values.core.base.formulas.atoms(formula) {
                     if let FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) =
                         atom
                     {
                         has_unique_items = true;
-                        let schema = &self.reader.core.base.schema;
+                        let schema = &self.values.core.base.schema;
                         let mut left = taken.to_vec();
                         while let Some(value) = left.pop() {
                             add_strings(value, &schema.values, &schema.names, &mut left, strings);
@@ -172,7 +172,7 @@ impl CompletionRecheck<'_> {
         }
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            parent = match self.reader.frames.get(parent) {
+            parent = match self.values.frames.get(parent) {
                 Frame::Array { obligation, parent, .. } => {
                     add(obligation);
                     parent
@@ -187,24 +187,26 @@ impl CompletionRecheck<'_> {
 
 /// Returns the string that a position is inside of, with its content where that is recorded.
 fn open_string(
-    reader: &Reader,
+    values: &Values,
     ReaderPosition { frame, record }: ReaderPosition,
 ) -> Option<(Option<Vec<u8>>, EscapeState)> {
     match frame {
         Frame::Name { text, escape, .. } => {
-            Some(((text != NO_RECORD).then(|| reader.records.bytes_from(text, 0)), escape))
+            let read = (text != NO_RECORD).then(|| values.records.bytes_from(text, 0));
+            Some((read, escape.escape()))
         }
         Frame::String { escape, .. } => {
             if record == NO_RECORD {
-                return Some((None, escape));
+                return Some((None, escape.escape()));
             }
             let mut open: Option<(Vec<u8>, EscapeState)> = None;
-            for byte in reader.records.bytes_from(record, 0) {
+            for byte in values.records.bytes_from(record, 0) {
                 let Some((text, escape)) = &mut open else {
                     open = (byte == b'"').then_some((Vec::new(), EscapeState::None));
                     continue;
                 };
-                match read_string_byte(*escape, byte, reader.core.options.escapes) {
+                // A record has escapes of its own.
+                match read_string_byte(*escape, byte, EscapePolicy::Any) {
                     EscapeStep::Char(read) => {
                         text.extend_from_slice(&read);
                         *escape = EscapeState::None;
@@ -213,7 +215,7 @@ fn open_string(
                     EscapeStep::End | EscapeStep::Invalid => open = None,
                 }
             }
-            open.map(|(text, escape)| (Some(text), escape)).or(Some((None, escape)))
+            Some((open.map(|(text, _)| text), escape.escape()))
         }
         _ => None,
     }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::json::interned_values::{JsonValue, ValueId, ValueInterner};
 use crate::json::property_names::PropertyNames;
-use crate::machine::reader::whitespace::is_whitespace;
+use crate::machine::spelling::json::whitespace::is_whitespace;
 
 /// The contents of strings.
 pub(crate) type SeenStrings = FxHashSet<Vec<u8>>;

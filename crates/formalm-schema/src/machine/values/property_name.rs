@@ -1,19 +1,20 @@
-//! Reads a property name character by character.
+//! Property names and the start of their values.
 
 use formalm_core::{Error, LazyDfa};
-use formalm_json::escapes::{
-    EscapeState, EscapeStep, can_complete_to, read_string_byte, some_completion,
-};
 
 use crate::formula::{FormulaAtom, TRUE};
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
-use crate::machine::frame::{ContainerState, Frame, NameCandidates};
+use crate::machine::frame::{
+    CharState, ContainerState, FRESH, Frame, Mark, NameCandidates, ReaderPosition,
+};
 use crate::machine::names::NextNames;
 use crate::machine::names::name_query::NameQuery;
-use crate::machine::reader::Reader;
+use crate::machine::values::scalars::PartialChar;
+use crate::machine::values::{AfterEvent, Values};
 use crate::machine::{EMPTY_RECORD, NO_RECORD, RecordId};
+use crate::solver::context::LanguageId;
 
-impl Reader {
+impl Values {
     /// Returns `true` if some name may come next in an object.
     pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
         let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };
@@ -22,34 +23,51 @@ impl Reader {
         names.any_viable(next_names)
     }
 
-    /// Returns the frame after the quote that opens a name.
-    pub(crate) fn open_name(&mut self, object: Frame) -> Result<Option<Frame>, Error> {
-        let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(None) };
-        if !self.any_name_viable(object)? {
+    /// Begins another property, if a name may come. The object has `mark` until its value begins.
+    pub(crate) fn next_property(&mut self, at: ReaderPosition, mark: Mark) -> AfterEvent {
+        if !self.any_name_viable(at.frame)? {
+            return Ok(None);
+        }
+        Ok(self.in_next_property(at, mark))
+    }
+
+    /// Returns the position before a name.
+    fn in_next_property(&mut self, at: ReaderPosition, mark: Mark) -> Option<ReaderPosition> {
+        let Frame::Object { obligation, used_names, order, mode, parent, .. } = at.frame else {
+            return None;
+        };
+        let separator: &[u8] = if mode == ContainerState::AfterValue { b"," } else { b"" };
+        let mode = ContainerState::AfterComma;
+        let frame = Frame::Object { obligation, used_names, order, mode, mark, parent };
+        Some(ReaderPosition { frame, record: self.records.write(at.record, separator) })
+    }
+
+    /// Begins a name, and another property if none has begun. The object has `mark` after it.
+    pub(crate) fn start_name(&mut self, at: ReaderPosition, mark: Mark) -> AfterEvent {
+        let Frame::Object { obligation, used_names, order, .. } = at.frame else {
+            return Ok(None);
+        };
+        if !self.any_name_viable(at.frame)? {
             return Ok(None);
         }
         let next_names = self.names().next_names(obligation, used_names, order)?;
         let candidates = self.name_tables.get(next_names).start;
-        let object = self.frames.intern(object);
-        let (text, escape) = (EMPTY_RECORD, EscapeState::None);
-        Ok(Some(Frame::Name { object, next_names, text, candidates, escape }))
-    }
-
-    /// Returns the frame after a byte of a name.
-    pub(crate) fn read_name(&mut self, frame: Frame, byte: u8) -> Result<Option<Frame>, Error> {
-        let Frame::Name { object, next_names, mut text, mut candidates, escape } = frame else {
+        let Some(ReaderPosition { frame, record }) = self.in_next_property(at, mark) else {
             return Ok(None);
         };
-        let read = match read_string_byte(escape, byte, self.core.options.escapes) {
-            EscapeStep::Invalid => return Ok(None),
-            EscapeStep::End => return self.close_name(frame),
-            EscapeStep::Partial(escape) => {
-                let after = Frame::Name { object, next_names, text, candidates, escape };
-                return Ok(self.escape_viable(after)?.then_some(after));
-            }
-            EscapeStep::Char(read) => read,
+        let object = self.frames.intern(frame);
+        let (text, escape) = (EMPTY_RECORD, CharState::NONE);
+        let record = self.records.write(record, b"\"");
+        let frame = Frame::Name { object, next_names, text, candidates, escape };
+        Ok(Some(ReaderPosition { frame, record }))
+    }
+
+    /// Reads bytes of a name, decoded: a character or a part of one.
+    pub(crate) fn name_bytes(&mut self, at: ReaderPosition, read: &[u8]) -> AfterEvent {
+        let Frame::Name { object, next_names, mut text, mut candidates, .. } = at.frame else {
+            return Ok(None);
         };
-        for &byte in &*read {
+        for &byte in read {
             let depth = self.records.length(text) as usize;
             let before = text;
             let so_far = || self.records.bytes_from(before, 0);
@@ -63,15 +81,53 @@ impl Reader {
                 return Ok(None);
             };
             candidates = after;
-            if text != NO_RECORD {
-                text = self.records.extend(text, byte);
-            }
+            text = self.records.write(text, &[byte]);
         }
-        Ok(Some(Frame::Name { object, next_names, text, candidates, escape: EscapeState::None }))
+        let frame = Frame::Name { object, next_names, text, candidates, escape: CharState::NONE };
+        let record = self.records.write_string_bytes(at.record, read);
+        Ok(Some(ReaderPosition { frame, record }))
     }
 
-    /// Returns the object after a name, before its colon.
-    pub(crate) fn close_name(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
+    /// Reads a part of a character's spelling. `escape` is the state after it.
+    pub(crate) fn name_char(
+        &mut self,
+        at: ReaderPosition,
+        escape: CharState,
+        partial: &dyn PartialChar,
+    ) -> AfterEvent {
+        let Frame::Name { object, next_names, text, candidates, .. } = at.frame else {
+            return Ok(None);
+        };
+        let frame = Frame::Name { object, next_names, text, candidates, escape };
+        Ok(self.char_viable(frame, partial)?.then_some(ReaderPosition { frame, ..at }))
+    }
+
+    /// Ends a name.
+    pub(crate) fn end_name(&mut self, at: ReaderPosition) -> AfterEvent {
+        let Some(frame) = self.object_after(at.frame)? else { return Ok(None) };
+        Ok(Some(ReaderPosition { frame, record: self.records.write(at.record, b"\"") }))
+    }
+
+    /// Begins the value of a property whose name has ended. The object has `mark` after it.
+    pub(crate) fn start_value(&mut self, at: ReaderPosition, mark: Mark) -> AfterEvent {
+        let Frame::Object { obligation, used_names, order, parent, .. } = at.frame else {
+            return Ok(None);
+        };
+        let Some((obligation, child)) = self.names().start_property(obligation, used_names)? else {
+            return Ok(None);
+        };
+        let mode = ContainerState::InValue;
+        let object = Frame::Object { obligation, used_names, order, mode, mark, parent };
+        let parent = self.frames.intern(object);
+        let record = self.records.write(at.record, b":");
+        Ok(Some(ReaderPosition {
+            frame: Frame::Value { obligation: child, mark: FRESH, parent },
+            record,
+        }))
+    }
+
+    /// Returns the object after a name, before its value.
+    fn object_after(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
         let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok(None) };
         let length = self.records.length(text) as usize;
         let exact = candidates.from < candidates.to
@@ -101,9 +157,9 @@ impl Reader {
         let &NextNames { obligation, used_names, order, .. } = self.name_tables.get(next_names);
         let obligation = self.residuals.after_name(&mut self.core, obligation, like)?;
         let used_names = self.name_tables.used_names_after(&self.core, used_names, order, name);
-        let Frame::Object { parent, .. } = self.frames.get(object) else { return Ok(None) };
-        let (mode, whitespace) = (ContainerState::AfterName, self.gaps.start());
-        Ok(Some(Frame::Object { obligation, used_names, order, mode, whitespace, parent }))
+        let Frame::Object { mark, parent, .. } = self.frames.get(object) else { return Ok(None) };
+        let mode = ContainerState::AfterName;
+        Ok(Some(Frame::Object { obligation, used_names, order, mode, mark, parent }))
     }
 
     /// Returns the name that was read, the placeholder of unknown names if it was not recorded.
@@ -116,24 +172,23 @@ impl Reader {
         self.core.base.schema.names.intern(&read)
     }
 
-    /// Returns `true` if some character that the escape may become leads to an allowed name.
-    fn escape_viable(&mut self, frame: Frame) -> Result<bool, Error> {
-        let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
+    /// Returns `true` if some character that `partial` may become leads to an allowed name.
+    fn char_viable(&mut self, frame: Frame, partial: &dyn PartialChar) -> Result<bool, Error> {
+        let Frame::Name { next_names, text, candidates, .. } = frame else {
             return Ok(false);
         };
-        let policy = self.core.options.escapes;
         let NameCandidates { from, to, classes } = candidates;
         let queries = self.strings.get(classes);
         let classes: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
         for (class, state) in classes {
             let machine = self.core.languages.automaton(class);
             let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
-            if !some_completion(escape, policy, &reader)? {
+            if !partial.some_accepted(&reader)? {
                 continue;
             }
             if from == to
                 || self.core.languages.language_formula(class) == TRUE
-                || self.escape_viable_for_unknown(frame, class)?
+                || self.char_viable_for_unknown(frame, class, partial)?
             {
                 return Ok(true);
             }
@@ -142,7 +197,7 @@ impl Reader {
         for at in from..to {
             let rest = self.name_tables.known_name(&self.core, next_names, at).get(length..);
             let next = rest.and_then(|rest| rest.chars().next());
-            let could = next.is_some_and(|next| can_complete_to(escape, policy, next));
+            let could = next.is_some_and(|next| partial.can_become(next));
             if could && self.names().known_name_viable(next_names, at)? {
                 return Ok(true);
             }
@@ -150,13 +205,14 @@ impl Reader {
         Ok(false)
     }
 
-    /// Returns `true` if the escape leads to a name of `class` that is not known.
-    fn escape_viable_for_unknown(
+    /// Returns `true` if the character leads to a name of `class` that is not known.
+    fn char_viable_for_unknown(
         &mut self,
         frame: Frame,
-        class: crate::solver::context::LanguageId,
+        class: LanguageId,
+        partial: &dyn PartialChar,
     ) -> Result<bool, Error> {
-        let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
+        let Frame::Name { next_names, text, candidates, .. } = frame else {
             return Ok(false);
         };
         let known = (candidates.from..candidates.to)
@@ -173,6 +229,6 @@ impl Reader {
         let read = self.records.bytes_from(text, 0);
         let Ok(state) = machine.walk(machine.start(), &read)? else { return Ok(false) };
         let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
-        some_completion(escape, self.core.options.escapes, &reader)
+        partial.some_accepted(&reader)
     }
 }

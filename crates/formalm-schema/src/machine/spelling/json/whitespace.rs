@@ -1,13 +1,12 @@
 //! Whitespace between the parts of a JSON text: up to a maximum in each gap, or exactly that of a
 //! layout.
 
-use crate::machine::frame::{ContainerState, Frame, FrameId};
+use crate::machine::frame::{ContainerState, Frame, FrameId, Mark};
 use crate::machine::frame_table::FrameTable;
 use crate::options::{JsonSchemaOptions, WhitespaceLayout};
 
-/// The position in a gap: the whitespace that may still come or, with a layout, the number of bytes
-/// read.
-pub(crate) type GapPosition = u16;
+/// The position in a gap: the number of bytes read.
+pub(crate) type GapPosition = Mark;
 
 /// The position after the gap of a layout.
 const GAP_OVER: GapPosition = GapPosition::MAX;
@@ -68,14 +67,9 @@ impl GapRules {
         self.layout.is_some()
     }
 
-    /// Returns the position at the start of every gap.
-    pub(crate) fn start(&self) -> GapPosition {
-        if self.layout.is_some() { 0 } else { self.max_whitespace.into() }
-    }
-
     /// Returns the position at which no more whitespace may come.
     pub(crate) fn over(&self) -> GapPosition {
-        if self.layout.is_some() { GAP_OVER } else { 0 }
+        if self.layout.is_some() { GAP_OVER } else { self.max_whitespace.into() }
     }
 
     /// Returns `true` if whitespace of a layout was read, so that the gap is committed to the part
@@ -134,7 +128,7 @@ impl GapRules {
         byte: u8,
     ) -> Option<GapPosition> {
         match self.layout {
-            None => at.checked_sub(1).filter(|_| is_whitespace(byte)),
+            None => (at < self.max_whitespace.into() && is_whitespace(byte)).then(|| at + 1),
             Some(_) => (self.byte(gap, depth, at) == Some(byte)).then(|| at + 1),
         }
     }

@@ -1,4 +1,4 @@
-//! Recorded inputs. Only inputs whose value is needed are recorded: names, and unique items.
+//! Records of what was read. Only what is needed again is recorded: names, and unique items.
 
 use formalm_core::{Interner, memory_bytes};
 
@@ -32,6 +32,28 @@ impl Records {
     pub(crate) fn extend(&mut self, record: RecordId, byte: u8) -> RecordId {
         let length = self.length(record);
         self.nodes.intern((record, byte, length + 1))
+    }
+
+    /// Appends bytes, unless nothing is recorded.
+    #[inline]
+    pub(crate) fn write(&mut self, record: RecordId, bytes: &[u8]) -> RecordId {
+        if record == NO_RECORD {
+            return NO_RECORD;
+        }
+        bytes.iter().fold(record, |record, &byte| self.extend(record, byte))
+    }
+
+    /// Appends bytes of a string as JSON text, unless nothing is recorded.
+    #[inline]
+    pub(crate) fn write_string_bytes(&mut self, record: RecordId, bytes: &[u8]) -> RecordId {
+        if record == NO_RECORD {
+            return NO_RECORD;
+        }
+        bytes.iter().fold(record, |record, &byte| match byte {
+            b'"' | b'\\' => self.write(record, &[b'\\', byte]),
+            0..0x20 => self.write(record, format!("\\u{byte:04x}").as_bytes()),
+            _ => self.extend(record, byte),
+        })
     }
 
     /// Returns the length of a recorded input, 0 if nothing is recorded.
