@@ -219,3 +219,17 @@ pub(crate) struct ReaderPosition {
     pub(crate) frame: Frame,
     pub(crate) record: RecordId,
 }
+
+impl ReaderPosition {
+    /// Returns the position with another mark in its frame, if that has one.
+    #[inline]
+    pub(crate) fn with_mark(self, new: Mark) -> ReaderPosition {
+        let ReaderPosition { mut frame, record } = self;
+        if let Frame::Value { mark, .. } | Frame::Object { mark, .. } | Frame::Array { mark, .. } =
+            &mut frame
+        {
+            *mark = new;
+        }
+        ReaderPosition { frame, record }
+    }
+}

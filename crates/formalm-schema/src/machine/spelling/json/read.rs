@@ -106,12 +106,11 @@ impl Spelling for Json {
 impl Json {
     /// Reads a byte before a value.
     fn read_value(&self, values: &mut Values, at: ReaderPosition, byte: u8) -> AfterEvent {
-        let Frame::Value { obligation, mark, parent } = at.frame else { return Ok(None) };
+        let Frame::Value { mark, parent, .. } = at.frame else { return Ok(None) };
         let (gap, depth) = WhitespaceGap::before_value(&values.frames, parent);
         if is_whitespace(byte) && parent != DONE {
             let mark = self.gaps.after(gap, depth, mark, byte);
-            let frame = mark.map(|mark| Frame::Value { obligation, mark, parent });
-            return Ok(frame.map(|frame| ReaderPosition { frame, ..at }));
+            return Ok(mark.map(|mark| at.with_mark(mark)));
         }
         let Some(start) = value_start(byte) else { return Ok(None) };
         if parent != DONE && !self.gaps.ends(gap, depth, mark) {
@@ -122,7 +121,7 @@ impl Json {
 
     /// Reads a byte between the parts of an object.
     fn read_object(&self, values: &mut Values, at: ReaderPosition, byte: u8) -> AfterEvent {
-        let Frame::Object { obligation, used_names, order, mode, mark, parent } = at.frame else {
+        let Frame::Object { obligation, mode, mark, parent, .. } = at.frame else {
             return Ok(None);
         };
         let (gap, depth) = (WhitespaceGap::after(mode), values.frames.depth(parent) + 1);
@@ -135,8 +134,7 @@ impl Json {
                 ContainerState::AfterValue if begins => values.end_verdicts(obligation).is_some(),
                 _ => true,
             };
-            let frame = Frame::Object { obligation, used_names, order, mode, mark, parent };
-            return Ok(viable.then_some(ReaderPosition { frame, ..at }));
+            return Ok(viable.then(|| at.with_mark(mark)));
         }
         let (committed, ends) = (self.gaps.is_committed(mark), self.gaps.ends(gap, depth, mark));
         match (mode, byte) {
@@ -158,7 +156,7 @@ impl Json {
 
     /// Reads a byte between the items of an array.
     fn read_array(&self, values: &mut Values, at: ReaderPosition, byte: u8) -> AfterEvent {
-        let Frame::Array { obligation, mode, mark, from, parent } = at.frame else {
+        let Frame::Array { obligation, mode, mark, parent, .. } = at.frame else {
             return Ok(None);
         };
         let (gap, depth) = (WhitespaceGap::after(mode), values.frames.depth(parent) + 1);
@@ -183,17 +181,13 @@ impl Json {
                     }
                     _ => true,
                 };
-                let frame = Frame::Array { obligation, mode, mark, from, parent };
-                Ok(viable.then_some(ReaderPosition { frame, ..at }))
+                Ok(viable.then(|| at.with_mark(mark)))
             }
             (ContainerState::AfterOpen, _) if !ends => Ok(None),
             (ContainerState::AfterOpen, byte) => {
-                let Some(mut item) = values.start_item(at, FRESH)? else { return Ok(None) };
+                let Some(item) = values.start_item(at, FRESH)? else { return Ok(None) };
                 // The whitespace before the first item was read in the array.
-                if let Frame::Value { mark, .. } = &mut item.frame {
-                    *mark = self.gaps.over();
-                }
-                self.read(values, item, byte)
+                self.read(values, item.with_mark(self.gaps.over()), byte)
             }
             _ => Ok(None),
         }
