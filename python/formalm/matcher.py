@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -355,10 +356,9 @@ class Matcher:
             After :attr:`timeout_seconds`.
         """
         seconds = self.timeout_seconds
-        if seconds is None:
-            return self._explained(token_id)
-        with _core.Deadline("explain", seconds):
-            return self._explained(token_id)
+        with nullcontext() if seconds is None else _core.Deadline("explain", seconds):
+            explained = self._explained(token_id)
+        return explained
 
     def _explained(self, token_id: int) -> Explanation:
         refusal, viable, token, expected, _ = self.core.explain(token_id)

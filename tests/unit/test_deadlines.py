@@ -331,7 +331,6 @@ def test_reading_and_explaining_end_at_their_deadline() -> None:
     calls: dict[str, Callable[[], object]] = {
         "advance": lambda: slow.advance_many([token] * 40),
         "explain": lambda: slow.explain(token),
-        "forced": slow.forced_bytes,
     }
     for what, call in calls.items():
         assert ended_late(call, what) < LATE
@@ -341,9 +340,17 @@ def test_reading_and_explaining_end_at_their_deadline() -> None:
     assert slow.token_ids == [token]
 
 
+def test_forced_bytes_end_at_their_deadline() -> None:
+    matcher = Constraint(JsonSchema({"const": "ab" * 100_000}), VOCABULARY).matcher()
+    matcher.timeout_seconds = 0.001
+    assert ended_late(matcher.forced_bytes, "forced") < LATE
+    matcher.timeout_seconds = None
+    assert len(matcher.forced_bytes()) == 200_002
+
+
 def test_a_long_text_is_read_up_to_its_deadline() -> None:
     matcher = Constraint(JsonSchema({"type": "object"}), VOCABULARY).matcher(timeout_seconds=0.01)
-    text = b'{"' + b'","'.join(b'n%d":[[1]],"m' % at for at in range(200_000))
+    text = b"{" + b",".join(b'"n%d":[[1]]' % at for at in range(200_000))
     assert ended_late(lambda: matcher.advance_bytes(text), "advance") < LATE
     assert matcher.text == b""
     matcher.advance_bytes(b'{"a":1')

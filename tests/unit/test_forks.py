@@ -311,6 +311,7 @@ def fork_under_load(count):
 @needs_fork
 def test_a_constraint_that_cannot_be_compiled_again_in_a_child_raises_no_panic() -> None:
     program = f"""{PREAMBLE}{KINDS}
+import time
 from formalm import ConcurrencyError, ParserError
 PARENT = os.getpid()
 class Bound(Words):

@@ -17,6 +17,7 @@
 //!
 //! Where the host cannot tell by its lexer and parser what may follow, bytes are read one by one.
 
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
@@ -118,9 +119,9 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
         let address = |machine: &Arc<dyn Machine>| Arc::as_ptr(machine).cast::<()>();
         let mut same: FxHashMap<*const (), K> = FxHashMap::default();
         for (_, machine) in &machines {
-            if !same.contains_key(&address(machine)) {
+            if let Entry::Vacant(place) = same.entry(address(machine)) {
                 let Some(keys) = parts(machine) else { return Err(host) };
-                same.insert(address(machine), keys);
+                place.insert(keys);
             }
         }
         if same.is_empty() {
