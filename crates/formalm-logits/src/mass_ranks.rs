@@ -71,6 +71,13 @@ impl RankScratch {
     }
 }
 
+impl RankScratch {
+    /// Returns the row that was weighed last, of this type.
+    pub(crate) fn weighed(&mut self, kind: ElementType) -> &mut dyn RankedRow {
+        if kind == ElementType::Float64 { &mut self.wide } else { &mut self.narrow }
+    }
+}
+
 #[derive(Debug)]
 struct Ranks<R> {
     values: Vec<R>,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -200,7 +199,11 @@ class ModelAnswerCache:
         if self._trie.parent[node] < 0:
             self._roots[node] = position
             return
-        self._answers.keep(node, replace(position, state=None))
+        answer = position
+        if position.state is not None:
+            shown = (position.unseen, position.unseen_each)
+            answer = Position(position.token_ids, position.row, None, *shown)
+        self._answers.keep(node, answer)
         if position.state is not None:
             self._states.keep(node, self._nearest_cached_ancestor(node), position)
 
