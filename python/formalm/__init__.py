@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from formalm import constraint_cache as constraint_cache
     from formalm import continuations as continuations
     from formalm import cost as cost
+    from formalm import engines as engines
     from formalm import errors as errors
     from formalm import generation as generation
     from formalm import grammars as grammars
@@ -88,8 +89,17 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = (
-    *("automata", "compat", "constraint", "constraint_cache", "continuations", "cost", "errors"),
-    *("generation", "grammars", "integrations", "languages", "models", "probability", "query"),
+    *("automata", "compat", "constraint", "constraint_cache", "continuations", "cost", "engines"),
+    *(
+        "errors",
+        "generation",
+        "grammars",
+        "integrations",
+        "languages",
+        "models",
+        "probability",
+        "query",
+    ),
     *("records", "reports", "sampling", "searching", "stats", "suites", "testing", "vocabulary"),
 )
 

@@ -90,7 +90,7 @@ def test_masks_are_those_of_the_constraint(backend: Any) -> None:
     ("kind", "specification", "member"),
     [
         ("json", '{"type": "integer"}', "12"),
-        ("json", "$$ANY$$", '{"a": [1]}'),
+        ("json", "$$ANY$$", "[1]"),
         ("ebnf", 'root ::= "a" root | "b"', "aab"),
         ("full_assistant_ebnf", 'start: "a"+', "aa"),
     ],

@@ -369,7 +369,7 @@ def test_the_servers_status_of_bad_requests() -> None:
         for bad, message in (
             ({"regex": r"(a)\1"}, "hint: repeat the group's pattern"),
             ({"json": {"type": "no"}}, "invalid structured output"),
-            ({"structural_tag": "{}"}, "structural_tag is not supported by formalm"),
+            ({"structural_tag": json.dumps(TAGS)}, "structural_tag is not supported by formalm"),
         ):
             status, body = ask(url, structured_outputs=bad)
             assert status == 400
@@ -379,6 +379,13 @@ def test_the_servers_status_of_bad_requests() -> None:
         schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": 12}}}
         status, body = ask(url, response_format=schema)
         assert (status, body["choices"][0]["text"]) == (200, "12")
+
+
+TAGS = {
+    "type": "structural_tag",
+    "structures": [{"begin": "<f>", "schema": {"type": "object"}, "end": "</f>"}],
+    "triggers": ["<f>"],
+}
 
 
 @contextmanager

@@ -7,10 +7,25 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from formalm import ArgumentError, Constraint, LanguageError, Regex, Vocabulary, VocabularyError
-from formalm.engines import EngineConstraints, grammar_syntax, request_language
+from formalm import (
+    ArgumentError,
+    Constraint,
+    LanguageError,
+    ModelError,
+    Regex,
+    Vocabulary,
+    VocabularyError,
+)
+from formalm.engines import (
+    EngineConstraints,
+    LlamaCppLogitsProcessor,
+    MlxLogitsProcessor,
+    grammar_syntax,
+    request_language,
+)
 from formalm.engines.engine_constraints import EngineConstraints as Same
 from formalm.models.canary import WEIGHTS, canary
 from tests.support.engine_stand_ins import (
@@ -230,3 +245,34 @@ def test_a_missing_engine_says_what_to_install(
     with caplog.at_level(logging.WARNING):
         module.plugin()
     assert "is not available" in caplog.text
+
+
+def test_llama_cpp_gets_masked_copies_of_its_strided_scores() -> None:
+    pattern = Regex(" [0-9]{3}")
+    processor = LlamaCppLogitsProcessor(pattern, VOCABULARY)
+    matcher = Constraint(pattern, VOCABULARY).matcher()
+    prompt, text = VOCABULARY.encode("My number is"), VOCABULARY.encode(" 123")
+    # As the engine has them: one number in each record of twelve bytes.
+    records = np.zeros((PADDED, 3), np.float32)
+    scores = records[:, 1]
+    # Drafts are taken back, repeated and wrong.
+    for ids in ([], text[:1], text[:3], text[:2], text, text[:1], [*text[:2], 5, 5], text):
+        while matcher.token_ids:
+            matcher.rollback()
+        matcher.advance_many(ids)
+        masked = processor(np.array([*prompt, *ids], np.intc), scores)
+        assert masked.flags.c_contiguous
+        assert np.flatnonzero(np.isfinite(masked)).tolist() == matcher.allowed_token_ids().tolist()
+    assert not records.any()
+    with pytest.raises(ArgumentError, match="begin with the prompt of the first call"):
+        processor(np.array(prompt[:-1], np.intc), scores)
+
+
+def test_mistakes_in_processors_of_engines() -> None:
+    with pytest.raises(ArgumentError, match="vocabulary must be a Vocabulary"):
+        LlamaCppLogitsProcessor(Regex("a"))
+    with pytest.raises(ArgumentError, match="must have an end token"):
+        MlxLogitsProcessor(Regex("a"), Vocabulary.from_tokens([b"a"]))
+    other = Constraint(Regex("a"), Vocabulary.from_tokens([b"a", None], end_token_ids=[1]))
+    with pytest.raises(ModelError, match="got a different one"):
+        MlxLogitsProcessor(other, VOCABULARY)

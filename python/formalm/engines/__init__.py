@@ -1,4 +1,4 @@
-"""Plug-ins for serving engines: vLLM and SGLang.
+"""Plug-ins for engines: vLLM and SGLang; logits processors for llama.cpp and MLX.
 
 ::
 
@@ -12,6 +12,14 @@ No engine is imported before it asks for its plug-in.
 """
 
 from formalm.engines.engine_constraints import EngineConstraints
+from formalm.engines.logits_processors import LlamaCppLogitsProcessor, MlxLogitsProcessor
 from formalm.engines.request_languages import RequestKind, grammar_syntax, request_language
 
-__all__ = ["EngineConstraints", "RequestKind", "grammar_syntax", "request_language"]
+__all__ = [
+    "EngineConstraints",
+    "LlamaCppLogitsProcessor",
+    "MlxLogitsProcessor",
+    "RequestKind",
+    "grammar_syntax",
+    "request_language",
+]

@@ -23,7 +23,7 @@ from formalm.errors import ArgumentError, FormalmError, TokenError
 
 __all__ = ["FormalmGrammar", "FormalmGrammarBackend"]
 
-#: The specification that SGLang passes for any JSON object.
+#: The specification that SGLang passes for any JSON value.
 ANY_JSON = "$$ANY$$"
 
 #: Limits of the requests that are remembered, in number and in characters of their specifications.
@@ -151,7 +151,7 @@ class FormalmGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
     def dispatch_json(self, key_string: str) -> Any:
         """Returns the request of a JSON Schema."""
         if key_string == ANY_JSON:
-            return self._made("json_object", "")
+            return self._made("json", "true")
         return self._made("json", key_string)
 
     def dispatch_regex(self, key_string: str) -> Any:
