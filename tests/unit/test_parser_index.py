@@ -196,3 +196,47 @@ def test_left_recursion_needs_a_bounded_stack(name: str) -> None:
             break
         configuration = following
         assert index.tokens(configuration) == shallow.tokens(configuration)
+
+
+def random_case(seed: int) -> Case:
+    """A random grammar in which every nonterminal derives a text."""
+    draw = random.Random(seed)
+    names = ["start", "one", "two"]
+    rules = {
+        name: [
+            draw.choices("abc", k=draw.randrange(3)),
+            *(draw.choices([*names, *"abc"], k=draw.randrange(1, 4)) for _ in range(2)),
+        ]
+        for name in names
+    }
+    tokens = ["".join(letters) for n in (1, 2, 3) for letters in product("abc", repeat=n)]
+    return Case(rules, "start", {}, draw.sample(tokens, 12))
+
+
+def test_random_grammars() -> None:
+    """All short texts, and the masks after those that can be continued."""
+    checked = compared = 0
+    for seed in range(400):
+        case = random_case(seed)
+        try:
+            parser = case.parser()
+        except LanguageError:
+            continue  # not LALR(1)
+        grammar = case.grammar()
+        index = map_configurations(parser, case.tokens, depth=4)
+        tokens = [token.encode() for token in case.tokens]
+        constraint = Constraint(grammar, Vocabulary.from_tokens(tokens))
+        checked += 1
+        for text in ("".join(letters) for n in range(5) for letters in product("abc", repeat=n)):
+            configuration = parser.read(parser.start(), text)
+            assert (configuration is not None) == grammar.is_viable(text), (case.rules, text)
+            if configuration is None:
+                continue
+            assert parser.is_accepting(configuration) == grammar.matches(text), (case.rules, text)
+            matcher = constraint.matcher()
+            matcher.advance_bytes(text.encode())
+            allowed = {case.tokens[i] for i in matcher.allowed_token_ids().tolist()}
+            assert index.tokens(configuration) == allowed, (case.rules, text)
+            compared += 1
+    assert checked > 30
+    assert compared > 300

@@ -175,6 +175,7 @@ def test_limits() -> None:
 
 def test_a_notebook_shows_a_table_for_large_automata() -> None:
     assert "<svg" in html(CASES[3])
+    assert CASES[3]._repr_html_() == html(CASES[3])
     chain = tuple((i, "a", i + 1) for i in range(199))
     finite = Diagram(0, frozenset({199}), chain, 200, 199, "<b>")
     assert "finitely many" in html(finite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from itertools import product
 from pathlib import Path
 
@@ -92,6 +93,21 @@ def test_the_paths_of_an_infinite_language() -> None:
         for path in product(words, repeat=length):
             ids = [words.index(word) for word in path]
             assert (path in exact) == automaton.matches(ids)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_languages_and_vocabularies(seed: int) -> None:
+    draw = random.Random(seed)
+    texts = ["".join(draw.choices("abc", k=draw.randrange(1, 6))) for _ in range(4)]
+    parts = {text[i:j] for text in texts for i in range(len(text)) for j in range(i + 1, i + 4)}
+    words = draw.sample(sorted(parts), min(len(parts), 7))
+    language = Choice(texts)
+    ambiguous = add_ambiguous_edges(byte_machine(language), words)
+    tokens = [word.encode() for word in words]
+    automaton = Constraint(language, Vocabulary.from_tokens(tokens)).to_automaton()
+    ours = {tuple(words[i] for i in ids) for ids in automaton}
+    assert encodings(ambiguous, 5) == ours
+    assert ours == {path for text in texts for path in split_in_all_ways(text.encode(), words)}
 
 
 def test_the_listing_keeps_characters_that_are_no_token() -> None:

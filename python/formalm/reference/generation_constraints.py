@@ -123,8 +123,8 @@ def intersection(one: CharacterMachine, other: CharacterMachine) -> CharacterMac
     """The sequences of both machines."""
 
     def following(pair: tuple[int, int]) -> dict[str, tuple[int, int]]:
-        row, beside = one.transitions[pair[0]], other.transitions[pair[1]]
-        return {label: (row[label], beside[label]) for label in row if label in beside}
+        row, second = one.transitions[pair[0]], other.transitions[pair[1]]
+        return {label: (row[label], second[label]) for label in row if label in second}
 
     return _explored(
         (one.start, other.start),
@@ -149,8 +149,8 @@ def union(one: CharacterMachine, other: CharacterMachine) -> CharacterMachine:
     def following(pair: tuple[int, int]) -> dict[str, tuple[int, int]]:
         if pair[0] in one.accepting or pair[1] in other.accepting:
             return {}
-        row, beside = one.transitions[pair[0]], other.transitions[pair[1]]
-        return {label: (row[label], beside[label]) for label in row if label in beside}
+        row, second = one.transitions[pair[0]], other.transitions[pair[1]]
+        return {label: (row[label], second[label]) for label in row if label in second}
 
     return _explored(
         (one.start, other.start),

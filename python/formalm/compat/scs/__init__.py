@@ -6,7 +6,10 @@ differences.
 """
 
 from formalm.compat.scs.example_layout import example_layout
-from formalm.compat.scs.incremental_parser import IncrementalParser, ParseFailure, TokenGroup
-from formalm.integrations import pipeline
+from formalm.compat.scs.incremental_parser import IncrementalParser, TokenGroup
 
-__all__ = ["IncrementalParser", "ParseFailure", "TokenGroup", "example_layout", "pipeline"]
+# Names of other modules, which code written for SCS imports with the rest.
+from formalm.integrations import pipeline as pipeline
+from formalm.languages import ParseFailure as ParseFailure
+
+__all__ = ["IncrementalParser", "TokenGroup", "example_layout"]
