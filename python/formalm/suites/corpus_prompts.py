@@ -67,7 +67,9 @@ def corpus_prompts(
     ('What a', ' twit')
     """
     if isinstance(words, str) or not words or not all(words):
-        raise ArgumentError(f"words must be a non-empty list of non-empty strings, got {words!r:.60}")
+        raise ArgumentError(
+            f"words must be a non-empty list of non-empty strings, got {words!r:.60}"
+        )
     pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\b")
     found: dict[str, CorpusPrompt] = {}
     for text in texts:
