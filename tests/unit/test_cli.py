@@ -314,6 +314,25 @@ def test_automaton_drawn(tmp_path) -> None:
     assert path.read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_automaton_as_a_table_and_while_it_reads(tmp_path) -> None:
+    number = r"([0-9]+)?\.[0-9]+"
+    table = run("automaton", "-r", number, "--table").stdout
+    assert "* 0      False   1  0\n" in table
+    assert objects(run("automaton", "-r", number, "--table", "--json").stdout) == [
+        {"table": table.rstrip("\n")}
+    ]
+    read = run("automaton", "-r", number, "--trace", "23.37")
+    assert read.stdout == "0 -2-> 0 -3-> 0 -.-> 1 -3-> 2 -7-> 2: accepted\n"
+    done = run("automaton", "-r", number, "--trace", "2x", "--json")
+    assert done.exit_code == exit_status.NOTHING
+    assert objects(done.stdout) == [{"states": [0, 0], "accepted": False}]
+    path = tmp_path / "a.svg"
+    assert run("automaton", "-r", number, "--trace", ".5", "-o", str(path)).exit_code == 0
+    assert "@keyframes" in path.read_text(encoding="utf-8")
+    refused = run("automaton", "-l", "ab", "--tokens", "--trace", "ab")
+    assert refused.exit_code not in (0, exit_status.NOTHING)
+
+
 def test_tokenize() -> None:
     assert [entry["id"] for entry in objects(run("tokenize", "ab a", "--json").stdout)] == [
         0,

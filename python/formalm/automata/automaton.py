@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from formalm import _core
 from formalm.automata.automaton_base import AutomatonBase
-from formalm.automata.edge_labels import byte_labels, edges_for_people
+from formalm.automata.edge_labels import Ranges, byte_labels, edges_for_people
 from formalm.automata.ranking import MEMORY_LIMIT_BYTES as LIMIT_BYTES
 from formalm.automata.ranking import MemberRanking
 from formalm.automata.text_and_argument_checks import (
@@ -21,6 +21,7 @@ from formalm.automata.text_and_argument_checks import (
     is_inclusion,
     text_bytes,
 )
+from formalm.automata.trace import Trace
 from formalm.errors import ArgumentError
 
 __all__ = ["PAIR_LIMIT", "Automaton"]
@@ -53,6 +54,14 @@ class Automaton(AutomatonBase):
     >>> automaton = Regex(r"([0-9]+)?\.[0-9]+").to_automaton()
     >>> automaton.state_count, sorted(automaton.accepting), automaton.edges().tolist()
     (3, [2], [[0, 46, 46, 1], [0, 48, 57, 0], [1, 48, 57, 2], [2, 48, 57, 2]])
+    >>> print(automaton)
+      state  final?  .  0-9  anything_else
+    --------------------------------------
+    * 0      False   1  0
+      1      False      2
+      2      True       2
+    >>> automaton.finals, automaton.map
+    (frozenset({2}), {0: {0: 1, 1: 0}, 1: {1: 2}, 2: {1: 2}})
     >>> automaton == Regex(r"\d*\.\d+", re.ASCII).to_automaton()
     True
     >>> automaton.counts(4), automaton.nth(10), automaton.rank(".00")
@@ -85,6 +94,21 @@ class Automaton(AutomatonBase):
         if checked_integer("byte", byte) > 255:
             raise ArgumentError(f"byte must be from 0 to 255, got {byte}")
         return self.core.after(state, byte)
+
+    def trace(self, text: str | bytes) -> Trace:
+        """Returns the steps in which the automaton reads ``text``, for pictures of each.
+
+        A character beyond ASCII is several bytes, hence several steps.
+
+        Raises
+        ------
+        ArgumentError
+            For a string with a lone surrogate, which has no bytes.
+        """
+        data = text_bytes(text)
+        if data is None:
+            raise ArgumentError(f"text must have UTF-8 bytes, got {text!r:.40}")
+        return self._trace(data)
 
     def matches(self, text: str | bytes) -> bool:
         """Returns whether the whole of ``text`` is a member."""
@@ -270,6 +294,13 @@ class Automaton(AutomatonBase):
 
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         return edges_for_people(self.core.ranges(), byte_labels)
+
+    @property
+    def _symbol_count(self) -> int:
+        return 256
+
+    def _label(self, ranges: Ranges) -> str:
+        return byte_labels(ranges)
 
     def _numbering(self, unit: Unit, memory_limit_bytes: int) -> MemberRanking:
         names = ("length", "max_length")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from formalm import _core
+from formalm.automata.alphabet import Alphabet, Transitions, classes_of, table_of
+from formalm.automata.edge_labels import Ranges
+from formalm.automata.trace import Trace, TraceStep
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,7 +21,11 @@ __all__ = ["AutomatonBase"]
 
 
 class AutomatonBase(ABC):
-    """A minimal deterministic graph; its states are numbered from 0, breadth first."""
+    """A minimal deterministic graph; its states are numbered from 0, breadth first.
+
+    ``print`` shows the table of transitions: a row for each state, with ``*`` at the start, and a
+    column for each class of the :attr:`alphabet`.
+    """
 
     __slots__ = ("core",)
 
@@ -51,6 +58,21 @@ class AutomatonBase(ABC):
         return frozenset(self.core.accepting())
 
     @property
+    def finals(self) -> frozenset[int]:
+        """The accepting states, by the name that interegular gives them."""
+        return self.accepting
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The classes of symbols with equal transitions."""
+        return self._classes()[0]
+
+    @property
+    def map(self) -> Transitions:
+        """The transitions: state → class of the alphabet → next state. Every state is a key."""
+        return self._classes()[1]
+
+    @property
     def is_empty(self) -> bool:
         """True if there are no members."""
         return self.core.is_empty
@@ -63,6 +85,32 @@ class AutomatonBase(ABC):
     @abstractmethod
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         """Returns one edge per pair of states: source, label, target."""
+
+    @property
+    @abstractmethod
+    def _symbol_count(self) -> int:
+        """Number of symbols, from 0."""
+
+    @abstractmethod
+    def _label(self, ranges: Ranges) -> str:
+        """Returns ranges of symbols for people."""
+
+    def _classes(self) -> tuple[Alphabet, Transitions]:
+        return classes_of(self.core.ranges(), self._symbol_count, self.state_count, self._label)
+
+    def _trace(self, symbols: Sequence[int]) -> Trace:
+        """Returns the steps until the end, or until no member continues."""
+        # A special token has no bytes to show.
+        labels = tuple(self._label([(symbol, symbol)]) or f"({symbol})" for symbol in symbols)
+        state: int | None = self.start
+        steps = []
+        for symbol, label in zip(symbols, labels, strict=True):
+            if state is None:
+                break
+            target = self.core.after(state, symbol)
+            steps.append(TraceStep(state, symbol, label, target))
+            state = target
+        return Trace(self.diagram(), labels, tuple(steps))
 
     def diagram(self) -> Diagram:
         """Returns states and edges as they are drawn: one edge per pair of states."""
@@ -95,6 +143,9 @@ class AutomatonBase(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._size()}>"
+
+    def __str__(self) -> str:
+        return table_of(*self._classes(), self.start, self.accepting)
 
     def __len__(self) -> int:
         return self.state_count

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["byte_labels", "edges_for_people", "token_labels"]
+__all__ = ["Ranges", "byte_labels", "edges_for_people", "token_labels"]
 
 _NAMED_TOKENS = 3
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": "⎵"}

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from formalm import _core
 from formalm.automata.automaton_base import AutomatonBase
-from formalm.automata.edge_labels import edges_for_people, token_labels
+from formalm.automata.edge_labels import Ranges, edges_for_people, token_labels
 from formalm.automata.ranking import MEMORY_LIMIT_BYTES, MemberRanking
 from formalm.automata.text_and_argument_checks import checked_integer
+from formalm.automata.trace import Trace
 from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary
 
@@ -68,6 +69,10 @@ class TokenAutomaton(AutomatonBase):
                 f"state must be below the number of states ({self.state_count}), got {state}"
             )
         return self.core.after(state, self._ids([token_id])[0])
+
+    def trace(self, token_ids: Iterable[int]) -> Trace:
+        """Returns the steps in which the automaton reads tokens; see :meth:`Automaton.trace`."""
+        return self._trace(self._ids(token_ids))
 
     def matches(self, token_ids: Iterable[int]) -> bool:
         """Returns whether the tokens, without an end token, spell a member."""
@@ -134,9 +139,14 @@ class TokenAutomaton(AutomatonBase):
         return self._numbering(memory_limit_bytes).sample(n, seed, tokens, max_tokens)
 
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
-        return edges_for_people(
-            self.core.ranges(), lambda ranges: token_labels(ranges, self.vocabulary)
-        )
+        return edges_for_people(self.core.ranges(), self._label)
+
+    @property
+    def _symbol_count(self) -> int:
+        return len(self.vocabulary)
+
+    def _label(self, ranges: Ranges) -> str:
+        return token_labels(ranges, self.vocabulary)
 
     def _numbering(self, memory_limit_bytes: int) -> MemberRanking:
         names = ("tokens", "max_tokens")

@@ -10,7 +10,7 @@ from typing import Any
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
 from formalm.execution.arguments import compiled
-from formalm.languages import JsonSchema, PythonType, TypeScript
+from formalm.languages import Choice, JsonSchema, Language, PythonType, TypeScript
 from formalm.languages.python_types.language import is_type
 from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
 from formalm.query.decoding_rules import Decoding, check_seed
@@ -23,6 +23,7 @@ __all__ = [
     "context_of_text",
     "decoding_of",
     "json_language_of",
+    "options_of",
     "room_for_text",
 ]
 
@@ -69,15 +70,17 @@ def room_for_text(context_length: int | None, prompt: int) -> int | None:
     return context_length - prompt
 
 
-def json_language_of(schema: Any) -> JsonSchema:
+def json_language_of(schema: Any) -> Language:
     """Returns the JSON texts of a schema, of a TypeScript type or of a Python type.
+
+    A language is returned as it is, such as a schema with options.
 
     Raises
     ------
     ArgumentError
         For any other value, and for a string that may be a JSON Schema as well as TypeScript.
     """
-    if isinstance(schema, JsonSchema):
+    if isinstance(schema, Language):
         return schema
     if isinstance(schema, str):
         if _is_json(schema):
@@ -95,6 +98,32 @@ def json_language_of(schema: Any) -> JsonSchema:
         "enforce_json_schema must be a schema, a TypeScript string or a Python type, got"
         f" {type(schema).__name__}"
     )
+
+
+def options_of(options: Any) -> Choice:
+    """Returns the language of several options: a list of strings, or a string with commas.
+
+    Raises
+    ------
+    ArgumentError
+        For any other value, and for a string with an empty option.
+    """
+    if isinstance(options, Choice):
+        return options
+    if isinstance(options, str):
+        listed = options.split(",")
+        if not all(listed):
+            raise ArgumentError(
+                f"enforce_one_of must have no empty option, got {options!r:.80}",
+                hint="pass a list if an option is empty or contains a comma",
+            )
+        return Choice(listed)
+    if not isinstance(options, list | tuple) or not all(isinstance(one, str) for one in options):
+        raise ArgumentError(
+            "enforce_one_of must be a list of strings, or a string with commas between them, got"
+            f" {type(options).__name__}"
+        )
+    return Choice(options)
 
 
 def constraint_of(language: Any, tokenizer: Any, end_token_ids: Any) -> Constraint:

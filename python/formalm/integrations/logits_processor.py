@@ -318,7 +318,7 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
     try:
         steering.check(constraint.matcher(), budget)
     except LimitError as error:
-        hint = "raise max_new_tokens, shorten the prompt or drop finish=True"
+        hint = "raise max_new_tokens, shorten the prompt or pass finish=False"
         raise LimitError(error.what, error.needed, error.allowed, hint) from None
     return steering
 

@@ -16,7 +16,9 @@ def pipeline(
 ) -> Any:
     """Returns a ``transformers.pipeline`` whose calls take ``enforce``, a language to stay inside.
 
-    ``enforce_json_schema`` in its place takes a JSON Schema, a TypeScript type or a Python type.
+    ``enforce_json_schema`` in its place takes a JSON Schema, a TypeScript type or a Python type;
+    ``enforce_one_of`` takes a list of strings, or a string with commas between them. With these
+    two, every answer is whole, or the call is refused at its start.
 
     Parameters
     ----------
@@ -25,8 +27,9 @@ def pipeline(
     model, tokenizer
         As ``transformers.pipeline`` takes them: objects, or a name or folder of a model.
     **options
-        The other options of ``transformers.pipeline``. ``enforce`` or ``enforce_json_schema`` here
-        is the default for calls, which ``enforce=None`` in a call switches off.
+        The other options of ``transformers.pipeline``. ``enforce``, ``enforce_json_schema`` or
+        ``enforce_one_of`` here is the default for calls, which ``enforce=None`` in a call switches
+        off.
 
     Returns
     -------
@@ -34,12 +37,14 @@ def pipeline(
         A subclass. ``pipe(text, enforce=…)`` takes a language, a list of strings, a type, or a
         :class:`~formalm.Constraint` over the tokenizer's own vocabulary. ``pipe(text,
         enforce_json_schema=…)`` takes a schema (a dictionary, a path), a TypeScript type as a
-        string, or a Python type. Everything else works as before. As always with this pipeline,
-        ``generated_text`` repeats the prompt unless ``return_full_text=False``. A text that
-        ``max_new_tokens`` cuts off need not be a member; ``finish=True`` with either option steers
-        so that it is. Prompt and text together stay within the model's context: ``generate`` is
-        asked for at most the tokens that fit. A call with either option reads the tokenizer again,
-        once for all its texts.
+        string, or a Python type. ``pipe(text, enforce_one_of="Option A,Option B")`` takes options.
+        Everything else works as before: sampling, beams, batches. As always with this pipeline,
+        ``generated_text`` repeats the prompt unless ``return_full_text=False``. With ``enforce``, a
+        text that ``max_new_tokens`` cuts off need not be a member; ``finish=True`` steers so that
+        it is. This is the default with the other two options; ``finish=False`` switches it off.
+        Prompt and text together stay within the model's context: ``generate`` is asked for at most
+        the tokens that fit. A call with any of these options reads the tokenizer again, once for
+        all its texts.
 
     Raises
     ------
@@ -47,6 +52,9 @@ def pipeline(
         For another task, or a model object without its tokenizer. In a call: for a value that is
         not a language, a constraint with other end tokens than this call of ``generate``, or a
         logits processor with a seed together with ``num_beams``.
+    LimitError
+        In a call with ``finish=True``, by default or not: if no member fits into the tokens that
+        ``max_new_tokens`` and the model's context leave.
     ModelError
         In a call: if a constraint has another vocabulary than the tokenizer, or the tokenizer has
         more tokens than the model has logits.
@@ -62,6 +70,9 @@ def pipeline(
     True
     >>> done = pipe("Input", enforce_json_schema="{ yes: true | false }", return_full_text=False)
     >>> "".join(done[0]["generated_text"].split()) in ('{"yes":true}', '{"yes":false}')
+    True
+    >>> done = pipe("Input", enforce_one_of="Option A,Option B", num_beams=2)
+    >>> done[0]["generated_text"] in ("InputOption A", "InputOption B")
     True
     """
     if task != "text-generation":

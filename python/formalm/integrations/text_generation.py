@@ -9,7 +9,12 @@ from transformers import TextGenerationPipeline
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
-from formalm.integrations.hook_arguments import context_of_text, json_language_of, room_for_text
+from formalm.integrations.hook_arguments import (
+    context_of_text,
+    json_language_of,
+    options_of,
+    room_for_text,
+)
 from formalm.integrations.logits_processor import ConstraintLogitsProcessor
 from formalm.languages import as_language
 from formalm.models.transformers.model_metadata import (
@@ -27,13 +32,21 @@ NOT_GIVEN = object()
 TIDYING = "clean_up_tokenization_spaces"
 
 
-def enforced(enforce: Any, schema: Any) -> Any:
-    """Returns what a call enforces: a language, or a value that names a language of JSON texts."""
-    if schema is NOT_GIVEN or (schema is None and enforce is not NOT_GIVEN):
-        return enforce
-    if enforce is not NOT_GIVEN and enforce is not None:
-        raise ArgumentError("enforce and enforce_json_schema must not both be given")
-    return None if schema is None else json_language_of(schema)
+def enforced(enforce: Any, schema: Any, one_of: Any) -> tuple[Any, bool]:
+    """Returns what a call enforces, and whether its texts are whole unless the call says otherwise.
+
+    The options in place of ``enforce`` promise an answer, so they imply ``finish=True``.
+    """
+    options = {"enforce": enforce, "enforce_json_schema": schema, "enforce_one_of": one_of}
+    given = {name: one for name, one in options.items() if one is not NOT_GIVEN}
+    wanted = [name for name, one in given.items() if one is not None]
+    if len(wanted) > 1:
+        raise ArgumentError(f"{wanted[0]} and {wanted[1]} must not both be given")
+    if not wanted:
+        return (None if given else NOT_GIVEN), False
+    if wanted == ["enforce"]:
+        return enforce, False
+    return (json_language_of(schema) if "schema" in wanted[0] else options_of(one_of)), True
 
 
 # For one call of the pipeline: the tokenizer's vocabulary, by end tokens.
@@ -47,10 +60,11 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         self,
         enforce: Any = NOT_GIVEN,
         enforce_json_schema: Any = NOT_GIVEN,
+        enforce_one_of: Any = NOT_GIVEN,
         finish: Any = NOT_GIVEN,
         **options: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        enforce = enforced(enforce, enforce_json_schema)
+        enforce, whole = enforced(enforce, enforce_json_schema, enforce_one_of)
         before, forward, after = super()._sanitize_parameters(**options)
         # A new one for each call, so that the tokenizer is read in its current state.
         forward["vocabularies"] = {}
@@ -65,6 +79,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
             forward["enforce"] = None
             after.setdefault(TIDYING, self._tidying)
         elif enforce is not NOT_GIVEN:
+            forward["whole"] = whole
             forward["enforce"] = (
                 enforce if isinstance(enforce, Constraint) else as_language(enforce)
             )
@@ -77,7 +92,8 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         self,
         model_inputs: Any,
         enforce: Any = None,
-        finish: bool = False,
+        finish: bool | None = None,
+        whole: bool = False,
         vocabularies: Vocabularies | None = None,
         **options: Any,
     ) -> Any:
@@ -100,6 +116,9 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         # An empty prompt becomes one token in `generate`, the beginning of sequence.
         length = ids.shape[1] or 1
         most = self._bounded(options, length)
+        if finish is None:
+            # Without a maximum, a text ends by itself.
+            finish = whole and most is not None
         if finish and most is None:
             raise ArgumentError(
                 "finish=True requires max_new_tokens, the limit within which the text must finish"

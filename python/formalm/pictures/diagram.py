@@ -88,6 +88,11 @@ class Diagram:
             missing = min(self.dashed - pairs)
             raise ArgumentError(f"dashed must name edges, got {missing!r}")
 
+    def _repr_html_(self) -> str:
+        from formalm.pictures.notebook_html import html
+
+        return html(self)
+
     def _check_states(self, where: str, states: Iterable[int]) -> None:
         for state in states:
             if type(state) is not int or not 0 <= state < self.state_count:

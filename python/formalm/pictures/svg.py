@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
 from formalm.errors import ArgumentError, LimitError
@@ -11,7 +12,7 @@ from formalm.pictures.edge_ordering import order_edges
 from formalm.pictures.labels import number, shortened, visible
 from formalm.pictures.layer_assignment import EdgeChain, Layering, assign_layers
 
-__all__ = ["EDGE_LIMIT", "STATE_LIMIT", "svg"]
+__all__ = ["EDGE_LIMIT", "STATE_LIMIT", "Bounds", "document", "drawn", "svg"]
 
 STATE_LIMIT = 150
 EDGE_LIMIT = 600
@@ -75,27 +76,85 @@ def svg(
     >>> picture.startswith("<svg")
     True
     """
+    body, bounds = drawn(diagram, state_limit, edge_limit)
+    about = f"{number(diagram.state_count, 'state')}, {number(diagram.edge_count, 'edge')}"
+    return document(body, bounds, title=diagram.title, about=about, style=style)
+
+
+Bounds = tuple[float, float, float, float]
+
+
+def drawn(
+    diagram: Diagram,
+    state_limit: int,
+    edge_limit: int,
+    kinds: Callable[[int, int | None], str] = lambda source, target: "",
+) -> tuple[list[str], Bounds]:
+    """Returns the elements of a picture, and its view box: left, top, width, height.
+
+    Parameters
+    ----------
+    diagram, state_limit, edge_limit
+        As for :func:`svg`.
+    kinds
+        More CSS classes for an edge, by source and target, or for a state, with None as target.
+    """
     _check_limits(diagram, state_limit, edge_limit)
     layering = assign_layers(diagram)
     order_edges(layering)
     places = assign_coordinates(layering, diagram.state_count)
     ports = _ports(layering, places)
-    body = [_edge(chain, places, ports, diagram) for chain in layering.chains]
-    body += [
-        _loop(state, label, places, diagram) for state, label in sorted(layering.loops.items())
+    body = [
+        _edge(
+            chain,
+            places,
+            ports,
+            kinds(chain.source, chain.target) + _dash(chain.source, chain.target, diagram),
+        )
+        for chain in layering.chains
     ]
-    body += [_state(state, diagram, places) for state in range(diagram.state_count)]
+    body += [
+        _loop(state, label, places, kinds(state, state) + _dash(state, state, diagram))
+        for state, label in sorted(layering.loops.items())
+    ]
+    body += [
+        _state(state, diagram, places, kinds(state, None)) for state in range(diagram.state_count)
+    ]
     body.append(_start(diagram.start, places))
-    about = f"{number(diagram.state_count, 'state')}, {number(diagram.edge_count, 'edge')}"
+    return body, _bounds(layering, places)
+
+
+def document(
+    body: list[str],
+    bounds: Bounds,
+    *,
+    title: str,
+    about: str,
+    style: str | None = None,
+    rules: str = "",
+    kind: str = "",
+) -> str:
+    """Returns a self-contained SVG document.
+
+    Parameters
+    ----------
+    body, bounds
+        The elements and the view box.
+    title, about
+        The title, and a description of the picture.
+    style
+        CSS declarations for this picture only.
+    rules, kind
+        More CSS rules, and a CSS class of the picture that they can name.
+    """
+    left, top, width, height = bounds
     attribute = "" if style is None else f' style="{escape(style)}"'
-    left, top, width, height = _bounds(layering, places)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="formalm-automaton" role="img"{attribute}'
-        f' width="{_n(width)}" height="{_n(height)}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="formalm-automaton{kind}"'
+        f' role="img"{attribute} width="{_n(width)}" height="{_n(height)}"'
         f' viewBox="{_n(left)} {_n(top)} {_n(width)} {_n(height)}">\n'
-        f"<title>{_text(diagram.title)}</title>\n<desc>{about}</desc>\n<style>{STYLE}</style>\n"
-        + "\n".join(body)
-        + "\n</svg>\n"
+        f"<title>{_text(title)}</title>\n<desc>{_text(about)}</desc>\n"
+        f"<style>{STYLE}{rules}</style>\n" + "\n".join(body) + "\n</svg>\n"
     )
 
 
@@ -112,7 +171,7 @@ def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
             raise LimitError(f"{name}s in a picture", needed, limit, hint)
 
 
-def _bounds(layering: Layering, places: Coordinates) -> tuple[float, float, float, float]:
+def _bounds(layering: Layering, places: Coordinates) -> Bounds:
     """Returns the view box: left, top, width, height."""
     tops = [
         places.y[node] - (LOOP_HEIGHT + 20 if node in layering.loops else places.radius)
@@ -145,7 +204,7 @@ def _ports(layering: Layering, places: Coordinates) -> Ports:
     return ports
 
 
-def _edge(chain: EdgeChain, places: Coordinates, ports: Ports, diagram: Diagram) -> str:
+def _edge(chain: EdgeChain, places: Coordinates, ports: Ports, kind: str) -> str:
     first, *between, last = chain.nodes
     leave = ports[first, chain.nodes[1], True]
     enter = ports[last, chain.nodes[-2], False]
@@ -167,7 +226,7 @@ def _edge(chain: EdgeChain, places: Coordinates, ports: Ports, diagram: Diagram)
     path += f"H{_n(end_x)}"
     label = chain.label_node
     return _group(
-        _kind(chain.source, chain.target, diagram),
+        f"edge{kind}",
         f"{chain.source} → {chain.target}: {visible(chain.label)}",
         f'<path d="{path}"/>{_head(*tip)}',
         _label(chain.label, places.middle(label), places.y[label] - LABEL_LIFT),
@@ -188,11 +247,11 @@ def _head(x: float, y: float, direction: int) -> str:
     return f'<path class="head" d="M{_n(x)} {_n(y)}L{back} {_n(y - 3.6)}V{_n(y + 3.6)}Z"/>'
 
 
-def _kind(source: int, target: int, diagram: Diagram) -> str:
-    return "edge dashed" if (source, target) in diagram.dashed else "edge"
+def _dash(source: int, target: int, diagram: Diagram) -> str:
+    return " dashed" if (source, target) in diagram.dashed else ""
 
 
-def _loop(state: int, label: str, places: Coordinates, diagram: Diagram) -> str:
+def _loop(state: int, label: str, places: Coordinates, kind: str) -> str:
     x, y = places.middle(state), places.y[state]
     foot = y - 0.9 * places.radius
     top = y - LOOP_HEIGHT - (foot - (y - LOOP_HEIGHT)) / 3  # a cubic's top is at 3/4
@@ -205,14 +264,14 @@ def _loop(state: int, label: str, places: Coordinates, diagram: Diagram) -> str:
         f'L{_n(x + 6.4)} {_n(foot - 8)}L{_n(x + 13.2)} {_n(foot - 5.6)}Z"/>'
     )
     return _group(
-        _kind(state, state, diagram),
+        f"edge{kind}",
         f"{state} → {state}: {visible(label)}",
         f'<path d="{path}"/>{head}',
         _label(label, x, y - LOOP_HEIGHT - LABEL_LIFT),
     )
 
 
-def _state(state: int, diagram: Diagram, places: Coordinates) -> str:
+def _state(state: int, diagram: Diagram, places: Coordinates, kind: str) -> str:
     x, y = _n(places.middle(state)), _n(places.y[state])
     accepting = state in diagram.accepting
     circles = f'<circle class="disc" cx="{x}" cy="{y}" r="{_n(places.radius)}"/>'
@@ -222,7 +281,8 @@ def _state(state: int, diagram: Diagram, places: Coordinates) -> str:
     words += ["accepting"] if accepting else []
     about = f"state {state}" + (f" ({', '.join(words)})" if words else "")
     name = f'<text x="{x}" y="{_n(places.y[state] + 4.2)}">{state}</text>'
-    return _group("state accepting" if accepting else "state", about, circles, name)
+    classes = ("state accepting" if accepting else "state") + kind
+    return _group(classes, about, circles, name)
 
 
 def _start(state: int, places: Coordinates) -> str:

@@ -44,6 +44,16 @@ class QuestionOptions:
     ] = None
     dot: Annotated[bool, typer.Option("--dot", help="Print Graphviz source.")] = False
     svg: Annotated[bool, typer.Option("--svg", help="Draw the automaton as SVG.")] = False
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the table of states by classes of bytes.")
+    ] = False
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            help="Show how the automaton reads TEXT; with --output, as an animated SVG.",
+            metavar="TEXT",
+        ),
+    ] = None
     equivalent_to: Annotated[
         str | None,
         typer.Option(help="Check whether a regex has the same members.", metavar="REGEX"),
@@ -82,7 +92,10 @@ class QuestionOptions:
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write --dot or --svg to this file.", rich_help_panel=BOUNDS
+            "--output",
+            "-o",
+            help="Write --dot, --svg or --trace to this file.",
+            rich_help_panel=BOUNDS,
         ),
     ] = None
 
@@ -94,6 +107,8 @@ class QuestionOptions:
             "sample": self.sample is not None,
             "dot": self.dot,
             "svg": self.svg,
+            "table": self.table,
+            "trace": self.trace is not None,
             "equivalent-to": self.equivalent_to is not None,
             "subset-of": self.subset_of is not None,
         }
@@ -105,7 +120,7 @@ class QuestionOptions:
             ("length", self.length, ("count", "list", "sample")),
             ("max-length", self.max_length, ("count", "list", "sample")),
             ("seed", self.seed, ("sample",)),
-            ("output", self.output, ("dot", "svg")),
+            ("output", self.output, ("dot", "svg", "trace")),
         ):
             if given is not None and question not in where:
                 names = " or ".join(f"--{each}" for each in where)
@@ -154,6 +169,10 @@ def automaton(
         view = _View(automaton, tokens)
         if selected in ("dot", "svg"):
             _draw(view.automaton, selected, question.output, json)
+        elif selected == "table":
+            print_json({"table": str(automaton)}) if json else say(automaton)
+        elif selected == "trace":
+            _trace(view, question.trace or "", question.output, json)
         elif selected == "summary":
             _summarize(view, json)
         else:
@@ -241,12 +260,30 @@ def _draw(automaton: Any, kind: str, output: Path | None, json: bool) -> None:
         else:
             write_data(picture.encode(), after="", keep="\n\t")
         return
+    _write(output, picture, json)
+
+
+def _write(output: Path, picture: str, json: bool) -> None:
     try:
         output.write_text(picture, encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"--output: cannot write {str(output)!r}: {error.strerror}") from None
     if json:
         print_json({"output": str(output), "characters": len(picture)})
+
+
+def _trace(view: _View, text: str, output: Path | None, json: bool) -> None:
+    if view.tokens:
+        raise ArgumentError("--trace reads text, without --tokens")
+    trace = view.automaton.trace(text)
+    if output is not None:
+        _write(output, trace.to_svg(), json)
+    elif json:
+        print_json({"states": trace.states, "accepted": trace.is_accepted})
+    else:
+        say(trace)
+    if not trace.is_accepted:
+        raise typer.Exit(NOTHING)
 
 
 def _answer(view: _View, selected: str, question: QuestionOptions, json: bool) -> None:
