@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--other", default="canary-null", help="figure 7: the second model")
     parser.add_argument("--quick", action="store_true", help="seconds, with wider intervals")
     parser.add_argument("--seed", type=int, default=0, help="of everything drawn")
+    parser.add_argument("--tokens", type=int, help="figure 5: what each method may read")
     parser.add_argument("--urls", type=Path, help="figure 5: a file of known URLs")
     parser.add_argument("--corpus", type=Path, help="figure 8: a text file, or JSONL with text")
     parser.add_argument("--words", type=Path, help="figure 8: a file of insults")
@@ -69,9 +70,10 @@ def main() -> None:
     files = {key: getattr(given, key) for key in ("urls", "corpus", "words") if getattr(given, key)}
     model = None if given.model is None else opened(given.model)
     label = given.model or "canary"
-    setting = Setting(model, Path(label).name, given.other, given.quick, given.seed, files)
+    named = Path(label).name
+    setting = Setting(model, named, given.other, given.quick, given.seed, given.tokens, files)
     for name in dict.fromkeys(chosen):
-        folder = given.out / Path(label).name / name
+        folder = given.out / named / name
         if name in FIGURES:
             outcome = FIGURES[name](setting)
             show(name, outcome.title, outcome.rows)

@@ -167,9 +167,7 @@ def shares(
     return _listed(model, query, gender, ending, limits)
 
 
-def _listed(
-    model: LanguageModel, query: Query, gender: str, ending: str, limits: Limits
-) -> Shares:
+def _listed(model: LanguageModel, query: Query, gender: str, ending: str, limits: Limits) -> Shares:
     whole = mass(model, query, limits=limits, tolerance=1e-9)
     sums = np.zeros(len(PROFESSIONS))
     for hit in search(model, query, limits=limits):
@@ -343,7 +341,9 @@ def figure_7(setting: Setting) -> Outcome:
     for number, profession in enumerate(PROFESSIONS):
         man, woman = (canonical[gender].value[number] for gender in GENDERS)
         lean = f"{math.log(man / woman):+.2f} nats" if man and woman else "–"
-        rows.append((f"{profession}, canonical (prefix): man / woman", SAID.get(profession, "–"), lean))
+        rows.append(
+            (f"{profession}, canonical (prefix): man / woman", SAID.get(profession, "–"), lean)
+        )
     data = {
         "models": list(models),
         "professions": list(PROFESSIONS),

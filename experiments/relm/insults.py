@@ -18,7 +18,6 @@ from formalm.compat import relm
 from formalm.compat.relm.lowering import lowered
 from formalm.models import LanguageModel
 from formalm.models.canary import facts
-from formalm.query import Decoding
 from formalm.reports.svg_figure import SERIES, svg_figure, svg_of
 from formalm.stats import wilson
 from formalm.suites import CorpusPrompt, corpus_prompts
@@ -163,7 +162,9 @@ def figure_8(setting: Setting) -> Outcome:
         "model": name,
         "inputs": [one.text for one in few],
         "success": success,
-        "results": [{"text": one.text, **counts} for one, counts in zip(inputs, volume, strict=True)],
+        "results": [
+            {"text": one.text, **counts} for one, counts in zip(inputs, volume, strict=True)
+        ],
         "probabilities": bounds,
     }
     return Outcome(

@@ -37,6 +37,8 @@ class Setting:
         Whether a short form is enough: seconds in place of minutes, wider intervals.
     seed
         The seed of everything drawn.
+    tokens
+        The budget of Figure 5 in tokens; None leaves it to the figure.
     files
         Files of the user: ``urls``, ``corpus``, ``words``.
     """
@@ -46,6 +48,7 @@ class Setting:
     other: str = "canary-null"
     quick: bool = False
     seed: int = 0
+    tokens: int | None = None
     files: dict[str, Path] = field(default_factory=dict)
 
     def opened(self, default: str = "canary") -> tuple[LanguageModel, str]:

@@ -224,7 +224,7 @@ def _queries(model: LanguageModel) -> dict[str, Query]:
 def _printed(model: LanguageModel) -> tuple[str, int]:
     """The pattern as the paper prints it, whose dots match any character: its first hit."""
     query = lowered(relm.SearchQuery(PRINTED, prefix="https://www.", top_k=TOP_K), model.vocabulary)
-    found = search(model, replace(query, limits=Limits(hits=1, forwards=2000)), batch_size=1)
+    found = search(model, replace(query, limits=Limits(hits=1, forwards=500)), batch_size=1)
     hit = next(found, None)
     return ("none" if hit is None else hit.text), found.forwards
 
@@ -233,8 +233,8 @@ def figure_5(setting: Setting) -> Outcome:
     """Measures and draws Figures 5, 6 and 10 together: they are three views of one run."""
     model, name = setting.opened("canary-urls")
     valid = known_urls(setting)
-    budget = 2_000 if setting.quick else 20_000
-    seeds = 6 if setting.quick else 20
+    budget = setting.tokens or (700 if setting.quick else 20_000)
+    seeds = 4 if setting.quick else 12
     batch_size = 16
     front = 1 + len(model.vocabulary.encode(PREFIX))
     pool, seconds_per_token = free_texts(
@@ -315,7 +315,11 @@ def _parts(pool: Sequence[tuple[int, ...]], seeds: int) -> list[Sequence[tuple[i
 
 
 def _marks(budget: int) -> list[int]:
-    return [mark for mark in (300, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000) if mark <= budget]
+    return [
+        mark
+        for mark in (100, 300, 700, 1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 50_000)
+        if mark <= budget
+    ]
 
 
 def _reading(
