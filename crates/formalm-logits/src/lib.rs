@@ -4,6 +4,7 @@ mod best_tokens;
 mod class_sums;
 mod draw;
 mod exponential;
+mod masked_copy;
 mod mass_ranks;
 mod row;
 mod row_scan;
