@@ -53,15 +53,11 @@ def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dic
         limits=Limits(hits=results, forwards=None, seconds=seconds),
     )
     start = process_time() - cpu - model.cpu  # nothing was evaluated yet but what the roots need
-    parts: list[Any] = []
     while hits.status == "running":
         hits.advance()
-        if not parts:  # the generator's own state, as long as it runs
-            running: Any = hits._found
-            frame = running.gi_frame
-            parts = [] if frame is None else [frame.f_locals["self"].frontier]
     cpu, wall = process_time() - cpu, perf_counter() - wall
-    tree = parts[0]
+    tree: Any = hits._driver.frontier
+    answers: Any = hits._driver.rows.answer_cache
     contexts = model.contexts
     step = max(1, len(contexts) // alone)
     chosen = contexts[::step][:alone]
@@ -75,17 +71,17 @@ def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dic
         "truncated_by": hits.truncated_by,
         "forwards": model.forwards,
         "calls": model.calls,
-        "recomputed": tree.answer_cache.recomputed,
-        "reread": tree.answer_cache.reread,
+        "recomputed": answers.recomputed,
+        "reread": answers.reread,
         "start": start,
         "cpu": cpu - start,
         "wall": wall,
         "model_cpu": model.cpu,
         "model_wall": model.wall,
-        "nodes": len(tree.trie),
-        "queued": len(tree.queue),
+        "nodes": len(tree),
+        "queued": tree.queued,
         "tree_bytes": tree.memory_bytes,
-        "kept_bytes": tree.answer_cache.memory_bytes,
+        "kept_bytes": answers.memory_bytes,
         "alone": {"contexts": len(chosen), "cpu": single.cpu, "wall": single.wall,
                   "tokens": sum(map(len, chosen)) / len(chosen)},
     }  # fmt: skip

@@ -91,8 +91,7 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     return [found for found in TokenSearch(execution).run() if found is not None], session.forwards
 
 
-def test_evicted_answers_are_requested_again(monkeypatch) -> None:
-    monkeypatch.setattr("formalm.execution.frontier.FEW", 0)
+def test_evicted_answers_are_requested_again() -> None:
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
         scarce, more = listing(1, batch_size)
@@ -150,7 +149,7 @@ def test_caches_within_a_budget(budget: int | None, batch_size: int) -> None:
     expected = [(hit.token_ids, hit.logprob) for hit in _triples(MANY, None, 1)]
     model = Remembering()
     found = _triples(model, budget, batch_size)
-    positions = found._found.gi_frame.f_locals["self"].frontier.answer_cache
+    positions = found._driver.rows.answer_cache
     assert [(hit.token_ids, hit.logprob) for hit in found] == expected
     assert model.starts == 1  # the prompt
     assert model.read == found.forwards - 1 + positions.reread

@@ -133,11 +133,12 @@ impl<K: MaskClasses> StateTable<K> {
         let position = self.states[state as usize].position;
         match self.epoch().is_some_and(|epoch| !epoch.is_canonical() && epoch.machine().is_exact())
         {
-            true => match self.epoch().map(|epoch| epoch.machine().live_bytes(epoch.state(position)))
-            {
-                Some(Ok(live)) => Ok(live.is_empty()),
-                _ => self.matcher(state)?.is_finished(),
-            },
+            true => {
+                match self.epoch().map(|epoch| epoch.machine().live_bytes(epoch.state(position))) {
+                    Some(Ok(live)) => Ok(live.is_empty()),
+                    _ => self.matcher(state)?.is_finished(),
+                }
+            }
             false => {
                 let mut words = vec![0; self.words()];
                 self.fill(state, &mut words)?;
