@@ -5,6 +5,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self
 
 __all__ = [
     "Automaton",
@@ -567,7 +568,7 @@ class StringFrontier:
         top_k: tuple[int, bool] | None,
         tolerance: float,
         cache_bytes: int,
-    ) -> StringFrontier: ...
+    ) -> Self: ...
     def __len__(self) -> int: ...
     @property
     def queued(self) -> int: ...

@@ -5,7 +5,7 @@
 //! the others are computed again from a new answer of the model.
 //!
 //! ```text
-//!  best 8            next 248                    all others
+//!  best 8            next 112                    all others
 //!  list, kept        cache, oldest evicted       a new answer
 //! ```
 
@@ -18,9 +18,9 @@ use rustc_hash::FxHashMap;
 const FIRST_LISTED: usize = 8;
 /// Up to this many children are listed at once; listing the rest later would cost more.
 const ALL_LISTED: usize = 16;
-/// Children of a node that are found in one pass over its row: at most 3 kB in the cache. Selecting
-/// 256 takes no longer than 8, since the pass over the row dominates.
-pub(crate) const FOUND_AT_ONCE: usize = 256;
+/// Children of a node that are found in one pass over its row: at most 1.4 kB in the cache. Twice as
+/// many are fewer than the blocks of a row of 128k, so that few others are looked at.
+pub(crate) const FOUND_AT_ONCE: usize = 120;
 
 /// A token and the log-probability of the sequence with it.
 pub(crate) type Child = (u32, f64);

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use formalm_logits::{Allowed, ElementType, Row, RowScan, RowSums, Soundness, log_sum_error};
+use formalm_logits::{ElementType, LOG_SUM_ERROR, exponential_sum};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::log_sum;
@@ -16,12 +16,22 @@ use crate::token_rows::{Continuations, TokenScan};
 /// Up to this share of a vocabulary, allowed tokens are kept as a sorted list; sorting more takes
 /// longer than a pass over all ranks.
 const LISTED_SHARE: usize = 64;
-/// Up to this many values are summed in float64, without a vectorized pass.
-const FEW: usize = 48;
+
+/// Sums below this are added in float64: float32 exponentials end at 1e-37.
+const TINY: f64 = 1e-28;
 
 /// The log-probabilities of the tokens after a node; minus infinity where no token may follow.
 #[derive(Debug)]
-pub(crate) enum StoredRow {
+pub(crate) struct StoredRow {
+    values: RowValues,
+    /// The logarithm of the sum of a row of logits.
+    offset: f64,
+    /// Log-sums by first byte, which the first split of a row needs.
+    by_byte: Option<Box<[f64; 256]>>,
+}
+
+#[derive(Debug)]
+enum RowValues {
     Narrow(Box<[f32]>),
     Wide(Box<[f64]>),
     /// Ranks, ascending, and their values.
@@ -31,7 +41,11 @@ pub(crate) enum StoredRow {
 impl StoredRow {
     /// Returns the row of a node without continuations.
     pub(crate) fn empty() -> StoredRow {
-        StoredRow::Few(Box::default(), Box::default())
+        StoredRow {
+            values: RowValues::Few(Box::default(), Box::default()),
+            offset: 0.0,
+            by_byte: None,
+        }
     }
 
     /// Returns the allowed part of an answer, after a look at the mask.
@@ -41,8 +55,8 @@ impl StoredRow {
         kept: Option<&[(u32, f64)]>,
         tokens: &SortedTokens,
     ) -> StoredRow {
-        let row = match (answer, kept) {
-            (Continuations::All(row), None) => row,
+        let (row, offset) = match (answer, kept) {
+            (Continuations::All(row, offset), None) => (row, offset),
             _ => {
                 let kept = kept.unwrap_or_default().iter().copied();
                 return StoredRow::few(kept.filter(|one| scan.allows(one.0)), tokens);
@@ -50,21 +64,33 @@ impl StoredRow {
         };
         if scan.allowed_count() as usize <= tokens.len() / LISTED_SHARE {
             let mut few = Vec::new();
-            scan.each_allowed(|id| few.push((id, row.get(id as usize).min(0.0))));
+            scan.each_allowed(|id| few.push((id, (row.get(id as usize) - offset).min(0.0))));
             return StoredRow::few(few.into_iter(), tokens);
         }
         let allows = |id: u32| scan.allows(id);
-        if row.element_type() == ElementType::Float64 {
+        let values = if row.element_type() == ElementType::Float64 {
             let value = |&id: &u32| {
-                if allows(id) { row.get(id as usize).min(0.0) } else { f64::NEG_INFINITY }
+                if allows(id) { row.get(id as usize) } else { f64::NEG_INFINITY }
             };
-            StoredRow::Wide(tokens.token_ids().iter().map(value).collect())
+            RowValues::Wide(tokens.token_ids().iter().map(value).collect())
         } else {
             let masked = scan.masked(row);
             // Reading by rank is random access, which a copy in a second-level cache makes cheap.
             let value = |&id: &u32| masked.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
-            StoredRow::Narrow(tokens.token_ids().iter().map(value).collect())
+            RowValues::Narrow(tokens.token_ids().iter().map(value).collect())
+        };
+        let mut row = StoredRow { values, offset, by_byte: None };
+        let mut sums = Box::new([f64::NEG_INFINITY; 256]);
+        for byte in 0..=255 {
+            sums[byte as usize] = row.log_sum(tokens.ranks_of_byte(byte));
         }
+        row.by_byte = Some(sums);
+        row
+    }
+
+    /// Returns upper bounds on the log-sums by first byte, if they are known.
+    pub(crate) fn by_byte(&self) -> Option<&[f64; 256]> {
+        self.by_byte.as_deref()
     }
 
     fn few(kept: impl Iterator<Item = (u32, f64)>, tokens: &SortedTokens) -> StoredRow {
@@ -73,24 +99,27 @@ impl StoredRow {
             .filter_map(|(id, value)| Some((tokens.rank(id)?, value)))
             .collect();
         few.sort_unstable_by_key(|one| one.0);
-        StoredRow::Few(few.iter().map(|one| one.0).collect(), few.iter().map(|one| one.1).collect())
+        let ranks = few.iter().map(|one| one.0).collect();
+        let values = RowValues::Few(ranks, few.iter().map(|one| one.1).collect());
+        StoredRow { values, offset: 0.0, by_byte: None }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        96 + match self {
-            StoredRow::Narrow(values) => size_of_val::<[f32]>(values),
-            StoredRow::Wide(values) => size_of_val::<[f64]>(values),
-            StoredRow::Few(ranks, _) => 12 * ranks.len(),
-        }
+        96 + 2048 * usize::from(self.by_byte.is_some())
+            + match &self.values {
+                RowValues::Narrow(values) => size_of_val::<[f32]>(values),
+                RowValues::Wide(values) => size_of_val::<[f64]>(values),
+                RowValues::Few(ranks, _) => 12 * ranks.len(),
+            }
     }
 
     /// Returns the value of a rank.
     #[inline]
     pub(crate) fn get(&self, rank: u32) -> f64 {
-        match self {
-            StoredRow::Narrow(values) => f64::from(values[rank as usize]),
-            StoredRow::Wide(values) => values[rank as usize],
-            StoredRow::Few(ranks, values) => {
+        match &self.values {
+            RowValues::Narrow(values) => (f64::from(values[rank as usize]) - self.offset).min(0.0),
+            RowValues::Wide(values) => (values[rank as usize] - self.offset).min(0.0),
+            RowValues::Few(ranks, values) => {
                 ranks.binary_search(&rank).map_or(f64::NEG_INFINITY, |at| values[at])
             }
         }
@@ -99,8 +128,8 @@ impl StoredRow {
     /// Returns the first rank from `low` on that may have a value.
     #[inline]
     pub(crate) fn next_rank(&self, low: u32, high: u32) -> u32 {
-        match self {
-            StoredRow::Few(ranks, _) => {
+        match &self.values {
+            RowValues::Few(ranks, _) => {
                 let at = ranks.partition_point(|&rank| rank < low);
                 ranks.get(at).map_or(high, |&rank| rank.min(high))
             }
@@ -109,30 +138,24 @@ impl StoredRow {
     }
 
     /// Returns an upper bound on the logarithm of the sum of exponentials over a range of ranks. It
-    /// exceeds the sum by no more than twice [`formalm_logits::log_sum_error`].
-    pub(crate) fn log_sum(&self, (low, high): (u32, u32), scan: &mut RowScan) -> f64 {
+    /// exceeds the sum by no more than twice [`LOG_SUM_ERROR`].
+    pub(crate) fn log_sum(&self, (low, high): (u32, u32)) -> f64 {
         let range = low as usize..high as usize;
-        match self {
-            StoredRow::Narrow(values) if range.len() > FEW => {
+        match &self.values {
+            RowValues::Narrow(values) if range.len() > 1 => {
                 let values = &values[range];
-                let sums = scan.run(Row::of_f32(values), Allowed::all(values.len()));
-                bounded(sums, ElementType::Float32)
-            }
-            StoredRow::Narrow(values) => {
-                let mut few = [0.0; FEW];
-                let few = &mut few[..range.len()];
-                for (place, &value) in few.iter_mut().zip(&values[range]) {
-                    *place = f64::from(value);
+                let sum = exponential_sum(values, self.offset);
+                if sum < TINY {
+                    wide_log_sum(values) - self.offset
+                } else {
+                    sum.ln() + LOG_SUM_ERROR
                 }
-                log_sum_of(few)
             }
-            StoredRow::Wide(values) if range.len() > FEW => {
-                let values = &values[range];
-                let sums = scan.run(Row::of_f64(values), Allowed::all(values.len()));
-                bounded(sums, ElementType::Float64)
+            RowValues::Narrow(_) => {
+                range.map(|rank| self.get(rank as u32)).next().unwrap_or(f64::NEG_INFINITY)
             }
-            StoredRow::Wide(values) => log_sum_of(&values[range]),
-            StoredRow::Few(ranks, values) => {
+            RowValues::Wide(values) => log_sum_of(&values[range]) - self.offset,
+            RowValues::Few(ranks, values) => {
                 let start = ranks.partition_point(|&rank| rank < low);
                 let end = ranks.partition_point(|&rank| rank < high);
                 log_sum_of(&values[start..end])
@@ -141,12 +164,12 @@ impl StoredRow {
     }
 }
 
-/// Returns an upper bound on the log-sum-exp of a scan.
-fn bounded(sums: RowSums, kind: ElementType) -> f64 {
-    match sums.soundness {
-        Soundness::AllNegativeInfinity => f64::NEG_INFINITY,
-        _ => sums.log_sum_exp + log_sum_error(kind),
+#[cold]
+fn wide_log_sum(values: &[f32]) -> f64 {
+    if values.iter().all(|&value| value == f32::NEG_INFINITY) {
+        return f64::NEG_INFINITY;
     }
+    log_sum_of(&values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>())
 }
 
 /// Returns the logarithm of a sum, added in the order of the values.

@@ -28,7 +28,6 @@
 
 use std::sync::Arc;
 
-use formalm_logits::RowScan;
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::{log_add, log_sum};
@@ -107,7 +106,6 @@ pub struct StringSearch {
     rows: RowCache,
     tokens: Arc<SortedTokens>,
     scan: TokenScan,
-    sums: RowScan,
     text: Vec<u8>,
     options: StringOptions,
     cut_by_context: bool,
@@ -139,7 +137,6 @@ impl StringSearch {
             rows: RowCache::new(options.cache_bytes),
             tokens,
             scan,
-            sums: RowScan::default(),
             text: Vec::new(),
             options,
             cut_by_context: false,
@@ -374,9 +371,12 @@ impl StringSearch {
     }
 
     /// Adds the tokens of a range with which an evaluated reading continues, if there are any.
-    fn add_range(&mut self, ranges: &mut Vec<TokenRange>, node: u32, (low, high): (u32, u32)) {
+    fn add_range(&self, ranges: &mut Vec<TokenRange>, node: u32, (low, high): (u32, u32)) {
         let Some(row) = self.rows.get(node).filter(|_| low < high) else { return };
-        let together = row.log_sum((low, high), &mut self.sums);
+        let together = match row.by_byte() {
+            Some(sums) if high - low == self.tokens.len() as u32 => log_sum(&mut sums.clone()),
+            _ => row.log_sum((low, high)),
+        };
         if together > f64::NEG_INFINITY {
             let logprob = self.tree.logprob(node) + together;
             ranges.push(TokenRange { node, low, high, logprob });
@@ -481,19 +481,29 @@ impl StringSearch {
     }
 
     /// Returns the next bytes of the ranges of an entry, whose rows are cached.
-    fn next_bytes(&mut self, entry: &StringEntry) -> NextBytes {
+    fn next_bytes(&self, entry: &StringEntry) -> NextBytes {
         let mut sums = [f64::NEG_INFINITY; 256];
         let size = self.strings.length(entry.string);
         for range in &entry.ranges {
             let Some(row) = self.rows.get(range.node) else { continue };
             let depth = (size - self.lengths[range.node as usize]) as usize;
             let logprob = self.tree.logprob(range.node);
+            if let Some(by_byte) = row.by_byte()
+                && range.high - range.low == self.tokens.len() as u32
+            {
+                for (byte, &sum) in by_byte.iter().enumerate() {
+                    if !entry.done.has(byte as u8) {
+                        sums[byte] = log_add(sums[byte], logprob + sum);
+                    }
+                }
+                continue;
+            }
             let mut at = row.next_rank(range.low, range.high);
             while at < range.high {
                 let byte = self.tokens.byte_at(at, depth);
                 let end = self.tokens.end_of_byte((at, range.high), depth);
                 if !entry.done.has(byte) {
-                    let sum = logprob + row.log_sum((at, end), &mut self.sums);
+                    let sum = logprob + row.log_sum((at, end));
                     sums[byte as usize] = log_add(sums[byte as usize], sum);
                 }
                 at = row.next_rank(end, range.high);

@@ -22,10 +22,10 @@ pub struct TopK {
 /// The model's answer at a node, as the query's decoding rule leaves it.
 #[derive(Clone, Copy, Debug)]
 pub enum Continuations<'a> {
-    /// All tokens.
-    All(Row<'a>),
-    /// The best tokens.
-    Best(Row<'a>, TopK),
+    /// All tokens, and the logarithm of their sum; 0 for a row of log-probabilities.
+    All(Row<'a>, f64),
+    /// The best tokens of such a row.
+    Best(Row<'a>, f64, TopK),
     /// Some tokens, ascending, with their log-probabilities.
     Kept(&'a [u32], &'a [f64]),
 }
@@ -82,16 +82,18 @@ impl TokenScan {
     /// Returns the tokens that a rule leaves of an answer, if they are few, ascending.
     pub(crate) fn kept(&mut self, answer: Continuations<'_>) -> Option<Vec<Child>> {
         match answer {
-            Continuations::All(_) => None,
-            Continuations::Best(row, rule) => {
+            Continuations::All(..) => None,
+            Continuations::Best(row, offset, rule) => {
                 let all = Allowed::all(row.width());
-                self.scan.run(row, all);
-                let mut kept = self.scan.best(row, all, None, rule.k.min(row.width()));
+                let first = Some((u32::MAX, f64::INFINITY));
+                let mut kept = self.scan.best(row, all, first, rule.k.min(row.width()));
                 if rule.renormalize {
                     let top = kept.first().map_or(0.0, |best| best.1);
                     let mut below: Vec<f64> = kept.iter().map(|one| one.1 - top).collect();
                     let total = log_sum(&mut below);
                     kept.iter_mut().for_each(|one| one.1 = one.1 - top - total);
+                } else {
+                    kept.iter_mut().for_each(|one| one.1 -= offset);
                 }
                 kept.iter_mut().for_each(|one| one.1 = one.1.min(0.0));
                 kept.sort_unstable_by_key(|one| one.0);
@@ -107,7 +109,7 @@ impl TokenScan {
     /// Returns the log-probability of an end, given the few tokens that a rule left, if it did.
     pub(crate) fn end(&self, answer: Continuations<'_>, kept: Option<&[Child]>) -> f64 {
         let value = |id: u32| match (answer, kept) {
-            (Continuations::All(row), _) => row.get(id as usize).min(0.0),
+            (Continuations::All(row, offset), _) => (row.get(id as usize) - offset).min(0.0),
             (_, Some(kept)) => kept
                 .binary_search_by_key(&id, |one| one.0)
                 .map_or(f64::NEG_INFINITY, |at| kept[at].1),
@@ -161,19 +163,20 @@ impl TokenScan {
                 kept.retain(|&(id, _)| self.allows(id));
                 (kept, true)
             }
-            (Continuations::All(row), None) if self.allowed_count() <= READ_ONE_BY_ONE => {
+            (Continuations::All(row, offset), None) if self.allowed_count() <= READ_ONE_BY_ONE => {
                 let mut all = Vec::new();
-                self.each_allowed(|id| all.push((id, row.get(id as usize).min(0.0))));
+                self.each_allowed(|id| all.push((id, (row.get(id as usize) - offset).min(0.0))));
                 all.retain(|one| one.1 > f64::NEG_INFINITY);
                 (all, true)
             }
-            (Continuations::All(row), None) => {
+            (Continuations::All(row, offset), None) => {
                 let allowed = Allowed::of(&self.words, self.vocabulary_size);
-                self.scan.run(row, allowed);
-                let mut best = self.scan.best(row, allowed, None, wanted + 1);
+                // All tokens follow this one; that takes no sums, which a scan would compute.
+                let first = Some((u32::MAX, f64::INFINITY));
+                let mut best = self.scan.best(row, allowed, first, wanted + 1);
                 let is_all = best.len() <= wanted;
                 best.truncate(wanted);
-                best.iter_mut().for_each(|one| one.1 = one.1.min(0.0));
+                best.iter_mut().for_each(|one| one.1 = (one.1 - offset).min(0.0));
                 (best, is_all)
             }
             (_, None) => (Vec::new(), true),

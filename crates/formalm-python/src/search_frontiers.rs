@@ -106,29 +106,45 @@ impl SearchParts {
 
 /// An answer of the model.
 enum Answer<'py> {
-    Row(Bound<'py, PyUntypedArray>, ElementType),
+    Row(Bound<'py, PyUntypedArray>, ElementType, f64),
     Kept(PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
 }
 
 impl<'py> Answer<'py> {
-    /// Checks an array of the vocabulary's size, or a pair of arrays.
+    /// Checks an array of the vocabulary's size, such an array with an offset, or ids with
+    /// log-probabilities.
     fn new(py: Python<'py>, value: &Bound<'py, PyAny>, size: usize) -> PyResult<Answer<'py>> {
         if let Ok(pair) = value.cast::<PyTuple>() {
-            let (ids, logprobs): (PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>) =
-                pair.extract()?;
-            if ids.len() != logprobs.len()
-                || ids.as_slice().is_err()
-                || logprobs.as_slice().is_err()
-            {
+            let kept: PyResult<(PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>)> =
+                pair.extract();
+            let Ok((ids, logprobs)) = kept else {
+                let (row, offset) = pair.extract()?;
+                return Answer::row(py, row, offset, size);
+            };
+            let fits = ids.len() == logprobs.len();
+            if !fits || ids.as_slice().is_err() || logprobs.as_slice().is_err() {
                 return Err(errors::argument(py, "ids and log-probabilities must fit", None));
             }
             return Ok(Answer::Kept(ids, logprobs));
         }
+        let array = value.cast::<PyUntypedArray>();
+        let array = array.map_err(|_| errors::argument(py, "a row must be an array", None))?;
+        Answer::row(py, array.clone(), 0.0, size)
+    }
+
+    /// Checks a row. Its elements are log-probabilities plus `offset`; uint16 has the bits of
+    /// bfloat16.
+    fn row(
+        py: Python<'py>,
+        array: Bound<'py, PyUntypedArray>,
+        offset: f64,
+        size: usize,
+    ) -> PyResult<Answer<'py>> {
         let wrong = |what: &str| errors::argument(py, &format!("a row {what}"), None);
-        let array = value.cast::<PyUntypedArray>().map_err(|_| wrong("must be an array"))?;
         let kind = array.dtype();
         let float = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
             (b'f', 2, Some(true)) => ElementType::Float16,
+            (b'u', 2, Some(true)) => ElementType::Bfloat16,
             (b'f', 4, Some(true)) => ElementType::Float32,
             (b'f', 8, Some(true)) => ElementType::Float64,
             _ => return Err(wrong("must have a native float type")),
@@ -137,20 +153,20 @@ impl<'py> Answer<'py> {
         if array.ndim() != 1 || !contiguous || array.len() < size {
             return Err(wrong("must be contiguous and as wide as the vocabulary"));
         }
-        Ok(Answer::Row(array.clone(), float))
+        Ok(Answer::Row(array, float, offset))
     }
 
     fn continuations(&self, top_k: Option<TopK>) -> Continuations<'_> {
         match self {
-            Answer::Row(array, kind) => {
+            Answer::Row(array, kind, offset) => {
                 // SAFETY: `new` checked type and contiguity; the array is alive as long as `self`.
                 let row = unsafe {
                     let start = (*array.as_array_ptr()).fields.data.cast::<u8>().cast_const();
                     Row::from_raw(start, array.len(), *kind)
                 };
                 match top_k {
-                    None => Continuations::All(row),
-                    Some(rule) => Continuations::Best(row, rule),
+                    None => Continuations::All(row, *offset),
+                    Some(rule) => Continuations::Best(row, *offset, rule),
                 }
             }
             Answer::Kept(ids, logprobs) => Continuations::Kept(
