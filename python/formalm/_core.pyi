@@ -11,6 +11,7 @@ __all__ = [
     "Automaton",
     "Constraint",
     "Deadline",
+    "DrawTable",
     "Encoder",
     "Expression",
     "Grammar",
@@ -27,7 +28,13 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "apply_bitmask",
+    "best_tokens",
     "fill_bitmasks",
+    "generation_step",
+    "log_sum_of_tokens",
+    "log_sums",
+    "log_sums_by_class",
+    "masked_log_sums",
     "masked_scores",
 ]
 
@@ -657,3 +664,92 @@ def masked_scores(
 ) -> tuple[npt.NDArray[np.float32], list[float]]:
     """Scores with minus infinity where a row's matcher does not allow the token, and each row's
     greatest; NaN if there is one among those allowed. None allows nothing."""
+
+def log_sums(rows: Sequence[npt.NDArray[Any]], is_normalized: bool) -> list[tuple[float, int]]:
+    """Log-sum-exp of each row and the code of its soundness.
+
+    0 sound, 1 NaN, 2 infinity, 3 all minus infinity, 4 a sum other than 1 although normalized.
+    A row of uint16 has the bits of bfloat16.
+    """
+
+def masked_log_sums(
+    row: npt.NDArray[Any], words: npt.NDArray[np.int32] | None, size: int, is_normalized: bool
+) -> tuple[float, float, int]:
+    """Log-sum-exp of a row, of its allowed tokens, and the code of `log_sums`."""
+
+def best_tokens(
+    row: npt.NDArray[Any],
+    words: npt.NDArray[np.int32] | None,
+    size: int,
+    count: int,
+    after: tuple[int, float] | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """The best allowed tokens and their values; those after a token and its value, if given."""
+
+def log_sum_of_tokens(row: npt.NDArray[Any], ids: Sequence[int]) -> float: ...
+def log_sums_by_class(
+    row: npt.NDArray[Any],
+    ids: npt.NDArray[np.uint32],
+    classes: npt.NDArray[np.uint32],
+    count: int,
+) -> npt.NDArray[np.float64]: ...
+
+@final
+class DrawTable:
+    """What repeated draws of one row need beside the row: the masses of its blocks.
+
+    `tokens` are ascending and allowed; their probabilities are multiplied by `factors`.
+    """
+
+    def __new__(
+        cls,
+        row: npt.NDArray[Any],
+        words: npt.NDArray[np.int32] | None,
+        size: int,
+        is_normalized: bool,
+    ) -> DrawTable: ...
+    @property
+    def log_sum(self) -> float: ...
+    @property
+    def log_allowed(self) -> float: ...
+    @property
+    def soundness(self) -> int:
+        """The code of `log_sums`."""
+    @property
+    def memory_bytes(self) -> int: ...
+    def reweighted_log_sum(
+        self,
+        row: npt.NDArray[Any],
+        words: npt.NDArray[np.int32] | None,
+        size: int,
+        tokens: Sequence[int],
+        factors: Sequence[float],
+    ) -> float: ...
+    def draw(
+        self,
+        row: npt.NDArray[Any],
+        words: npt.NDArray[np.int32] | None,
+        size: int,
+        uniform: float,
+        tokens: Sequence[int],
+        factors: Sequence[float],
+    ) -> int:
+        """The token at a uniform number, in the order of ids; -1 if none has probability."""
+
+def generation_step(
+    rows: Sequence[npt.NDArray[Any]],
+    is_normalized: bool,
+    size: int,
+    matchers: Sequence[Matcher | None],
+    byte_matchers: Sequence[Matcher | None] | None,
+    masks: Sequence[npt.NDArray[np.int32] | None] | None,
+    ends: Sequence[int],
+    rules: tuple[float, int | None, float | None, float | None],
+    uniforms: Sequence[float],
+) -> list[tuple[int, float, float, float, float, int, bool]]:
+    """Chooses the next token of each sequence and advances its matcher.
+
+    For each row: token (-1 if none has probability), its value, log-sum-exp of the row, of the
+    allowed tokens and of those of the byte matcher, code of `log_sums`, and whether only an end may
+    follow. Nothing advances if a row is unsound.
+    """

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use crate::exponential::Real;
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
-use crate::row_scan::{RowScan, mask_block, power_of_two};
+use crate::row_scan::{RowScan, RowSums, mask_block, power_of_two};
 use crate::vectorized::{Kernel, run};
 
 /// The rules of a draw.
@@ -30,7 +30,7 @@ impl Default for DrawRules {
     }
 }
 
-/// Mass of a block, relative to that of the best token, below which it has no token to draw.
+/// Mass of a block, relative to the largest, below which it has no token to draw.
 const SMALL_MASS: f64 = 1e-30;
 
 /// Smallest temperature of a division in float32; below it, only ties with the best count.
@@ -115,13 +115,7 @@ fn draw_by_id(
     uniform: f64,
 ) -> Option<u32> {
     let blocks = if temperature == 1.0 {
-        let tops = scan.blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent);
-        let exponent = tops.fold(f64::NEG_INFINITY, f64::max);
-        let scaled = |sum: f64, own: f64| sum * power_of_two(own - exponent);
-        scan.blocks
-            .iter()
-            .map(|block| if block.sum > 0.0 { scaled(block.sum, block.exponent) } else { 0.0 })
-            .collect()
+        block_masses(scan)
     } else {
         let top = scan.sums().max_allowed;
         match row.element_type() {
@@ -131,31 +125,175 @@ fn draw_by_id(
             ElementType::Float64 => tempered::<f64>(row, allowed, top, temperature),
         }
     };
-    let blocks: Vec<f64> = blocks;
-    let total: f64 = blocks.iter().sum();
-    let mut left = uniform * total;
+    let (number, share) = block_at(&blocks, uniform)?;
+    within_block(row, allowed, number, share, |_, value, top| ((value - top) / temperature).exp())
+}
+
+/// The masses of a row's blocks: what draws of one row need beside the row itself.
+///
+/// It takes 8 bytes for 512 tokens, so that a walk can keep one for every position it visits.
+#[derive(Clone, Debug)]
+pub struct DrawTable {
+    masses: Vec<f64>,
+    width: usize,
+    /// The logarithm of the number that masses are relative to.
+    reference: f64,
+    sums: RowSums,
+}
+
+impl DrawTable {
+    /// Returns the table of the last scan.
+    pub fn of(scan: &RowScan) -> DrawTable {
+        let masses = block_masses(scan);
+        let sums = scan.sums();
+        let reference = sums.log_allowed - masses.iter().sum::<f64>().ln();
+        DrawTable { masses, width: scan.width, reference, sums }
+    }
+
+    /// Returns the width of the row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns the sums of the row.
+    pub fn sums(&self) -> RowSums {
+        self.sums
+    }
+
+    /// Returns the memory of the table in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<DrawTable>() + self.masses.len() * size_of::<f64>()
+    }
+
+    /// Returns the log-sum-exp of the allowed tokens after the probabilities of some are
+    /// multiplied; minus infinity if nothing is left.
+    ///
+    /// `tokens` are ascending and allowed, each with a factor from 0 to 1. The row and the allowed
+    /// tokens must be those of the table. Blocks with such tokens are summed again, so that factors
+    /// of 0 leave no rounding errors.
+    ///
+    /// # Panics
+    ///
+    /// If a token is not below the row's width, or has no factor.
+    pub fn reweighted_log_sum(
+        &self,
+        row: Row<'_>,
+        allowed: Allowed<'_>,
+        tokens: &[u32],
+        factors: &[f64],
+    ) -> f64 {
+        if tokens.is_empty() {
+            return self.sums.log_allowed;
+        }
+        let total: f64 = self.reweighted(row, allowed, tokens, factors).iter().sum();
+        if total > 0.0 { self.reference + total.ln() } else { f64::NEG_INFINITY }
+    }
+
+    /// Draws a token in the order of ids, after the probabilities of some are multiplied as in
+    /// [`DrawTable::reweighted_log_sum`]; `None` if no token is left.
+    ///
+    /// # Panics
+    ///
+    /// As [`DrawTable::reweighted_log_sum`].
+    pub fn draw(
+        &self,
+        row: Row<'_>,
+        allowed: Allowed<'_>,
+        uniform: f64,
+        tokens: &[u32],
+        factors: &[f64],
+    ) -> Option<u32> {
+        let own;
+        let masses = if tokens.is_empty() {
+            &self.masses
+        } else {
+            own = self.reweighted(row, allowed, tokens, factors);
+            &own
+        };
+        let (number, share) = block_at(masses, uniform)?;
+        let weigh =
+            |id: usize, value: f64, top: f64| factor(id, tokens, factors) * (value - top).exp();
+        within_block(row, allowed, number, share, weigh)
+    }
+
+    fn reweighted(
+        &self,
+        row: Row<'_>,
+        allowed: Allowed<'_>,
+        tokens: &[u32],
+        factors: &[f64],
+    ) -> Vec<f64> {
+        let mut masses = self.masses.clone();
+        let mut last = usize::MAX;
+        for &token in tokens {
+            let number = token as usize / BLOCK;
+            if number != last {
+                last = number;
+                let ids = number * BLOCK..row.width().min((number + 1) * BLOCK);
+                masses[number] = ids
+                    .filter(|&id| allowed.has(id))
+                    .map(|id| factor(id, tokens, factors) * (row.get(id) - self.reference).exp())
+                    .sum();
+            }
+        }
+        masses
+    }
+}
+
+fn factor(id: usize, tokens: &[u32], factors: &[f64]) -> f64 {
+    match tokens.binary_search(&(id as u32)) {
+        Ok(at) => factors[at],
+        Err(_) => 1.0,
+    }
+}
+
+/// Returns the mass of the allowed tokens of each block of a scan, relative to one number.
+fn block_masses(scan: &RowScan) -> Vec<f64> {
+    let exponent = top_exponent(scan);
+    let mass =
+        |sum: f64, own: f64| if sum > 0.0 { sum * power_of_two(own - exponent) } else { 0.0 };
+    scan.blocks.iter().map(|block| mass(block.sum, block.exponent)).collect()
+}
+
+fn top_exponent(scan: &RowScan) -> f64 {
+    let used = scan.blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent);
+    used.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Returns the block at a share of the mass, and the share of its own mass there.
+fn block_at(blocks: &[f64], uniform: f64) -> Option<(usize, f64)> {
+    // A block without allowed tokens may have small weights.
+    let largest = blocks.iter().copied().fold(0.0, f64::max);
+    let mut left = uniform * blocks.iter().sum::<f64>();
     let mut chosen = None;
     for (number, &mass) in blocks.iter().enumerate() {
-        // A block without allowed tokens may have small weights.
-        if mass > SMALL_MASS {
-            chosen = Some((number, mass));
+        if mass > SMALL_MASS * largest {
+            chosen = Some((number, (left / mass).clamp(0.0, 1.0)));
             if left < mass {
                 break;
             }
             left -= mass;
         }
     }
-    let (number, mass) = chosen?;
-    // The block again, in float64: its own sum replaces the one that chose it.
-    let ids = (number * BLOCK..row.width().min((number + 1) * BLOCK)).filter(|&id| allowed.has(id));
-    let values: Vec<(usize, f64)> = ids.map(|id| (id, row.get(id))).collect();
+    chosen
+}
+
+/// Returns the token at a share of a block's mass. The block is summed again, in float64.
+fn within_block(
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    number: usize,
+    share: f64,
+    weigh: impl Fn(usize, f64, f64) -> f64,
+) -> Option<u32> {
+    let ids = number * BLOCK..row.width().min((number + 1) * BLOCK);
+    let values: Vec<(usize, f64)> =
+        ids.filter(|&id| allowed.has(id)).map(|id| (id, row.get(id))).collect();
     let top = values.iter().map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
-    let weigh = |value: f64| ((value - top) / temperature).exp();
-    let sum: f64 = values.iter().map(|&(_, value)| weigh(value)).sum();
-    let target = (left / mass).min(1.0) * sum;
+    let weights: Vec<f64> = values.iter().map(|&(id, value)| weigh(id, value, top)).collect();
+    let target = share * weights.iter().sum::<f64>();
     let (mut reached, mut last) = (0.0, None);
-    for (id, value) in values {
-        let weight = weigh(value);
+    for (&(id, _), weight) in values.iter().zip(weights) {
         if weight > 0.0 {
             last = Some(id as u32);
             reached += weight;

@@ -84,6 +84,7 @@ pub struct RowScan {
     pub(crate) tops: Vec<f64>,
     pub(crate) ranks: crate::mass_ranks::RankScratch,
     pub(crate) sums: RowSums,
+    pub(crate) width: usize,
 }
 
 impl Default for RowScan {
@@ -95,6 +96,7 @@ impl Default for RowScan {
             tops: Vec::new(),
             ranks: crate::mass_ranks::RankScratch::default(),
             sums: UNSCANNED,
+            width: 0,
         }
     }
 }
@@ -110,6 +112,7 @@ const UNSCANNED: RowSums = RowSums {
 impl RowScan {
     /// Scans a row and returns its sums.
     pub fn run(&mut self, row: Row<'_>, allowed: Allowed<'_>) -> RowSums {
+        self.width = row.width();
         self.sums = match row.element_type() {
             ElementType::Float16 => self.run_as::<Half>(row, allowed),
             ElementType::Bfloat16 => self.run_as::<Brain>(row, allowed),

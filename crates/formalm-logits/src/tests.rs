@@ -1,8 +1,8 @@
 //! The kernels against their definitions in float64, over random rows of every type.
 
 use crate::{
-    Allowed, DrawRules, ElementType, Row, RowScan, Soundness, class_sums, draw, log_sum_error,
-    log_sum_of,
+    Allowed, DrawRules, DrawTable, ElementType, Row, RowScan, Soundness, class_sums, draw,
+    log_sum_error, log_sum_of,
 };
 
 /// A generator of random numbers (SplitMix64).
@@ -379,6 +379,50 @@ fn class_sums_agree_with_float64() {
             let exact = log_sum(own.iter().map(|&id| row.get(id as usize)));
             assert!(found == exact || (found - exact).abs() < log_sum_error(kind) * 1.01);
             assert!(found == exact || (log_sum_of(row, &own) - exact).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn reweighted_draws_agree_with_the_definition() {
+    let mut random = Random(4);
+    let mut scan = RowScan::default();
+    for case in 0..2000 {
+        let kind = KINDS[case % 4];
+        let width = 1 + random.below(3000);
+        let given: Vec<f64> = (0..width).map(|_| 2.0 * random.normal()).collect();
+        let stored = store(kind, &given, random.below(8));
+        let row = stored.row();
+        let words = words(&mut random, width);
+        let allowed = Allowed::of(&words, width);
+        scan.run(row, allowed);
+        let table = DrawTable::of(&scan);
+        let every = random.below(4) == 0;
+        let tokens: Vec<u32> = (0..width as u32)
+            .filter(|&id| allowed.has(id as usize) && (every || random.below(9) == 0))
+            .collect();
+        let factors: Vec<f64> = tokens
+            .iter()
+            .map(|_| if every { 0.0 } else { [0.0, 0.5, 1.0][random.below(3)] })
+            .collect();
+        let weigh = |id: usize| {
+            let factor = tokens.binary_search(&(id as u32)).map_or(1.0, |at| factors[at]);
+            (id, row.get(id) + f64::ln(factor))
+        };
+        let listed: Vec<(usize, f64)> =
+            (0..width).filter(|&at| allowed.has(at)).map(weigh).collect();
+        let exact = log_sum(listed.iter().map(|one| one.1));
+        let found = table.reweighted_log_sum(row, allowed, &tokens, &factors);
+        assert!(
+            found == exact || (found - exact).abs() <= 2.0 * log_sum_error(kind),
+            "case {case}"
+        );
+        let uniform = random.uniform();
+        let drawn = table.draw(row, allowed, uniform, &tokens, &factors);
+        let (expected, near, _) = naive_draw(&listed, &DrawRules::default(), uniform);
+        assert_eq!(drawn.is_none(), expected.is_none(), "case {case}");
+        if near > 1e-5 {
+            assert_eq!(drawn.map(|id| id as usize), expected, "case {case}");
         }
     }
 }

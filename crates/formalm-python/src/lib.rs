@@ -13,6 +13,7 @@ mod graph_cache;
 mod interruptible;
 mod json_schema;
 mod lazy_automaton;
+mod logit_rows;
 mod masked_logits;
 mod matcher;
 mod materialized_graphs;
@@ -63,6 +64,11 @@ mod _core {
     use super::json_schema::{JsonSchema, SchemaOptions};
     #[pymodule_export]
     use super::lazy_automaton::Automaton;
+    #[pymodule_export]
+    use super::logit_rows::{
+        DrawTable, best_tokens, generation_step, log_sum_of_tokens, log_sums, log_sums_by_class,
+        masked_log_sums,
+    };
     #[pymodule_export]
     use super::masked_logits::masked_scores;
     #[pymodule_export]

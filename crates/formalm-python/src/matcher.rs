@@ -113,7 +113,7 @@ fn fill(py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> Result<(), Error>
     if cursor.fill_ready(words)? { Ok(()) } else { py.detach(|| cursor.fill(words)) }
 }
 
-fn refused(
+pub(crate) fn refused(
     py: Python<'_>,
     cursor: &Cursor,
     refusal: &formalm_constraint::AdvanceError,

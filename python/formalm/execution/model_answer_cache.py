@@ -15,13 +15,14 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from formalm.models import Position, Session
+from formalm.models import LogitRow, Position, Session
 
 __all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache", "children_bytes"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 Value = TypeVar("Value")
+NO_ROW = LogitRow(np.empty(0), is_normalized=True)
 
 
 class ByteBudgetLru(Generic[Value]):
@@ -141,7 +142,7 @@ class ModelAnswerCache:
         self._roots: dict[int, Position] = {}
         self._answers: ByteBudgetLru[Position] = ByteBudgetLru(
             budget_bytes // 2 if answer_bytes is None else answer_bytes,
-            lambda answer: answer.logprobs.nbytes,
+            lambda answer: answer.row.memory_bytes,
         )
         self._states = _StateCache(budget_bytes // 2)
 
@@ -282,8 +283,8 @@ def _without_answer(position: Position) -> tuple[Position, int]:
     """Returns the part of a position that is needed to continue from it, and its bytes."""
     state = position.state
     reported = getattr(state, "memory_bytes", None)
-    size = reported if isinstance(reported, int) else position.logprobs.nbytes
+    size = reported if isinstance(reported, int) else position.row.memory_bytes
     bare = getattr(state, "bare", None)
     if bare is None:
         return position, size
-    return Position(position.token_ids, position.logprobs[:0].copy(), bare()), size
+    return Position(position.token_ids, NO_ROW, bare()), size

@@ -18,7 +18,7 @@ from formalm.constraint import Constraint
 from formalm.continuations import Rest
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.execution.arguments import prefix_token_ids
-from formalm.execution.sequence_scores import score_sequences
+from formalm.execution.sequence_scores import TokenLogprobs, score_sequences
 from formalm.models import Position, Session
 from formalm.query.prefixes import PREFIX_LIMIT, members
 from formalm.query.query import Query
@@ -358,11 +358,13 @@ def _logprobs(
 ) -> list[float]:
     """Returns the log-probability of each prefix's tokens."""
 
-    def answer(position: Position) -> Floats:
+    def answer(position: Position) -> TokenLogprobs:
+        if query.decoded == "suffix" or query.decoding.is_plain:
+            row = position.row
+            return lambda token_ids: np.minimum(row.take(token_ids) - row.offset, 0.0)
         logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        if query.decoded == "suffix":
-            return logprobs
-        return query.decoding.distribution(logprobs, renormalize=query.renormalize)
+        found = query.decoding.distribution(logprobs, renormalize=query.renormalize)
+        return lambda token_ids: found[list(token_ids)]
 
     ways = [one.token_ids for one in prefixes]
     certain = query.decoded != "suffix" and not query.decoding.is_plain

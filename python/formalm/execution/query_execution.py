@@ -16,6 +16,7 @@ from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, checked_progress
 from formalm.errors import ArgumentError, ModelError
 from formalm.execution.query_contexts import QueryContext
+from formalm.execution.sequence_scores import TokenLogprobs
 from formalm.models import Position, Session
 from formalm.models.model_protocols import log_softmax
 from formalm.query.decoding_rules import Decoding
@@ -206,11 +207,17 @@ class QueryExecution:
             return False
         return True
 
-    def answer(self, position: Position) -> Floats:
-        """Returns the distribution that the query is about, ``(width,)``."""
+    def answer(self, position: Position) -> TokenLogprobs:
+        """Returns the log-probabilities of given tokens in the distribution that the query is
+        about.
+        """
         self.check_shown(position)
-        row = self._row(position)
-        return self.decoding.distribution(row, renormalize=self.renormalize)
+        if self.decoding.is_plain:
+            row = position.row
+            offset = row.log_sum if self.normalize and not position.unseen else row.offset
+            return lambda token_ids: np.minimum(row.take(token_ids) - offset, 0.0)
+        found = self.decoding.distribution(self._row(position), renormalize=self.renormalize)
+        return lambda token_ids: found[list(token_ids)]
 
     def _row(self, position: Position) -> Floats:
         """Returns the model's row in float64.

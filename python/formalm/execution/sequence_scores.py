@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from formalm.models import Position, Session
 
-__all__ = ["SequenceScores", "score_sequences"]
+__all__ = ["SequenceScores", "TokenLogprobs", "score_sequences"]
 
 Floats = npt.NDArray[np.float64]
+TokenLogprobs = Callable[[Sequence[int]], Floats]
+"""Returns the log-probabilities of some tokens after one position."""
 TokenSequences = Sequence[tuple[int, ...]]
 
 
@@ -20,7 +22,7 @@ def score_sequences(
     session: Session,
     common_prefix: tuple[int, ...],
     sequences: TokenSequences,
-    answer: Callable[[Position], Floats],
+    answer: Callable[[Position], TokenLogprobs],
     *,
     ended: bool = False,
     certain: bool = False,
@@ -35,7 +37,7 @@ def score_sequences(
     sequences
         Token sequences; a prefix that several of them share is evaluated once.
     answer
-        Maps a position to the distribution after it.
+        Maps a position to the log-probabilities of given tokens after it.
     ended
         If True, the probability of an end is added as a last entry.
     certain
@@ -77,7 +79,7 @@ class SequenceScores:
         session: Session,
         common_prefix: tuple[int, ...],
         sequences: TokenSequences,
-        answer: Callable[[Position], Floats],
+        answer: Callable[[Position], TokenLogprobs],
         *,
         ended: bool,
         certain: bool,
@@ -130,11 +132,13 @@ class SequenceScores:
                 continue
             before = sequence[:depth]
             last = [sequence[depth]] if depth < len(sequence) else self._ends
-            values = answers[before][last]
+            values = answers[before](last)
             if level[before].unseen and not self._certain and np.any(values == -np.inf):
                 hidden.append((number, depth))
             else:
-                row[depth] = float(np.logaddexp.reduce(values))
+                row[depth] = (
+                    float(values[0]) if len(values) == 1 else float(np.logaddexp.reduce(values))
+                )
             if depth + 1 < len(row):
                 wanted[sequence[: depth + 1]] = None
         return list(wanted)

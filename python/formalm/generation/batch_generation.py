@@ -274,6 +274,7 @@ def generate(
     positive("batch_size", batch_size, optional=False)
     refuse_language(prompt, "generate")
     session = Session(model)
+    session.defers_checks = True  # a step checks the rows that it reads
     decoding = Decoding(temperature, top_k, top_p, min_p)
     batch = batch_of(prompt)
     prompts = [prompt] if batch is None else batch

@@ -129,7 +129,13 @@ class _Candidates:
         for row in self._ranked():
             parent, next_tokens = self._parents[int(self._places[row])]
             child = parent.fork()
-            child.append_token(int(self._tokens[row]), next_tokens)
+            token_id = int(self._tokens[row])
+            child.append_token(
+                token_id,
+                float(next_tokens.logprobs[token_id]),
+                next_tokens.log_allowed_mass,
+                next_tokens.log_byte_mass,
+            )
             yield float(self._scores[row]), child
 
     def _ranked(self) -> Iterator[np.int64]:

@@ -46,23 +46,25 @@ class FinishSteering:
         hint = "raise max_tokens or drop finish=True"
         raise LimitError("tokens", len(shortest), budget, hint=hint)
 
+    def words(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.int32]:
+        """Returns :meth:`kept` as a bitmask; errors as there."""
+        mask = self.kept(matcher, budget)
+        padded = np.zeros(-(-len(mask) // 32) * 32, dtype=np.bool_)
+        padded[: len(mask)] = mask
+        return np.packbits(padded, bitorder="little").view(np.int32)
+
     def restrict(self, matcher: Matcher, mask: npt.NDArray[np.bool_], budget: int) -> None:
-        """Removes the tokens after which no member fits into ``budget`` tokens, including this one.
+        """Removes from a mask the tokens that are not in :meth:`kept`; errors as there."""
+        mask &= self.kept(matcher.core, budget)
+
+    def kept(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.bool_]:
+        """Returns the mask of a core matcher without the tokens after which no member fits into
+        ``budget`` tokens, including this one.
 
         Raises
         ------
         LimitError
             If the tokens lead to too many states that all need different completions.
-        """
-        mask &= self.kept(matcher.core, budget)
-
-    def kept(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.bool_]:
-        """Returns the mask of a core matcher without the tokens that leave no member.
-
-        Raises
-        ------
-        LimitError
-            As :meth:`restrict`.
         """
         try:
             return self._core.completion_mask(matcher, budget)

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from formalm.generation.sequence import NOT_EVALUATED, GeneratedSequence, PromptPlan
+from formalm.generation.batch_step import StepRow, draw_tokens
+from formalm.generation.sequence import GeneratedSequence, PromptPlan
 from formalm.models import Position, Session
 from formalm.query.decoding_rules import Decoding, random_numbers
 
@@ -59,12 +60,34 @@ class SampledSequence:
 
     def step(self) -> None:
         """Draws the next token."""
+        step_samples([self])
+
+    @property
+    def decoding(self) -> Decoding:
+        """The rules of its draws."""
+        return self._decoding
+
+    def uniform(self) -> float:
+        """Returns the random number of the next draw."""
+        return 0.0 if self._decoding.temperature == 0 else self._random.random()
+
+    def draw_from_shown(self) -> None:
+        """Draws the next token of a partial model."""
         next_tokens = self.sequence.next_tokens()
         if next_tokens is not None:
             next_tokens.check(1 if self._decoding.temperature == 0 else self._decoding.top_k)
+            token_id = self._decoding.choose(next_tokens.logprobs, self._random)
             self.sequence.append_token(
-                self._decoding.choose(next_tokens.logprobs, self._random), next_tokens
+                token_id,
+                float(next_tokens.logprobs[token_id]),
+                next_tokens.log_allowed_mass,
+                next_tokens.log_byte_mass,
             )
+        self.settle()
+
+    def settle(self) -> None:
+        """Appends forced tokens after a draw, and drops the position if the sequence has ended."""
+        if self.sequence.reason is None:
             self._append_forced_tokens()
         if self.sequence.reason is not None:
             self.sequence.position = None
@@ -72,9 +95,25 @@ class SampledSequence:
     def _append_forced_tokens(self) -> None:
         """Appends forced tokens, the only ones allowed, without asking the model."""
         while (forced := self.sequence.forced_token()) is not None:
-            self.sequence.append_token(forced, NOT_EVALUATED)
+            self.sequence.append_token(forced)
             # Later draws must not depend on whether the model was asked.
             self._decoding.pass_over(self._random)
+
+
+def step_samples(samples: Sequence[SampledSequence]) -> None:
+    """Draws the next token of each sample: all rows that the model shows whole in one call."""
+    whole: list[SampledSequence] = []
+    for one in samples:
+        position = one.sequence.position
+        if position is not None and position.unseen:
+            one.draw_from_shown()
+        else:
+            whole.append(one)
+    if whole:
+        rows = [StepRow(one.sequence, one.uniform()) for one in whole]
+        draw_tokens(rows, whole[0].decoding)
+    for one in whole:
+        one.settle()
 
 
 def advance(session: Session, groups: Sequence[SequenceGroup], batch_size: int) -> Iterator[None]:
@@ -89,8 +128,10 @@ def advance(session: Session, groups: Sequence[SequenceGroup], batch_size: int) 
     while waiting or running:
         used = sum(group.rows for group in running)
         running += _start_groups(session, waiting, used, batch_size, starts)
+        step_samples([group for group in running if isinstance(group, SampledSequence)])
         for group in running:
-            group.step()
+            if not isinstance(group, SampledSequence):
+                group.step()
         running = [group for group in running if group.live]
         yield
         sequences = [sequence for group in running for sequence in group.live]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -16,9 +17,10 @@ from formalm.generation.result import Generation, Reason
 from formalm.generation.stop_strings import StopScanner
 from formalm.languages import Language
 from formalm.models import Position
+from formalm.models.logit_rows import Words
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["NOT_EVALUATED", "GeneratedSequence", "NextTokens", "PromptPlan", "SequenceTarget"]
+__all__ = ["GeneratedSequence", "NextTokens", "PromptPlan", "SequenceTarget"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,11 @@ class PromptPlan:
     budget: int
     budget_reason: Reason
     seed: int | None
+
+    @cached_property
+    def end_token_ids(self) -> tuple[int, ...]:
+        """The tokens that end a sequence."""
+        return self.vocabulary.end_token_ids
 
     @property
     def special(self) -> bool:
@@ -116,10 +123,6 @@ class NextTokens:
             )
 
 
-NOT_EVALUATED = NextTokens(np.empty(0), np.nan)
-"""The distribution of a token that was taken without asking the model."""
-
-
 @dataclass(eq=False)
 class GeneratedSequence:
     """One sequence during generation: its tokens so far, and the reason if it has ended.
@@ -142,7 +145,7 @@ class GeneratedSequence:
     data: bytearray = field(default_factory=bytearray)
     stop_text: bytes | None = None
     reason: Reason | None = None
-    _allowed: npt.NDArray[np.bool_] | None = None
+    _words: Words | None = None
 
     def fork(self) -> GeneratedSequence:
         """Returns an independent copy."""
@@ -158,22 +161,27 @@ class GeneratedSequence:
             data=bytearray(self.data),
         )
 
-    def check_end(self) -> None:
-        """Records an end that needs no further token."""
+    def check_end(self, *, is_finished: bool | None = None) -> None:
+        """Records an end that needs no further token; ``is_finished`` as in
+        :meth:`record_token`.
+        """
         if self.reason is not None:
             return
-        if self.matcher is not None and self.matcher.is_finished:
+        if is_finished is None:
+            is_finished = self.matcher is not None and self.matcher.is_finished
+        if is_finished and self.matcher is not None:
             # Only if canonical tokens of a grammar were left undecided.
             self.reason = "finished" if self.matcher.is_accepting else "dead_end"
         elif len(self.token_ids) >= self.plan.budget:
             self.reason = self.plan.budget_reason
 
     def next_tokens(self) -> NextTokens | None:
-        """Returns the next-token distribution; None, and ends the sequence, if no token has
-        probability.
+        """Returns the whole next-token distribution, for beams and partial models; None, and ends
+        the sequence, if no token has probability.
         """
         assert self.position is not None
         size = len(self.plan.vocabulary)
+        _ = self.position.row.log_sum  # refuses a row that is no distribution
         logprobs = np.array(self.position.logprobs[:size], dtype=np.float64)
         byte_mass = np.nan
         if self.byte_matcher is not None and not self.position.unseen:
@@ -198,45 +206,84 @@ class GeneratedSequence:
         target = self.plan.target
         if self.reason is not None or target is None or not target.skip_forced:
             return None
-        mask = self._mask()
-        if mask is None or np.count_nonzero(mask) != 1:
+        words = self.words()
+        if words is None or np.count_nonzero(words) != 1:
             return None
-        return int(mask.argmax())
+        (place,) = np.flatnonzero(words)
+        bits = int(words[place]) & 0xFFFFFFFF
+        token_id = 32 * int(place) + bits.bit_length() - 1
+        return token_id if bits.bit_count() == 1 and token_id < len(self.plan.vocabulary) else None
 
-    def append_token(self, token_id: int, next_tokens: NextTokens) -> None:
-        """Appends the next token."""
+    def append_token(
+        self,
+        token_id: int,
+        logprob: float = np.nan,
+        log_allowed_mass: float = np.nan,
+        log_byte_mass: float = np.nan,
+    ) -> None:
+        """Appends the next token, with NaN if the model was not asked."""
+        if token_id not in self.plan.end_token_ids:
+            for matcher in (self.matcher, self.byte_matcher):
+                if matcher is not None:
+                    matcher.advance(token_id)
+        self.record_token(token_id, logprob, log_allowed_mass, log_byte_mass)
+
+    def record_token(
+        self,
+        token_id: int,
+        logprob: float,
+        log_allowed_mass: float,
+        log_byte_mass: float,
+        *,
+        is_finished: bool | None = None,
+    ) -> None:
+        """Appends a token after which the matchers were advanced.
+
+        ``is_finished`` tells whether only an end may follow, if the caller knows.
+        """
         self.token_ids.append(token_id)
-        self._allowed = None
-        own = np.nan if next_tokens is NOT_EVALUATED else next_tokens.logprobs[token_id]
+        self._words = None
         # Rounding can put a certain token slightly above 0.
-        self.logprobs.append(float(np.minimum(0.0, own)))
-        self.log_allowed_mass.append(next_tokens.log_allowed_mass)
-        self.log_byte_mass.append(next_tokens.log_byte_mass)
-        if token_id in self.plan.vocabulary.end_token_ids:
+        self.logprobs.append(logprob if not logprob > 0.0 else 0.0)
+        self.log_allowed_mass.append(log_allowed_mass)
+        self.log_byte_mass.append(log_byte_mass)
+        plan = self.plan
+        if token_id in plan.end_token_ids:
             self.reason = "end_token"
             return
-        for matcher in (self.matcher, self.byte_matcher):
-            if matcher is not None:
-                matcher.advance(token_id)
-        spelled = self.plan.vocabulary.token_bytes(token_id) or b""
-        self.data += spelled[len(self.required_prefix) :]
-        self.required_prefix = self.required_prefix[len(spelled) :]
-        self._look_for_stop()
-        self.check_end()
+        spelled = plan.vocabulary.core.token_bytes(token_id) or b""
+        if self.required_prefix:
+            self.data += spelled[len(self.required_prefix) :]
+            self.required_prefix = self.required_prefix[len(spelled) :]
+        else:
+            self.data += spelled
+        if self.stop_scanner is not None:
+            self._look_for_stop()
+        self.check_end(is_finished=is_finished)
 
     def unevaluated_token_ids(self) -> tuple[int, ...]:
         """Tokens that the model has not read, as long as no position covers the whole sequence."""
         read = 0 if self.position is None else len(self.position.token_ids) - len(self.plan.prompt)
         return tuple(self.token_ids[read:])
 
-    def _mask(self) -> npt.NDArray[np.bool_] | None:
-        if self.matcher is None or self._allowed is not None:
-            return self._allowed
-        mask = self.matcher.mask()[: len(self.plan.vocabulary)]
+    def words(self) -> Words | None:
+        """Returns the bitmask of the allowed tokens; None if all are."""
+        if self.matcher is None or self._words is not None:
+            return self._words
         if self.plan.finish is not None:
-            self.plan.finish.restrict(self.matcher, mask, self.plan.budget - len(self.token_ids))
-        self._allowed = mask
-        return mask
+            budget = self.plan.budget - len(self.token_ids)
+            self._words = self.plan.finish.words(self.matcher.core, budget)
+        else:
+            self._words = self.matcher.core.bitmask()
+        return self._words
+
+    def _mask(self) -> npt.NDArray[np.bool_] | None:
+        words = self.words()
+        if words is None:
+            return None
+        size = len(self.plan.vocabulary)
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        return bits[:size].view(np.bool_)
 
     def _look_for_stop(self) -> None:
         found = self.stop_scanner.feed(self.data) if self.stop_scanner is not None else None

@@ -102,6 +102,7 @@ def stream(
     """
     refuse_language(prompt, "stream")
     session = Session(model)
+    session.defers_checks = True  # a step checks the rows that it reads
     decoding = Decoding(temperature, top_k, top_p, min_p)
     seed = chosen_seed(seed)
     request = GenerationRequest(

@@ -4,6 +4,7 @@ No other library is imported before an object of it is passed in.
 """
 
 from formalm.models.function_model import FunctionModel
+from formalm.models.logit_rows import LogitRow, LogitRows
 from formalm.models.model_protocols import (
     IncrementalModel,
     LanguageModel,
@@ -19,6 +20,8 @@ __all__ = [
     "FunctionModel",
     "IncrementalModel",
     "LanguageModel",
+    "LogitRow",
+    "LogitRows",
     "ModelState",
     "Position",
     "RunModel",

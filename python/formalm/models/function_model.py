@@ -62,13 +62,7 @@ class FunctionModel:
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
         """See :meth:`formalm.models.LanguageModel.next_logprobs`."""
-        answer = self.function([tuple(prefix) for prefix in prefixes])
-        try:
-            logits = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"function must return an array of logits: {error}") from None
-        if logits.ndim != 2 or logits.shape[0] != len(prefixes) or logits.shape[1] == 0:
-            raise ModelError(f"logits must have shape ({len(prefixes)}, width), got {logits.shape}")
+        logits = self.next_logits(prefixes)
         top = logits.max(axis=1)
         if not np.all(np.isfinite(top)):
             raise ModelError(
@@ -76,3 +70,19 @@ class FunctionModel:
                 hint="function must not return NaN or infinity",
             )
         return log_softmax(logits)
+
+    def next_logits(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
+        """Returns the function's logits; see :class:`formalm.models.LanguageModel`.
+
+        Numbers of other types become float64.
+        """
+        answer = self.function([tuple(prefix) for prefix in prefixes])
+        try:
+            logits = np.asarray(answer)
+            if logits.dtype.kind != "f" or logits.dtype.itemsize > 8:
+                logits = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"function must return an array of logits: {error}") from None
+        if logits.ndim != 2 or logits.shape[0] != len(prefixes) or logits.shape[1] == 0:
+            raise ModelError(f"logits must have shape ({len(prefixes)}, width), got {logits.shape}")
+        return logits

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import ArgumentError
+from formalm.models.logit_rows import LogProbs
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
 
@@ -22,7 +23,6 @@ __all__ = [
     "log_softmax",
 ]
 
-LogProbs = npt.NDArray[np.floating[Any]]
 State = TypeVar("State", bound="ModelState")
 
 
@@ -39,6 +39,11 @@ class LanguageModel(Protocol):
     have any. Drivers account for the rest separately, or refuse. A partial model may return the
     log-probabilities of given tokens from ``sequence_logprobs(sequences)``, as
     :class:`~formalm.models.http.HttpModel` does.
+
+    A model that computes logits may also return them from ``next_logits(prefixes)``, in place of
+    log-probabilities: a NumPy array of float16, bfloat16 (of ``ml_dtypes``), float32 or float64, or
+    a torch tensor on any device, ``(len(prefixes), width)``. They are then read where they are, and
+    nothing is normalized that is not asked for. Generation and queries prefer them.
 
     A model may identify its current weights by ``weights_fingerprint()``, a string that another
     model has only if it computes the same. Its answers can then be stored under that string.
@@ -83,7 +88,8 @@ class ModelState(Protocol):
     A state may report its size as ``memory_bytes``, without its log-probabilities and without
     memory shared with the state it was extended from; a budget for states counts that size. It may
     also have a method ``bare()`` that returns the same state with empty log-probabilities. Searches
-    keep that state to continue from.
+    keep that state to continue from. A state may have ``logits``, ``(width,)``, an array or tensor
+    as ``next_logits`` of :class:`LanguageModel` returns; drivers then do not read ``logprobs``.
     """
 
     @property

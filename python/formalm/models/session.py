@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from formalm import _core
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.model_protocols import (
-    IncrementalModel,
-    LanguageModel,
+from formalm.models.logit_rows import (
+    TOLERANCE,
+    TOLERANCE_HALF,
+    LogitRow,
+    LogitRows,
     LogProbs,
-    ModelState,
-    RunModel,
 )
+from formalm.models.model_protocols import IncrementalModel, LanguageModel, ModelState, RunModel
 
 __all__ = ["Position", "Session"]
 
@@ -32,8 +34,8 @@ class Position:
     ----------
     token_ids
         The prefix.
-    logprobs
-        ``(width,)``, log-probabilities of the next token, as the model returned them.
+    row
+        The model's row after the prefix. An array ``(width,)`` of log-probabilities becomes one.
     state
         The state from which an incremental model continues.
     unseen
@@ -43,10 +45,17 @@ class Position:
     """
 
     token_ids: tuple[int, ...]
-    logprobs: LogProbs
+    row: LogitRow
     state: ModelState | None
     unseen: float = 0.0
     unseen_each: float = 0.0
+
+    @property
+    def logprobs(self) -> LogProbs:
+        """``(width,)``, log-probabilities of the next token: as the model returned them, or of its
+        logits in float64, a new array.
+        """
+        return self.row.logprobs
 
     def surely_best(self, logprobs: LogProbs, count: int) -> bool:
         """Returns True if the ``count`` largest of these tokens are above everything not shown.
@@ -86,6 +95,9 @@ class Session:
         Prefixes evaluated from a state, without passing their earlier tokens again.
     shown_tokens
         Number of tokens that a partial model shows of each distribution; None if it shows all.
+    defers_checks
+        If True, a row is checked when its sum is first needed, which may be never for a row that is
+        not used. If False, every row is checked at once.
 
     Raises
     ------
@@ -100,15 +112,20 @@ class Session:
             )
         self.model = model
         self.vocabulary = model.vocabulary
+        self._size = len(self.vocabulary)
         self._check_facts()
         self.tokens_computed = 0
         self.cache_hits = 0
-        self.incremental = isinstance(model, IncrementalModel)
+        # Instance checks of protocols take microseconds.
+        self._stateful = model if isinstance(model, IncrementalModel) else None
+        self._runs = model if isinstance(model, RunModel) else None
+        self.incremental = self._stateful is not None
         self.shown_tokens: int | None = getattr(model, "shown_tokens", None)
         self.width: int | None = None
         self.forwards = 0
         self.calls = 0
-        self._room: LogProbs = np.empty((0, 0))  # reused: fresh memory takes longer than the sums
+        self.defers_checks = False
+        self._next_logits = _logits_of(model)
 
     def start(self, prefix: Sequence[int]) -> Position:
         """Evaluates a prefix."""
@@ -122,19 +139,12 @@ class Session:
         self._checked_length(max(map(len, rows)))
         self.forwards += len(rows)
         self.tokens_computed += sum(map(len, rows))
-        if isinstance(self.model, IncrementalModel):
+        if self._stateful is not None:
             self.calls += len(rows)
-            states = [self.model.start(row) for row in rows]
-            for state in states:
-                self._check(np.asarray(state.logprobs)[None], 1)
-            return [
-                Position(row, state.logprobs, state)
-                for row, state in zip(rows, states, strict=True)
-            ]
+            states = [self._stateful.start(row) for row in rows]
+            return self._positions(rows, states)
         self.calls += 1
-        answers = np.asarray(self.model.next_logprobs(rows))
-        self._check(answers, len(rows))
-        return [self._position(row, answer) for row, answer in zip(rows, answers, strict=True)]
+        return self._evaluated(rows)
 
     def plain(self, prefixes: Sequence[Sequence[int]]) -> LogProbs:
         """Returns the answers to prefixes in one plain call, ``(len(prefixes), width)``, without
@@ -148,7 +158,7 @@ class Session:
         self.forwards += len(rows)
         self.tokens_computed += sum(map(len, rows))
         answers = np.asarray(self.model.next_logprobs(rows))
-        self._check(answers, len(rows))
+        self._checked_rows(LogitRows(answers, is_normalized=True), len(rows), now=True)
         return answers
 
     def extend(self, positions: Sequence[Position], token_ids: Sequence[int]) -> list[Position]:
@@ -169,28 +179,24 @@ class Session:
             (*position.token_ids, *row) for position, row in zip(positions, rows, strict=True)
         ]
         self._checked_length(max(map(len, prefixes)))
-        if not isinstance(self.model, IncrementalModel):
+        if self._stateful is None:
             self.calls += 1
             self.forwards += len(prefixes)
             self.tokens_computed += sum(map(len, prefixes))
-            answers = np.asarray(self.model.next_logprobs(prefixes))
-            self._check(answers, len(prefixes))
-            return [self._position(p, row) for p, row in zip(prefixes, answers, strict=True)]
+            return self._evaluated(prefixes)
         states = [position.state for position in positions if position.state is not None]
         self.tokens_computed += sum(map(len, rows))
         self.cache_hits += len(rows)
-        if isinstance(self.model, RunModel):
-            states = self._answered(self.model.extend_many(states, rows), len(rows))
+        if self._runs is not None:
+            states = self._answered(self._runs.extend_many(states, rows), len(rows))
         else:
             for step in range(max(map(len, rows))):
                 places = [place for place, row in enumerate(rows) if len(row) > step]
                 before, tokens = [states[p] for p in places], [rows[p][step] for p in places]
-                answered = self._answered(self.model.extend(before, tokens), len(places))
+                answered = self._answered(self._stateful.extend(before, tokens), len(places))
                 for place, state in zip(places, answered, strict=True):
                     states[place] = state
-        return [
-            Position(p, state.logprobs, state) for p, state in zip(prefixes, states, strict=True)
-        ]
+        return self._positions(prefixes, states)
 
     def sequence_logprobs(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
         """Returns a partial model's log-probability of each token of some sequences except the
@@ -209,10 +215,40 @@ class Session:
         answers: list[list[float]] = compute(sequences)
         return answers
 
-    def _position(self, token_ids: tuple[int, ...], row: LogProbs) -> Position:
+    def _evaluated(self, prefixes: list[tuple[int, ...]]) -> list[Position]:
+        """Returns positions whose rows a plain model computes."""
+        if self._next_logits is not None:
+            answers = LogitRows(self._next_logits(prefixes), is_normalized=False)
+        else:
+            answers = LogitRows(self.model.next_logprobs(prefixes), is_normalized=True)
+        rows = self._checked_rows(answers, len(prefixes))
         if self.shown_tokens is None:
-            return Position(token_ids, row, None)
-        shown = np.exp(row[row > -np.inf], dtype=np.float64)
+            return [Position(p, row, None) for p, row in zip(prefixes, rows, strict=True)]
+        return [self._position(p, row) for p, row in zip(prefixes, rows, strict=True)]
+
+    def _positions(
+        self, prefixes: list[tuple[int, ...]], states: Sequence[ModelState]
+    ) -> list[Position]:
+        """Returns the positions of states, whose rows are read now."""
+        rows = []
+        for state in states:  # row by row: one array of all would copy them all
+            logits = getattr(state, "logits", None)
+            answer = np.asarray(state.logprobs) if logits is None else logits
+            answers = LogitRows(answer[None], is_normalized=logits is None)
+            self._check_shape(answers.shape, 1)
+            rows.append(answers[0])
+        if not self.defers_checks:
+            self._check(rows)
+        return [
+            Position(prefix, row, state)
+            for prefix, row, state in zip(prefixes, rows, states, strict=True)
+        ]
+
+    def _position(self, token_ids: tuple[int, ...], row: LogitRow) -> Position:
+        """Returns the position of a partial model."""
+        assert self.shown_tokens is not None
+        logprobs = row.logprobs
+        shown = np.exp(logprobs[logprobs > -np.inf], dtype=np.float64)
         if len(shown) >= len(self.vocabulary):
             return Position(token_ids, row, None)
         # Servers write float32 values, or some of their digits.
@@ -221,13 +257,11 @@ class Session:
         return Position(token_ids, row, None, unseen, min(unseen, each))
 
     def _answered(self, states: Sequence[ModelState], count: int) -> list[ModelState]:
-        """Checks and counts the states that an incremental model returned."""
+        """Counts the states that an incremental model returned."""
         self.calls += 1
         self.forwards += count
         if len(states) != count:
             raise ModelError(f"the model must return {count} states, got {len(states)}")
-        for state in states:  # row by row: one sum over all would copy them all
-            self._check(np.asarray(state.logprobs)[None], 1)
         return list(states)
 
     def _check_facts(self) -> None:
@@ -247,9 +281,14 @@ class Session:
             raise ModelError(f"context_length must be a positive integer or None, got {length!r}")
 
     def _checked_ids(self, token_ids: Sequence[int]) -> tuple[int, ...]:
-        result = tuple(int(token_id) for token_id in token_ids)
-        for token_id in result:
-            if not 0 <= token_id < len(self.vocabulary):
+        result = tuple(map(int, token_ids))
+        if not result:
+            return result
+        size = self._size
+        if min(result) < 0 or max(result) >= size:
+            for token_id in result:
+                if 0 <= token_id < size:
+                    continue
                 raise ArgumentError(
                     "token ids must be below the size of the vocabulary"
                     f" ({len(self.vocabulary)}), got"
@@ -264,39 +303,62 @@ class Session:
                 f"a prefix must fit the model's context of {limit} tokens, got {length}"
             )
 
-    def _check(self, rows: LogProbs, count: int) -> None:
-        if rows.ndim != 2 or rows.shape[0] != count:
-            raise ModelError(
-                f"log-probabilities must have shape ({count}, width), got {rows.shape}"
-            )
-        if not np.issubdtype(rows.dtype, np.floating):
-            raise ModelError(
-                f"log-probabilities must have a floating-point dtype, got {rows.dtype}"
-            )
-        width = rows.shape[1]
+    def _checked_rows(self, answers: LogitRows, count: int, *, now: bool = False) -> list[LogitRow]:
+        """Returns the rows of an answer after its shape is checked, and the rows themselves if they
+        are to be checked now.
+        """
+        self._check_shape(answers.shape, count)
+        rows = [answers[at] for at in range(count)]
+        if now or not self.defers_checks or self.shown_tokens is not None:
+            self._check(rows)
+        return rows
+
+    def _check_shape(self, shape: tuple[int, ...], count: int) -> None:
+        if len(shape) != 2 or shape[0] != count:
+            raise ModelError(f"log-probabilities must have shape ({count}, width), got {shape}")
+        width = shape[1]
+        if width == self.width:
+            return
         if width < len(self.vocabulary):
             raise ModelError(
                 f"the model must have a logit for each of the {len(self.vocabulary):,} tokens,"
                 f" got {width:,}",
                 hint="pass the vocabulary of this model",
             )
-        if self.width is None:
-            self.width = width
-        elif width != self.width:
+        if self.width is not None:
             raise ModelError(
                 f"the number of logits must not change, got {width} after {self.width}"
             )
-        wide = np.promote_types(rows.dtype, np.float32)
-        if self._room.shape != rows.shape or self._room.dtype != wide:
-            self._room = np.empty(rows.shape, dtype=wide)
-        mass = np.exp(rows, out=self._room, dtype=wide).sum(axis=1)
-        tolerance = 2e-2 if rows.dtype.itemsize < 4 else 1e-3
-        if self.shown_tokens is not None and np.all(mass <= 1.0 + tolerance):
+        self.width = width
+
+    def _check(self, rows: list[LogitRow]) -> None:
+        """Refuses rows that are no distributions."""
+        if not rows:
             return
-        if not np.all(np.abs(mass - 1.0) <= tolerance):
-            worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]
-            hint = "wrap logits in FunctionModel, which normalizes them"
-            raise ModelError(f"next-token probabilities must sum to 1, got {worst:.6g}", hint=hint)
+        is_normalized = rows[0].is_normalized
+        is_partial = self.shown_tokens is not None
+        found = _core.log_sums([row.values for row in rows], is_normalized and not is_partial)
+        for row, (log_sum, code) in zip(rows, found, strict=True):
+            if is_partial and code == 3:  # it shows nothing
+                row.accept_sum(-np.inf)
+                continue
+            tolerance = TOLERANCE_HALF if row.values.itemsize == 2 else TOLERANCE
+            exceeds = is_partial and code == 0 and np.exp(log_sum) > 1.0 + tolerance
+            row.accept(log_sum, 4 if exceeds else code)
+
+
+def _logits_of(model: object) -> Any:
+    """Returns the method ``next_logits`` of a model; None if it has none, or if a subclass or a
+    wrapper replaces only ``next_logprobs``.
+    """
+    own = getattr(model, "__dict__", {})
+    for names in (own, *(base.__dict__ for base in type(model).__mro__)):
+        if "next_logits" in names:
+            method: Any = model
+            return method.next_logits
+        if "next_logprobs" in names:
+            return None
+    return None
 
 
 def _hint_for(value: object) -> str:

@@ -43,6 +43,7 @@ class States:
         self._numbers: dict[int, int] = {}
         self._matchers: list[Matcher] = []
         self._allowed: dict[int, Ids] = {}
+        self._words: dict[int, npt.NDArray[np.int32]] = {}
         self._finished: dict[int, bool] = {}
         self._cached_bytes = 0
         self.accepting: list[bool] = []
@@ -100,6 +101,21 @@ class States:
         self._allowed[state] = ids
         self._cached_bytes += ids.nbytes
         return ids
+
+    def words(self, state: int) -> npt.NDArray[np.int32]:
+        """Returns :meth:`allowed` as a bitmask, read-only."""
+        known = self._words.get(state)
+        if known is not None:
+            return known
+        words = self._matchers[state].bitmask()
+        if self.accepting[state] and len(self._ends):
+            words = words.copy()
+            for end in self._ends.tolist():
+                words.view(np.uint32)[end >> 5] &= np.uint32(~(1 << (end & 31)) & 0xFFFFFFFF)
+        if len(self._words) * words.nbytes > CACHE_BYTES:
+            self._words.clear()
+        self._words[state] = words
+        return words
 
     def _number(self, matcher: Matcher) -> int:
         key = matcher.state_key

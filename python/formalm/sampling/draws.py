@@ -72,13 +72,13 @@ def local_draws(walks: RandomWalks, count: int, seed: int) -> Iterator[Draw]:
             walks.evaluate([nodes[k] for k in going])
             still = []
             for k in going:
-                ids, probabilities, end = walks.step(nodes[k])
-                total = float(probabilities.sum()) + end
+                step = walks.step(nodes[k])
+                total = step.children + step.end
                 if total <= 0:
                     weights[k] = -math.inf
                     continue
                 weights[k] += math.log(min(1.0, total))
-                token_id = _choose(generators[k].random() * total, ids, probabilities, end)
+                token_id = step.draw(generators[k].random() * total, step.children)
                 if token_id != END:
                     nodes[k] = walks.child(nodes[k], token_id)
                     still.append(k)
@@ -142,7 +142,8 @@ def gumbel_order(walks: RandomWalks, seed: int) -> Iterator[Draw]:
         if not walks.can_be_evaluated(node):
             continue
         walks.evaluate(batch)
-        ids, probabilities, end = walks.step(node)
+        step = walks.step(node)
+        (ids, probabilities), end = step.listed(), step.end
         dead = max(0.0, 1.0 - float(probabilities.sum()) - end)
         with np.errstate(divide="ignore"):
             below = log + np.log(np.concatenate([probabilities, [end, dead]]))
@@ -194,31 +195,31 @@ def _step(
     walks: RandomWalks, node: int, generator: np.random.Generator, frozen: frozenset[int] | None
 ) -> int | None:
     """Returns the next step of a posterior walk: a token, ``END``, or None outside the language."""
-    ids, probabilities, end = walks.step(node)
+    step = walks.step(node)
     if frozen is None:  # new in this round: the model's own distribution, with rejection
         draw = generator.random()
-        if draw >= float(probabilities.sum()) + end:
+        if draw >= step.children + step.end:
             return None
-        return _choose(draw, ids, probabilities, end)
-    weights = _alive_children(walks, node, probabilities, ids, frozen)
-    total = float(weights.sum()) + end
-    return _choose(generator.random() * total, ids, weights, end) if total > 0 else None
+        return step.draw(draw, step.children)
+    tokens, factors = _live_shares(walks, node, frozen)
+    children = step.reweighted(tokens, factors)
+    total = children + step.end
+    if total <= 0:
+        return None
+    return step.draw(generator.random() * total, children, tokens, factors)
 
 
-def _alive_children(
-    walks: RandomWalks,
-    node: int,
-    probabilities: Floats,
-    ids: npt.NDArray[np.int64],
-    known: Container[int],
-) -> Floats:
-    """Returns the probabilities of the children, times their live share if it is known."""
-    weights: Floats = probabilities.copy()
-    for token_id, child in walks.children(node):
-        if child in known and child in walks.alive:
-            place = int(np.searchsorted(ids, token_id))
-            weights[place] *= walks.alive[child]
-    return weights
+def _live_shares(
+    walks: RandomWalks, node: int, known: Container[int]
+) -> tuple[list[int], list[float]]:
+    """Returns the children whose live share is known and below one, ascending, and the shares."""
+    shares = [
+        (token_id, walks.alive[child])
+        for token_id, child in walks.children(node)
+        if child in known and walks.alive.get(child, 1.0) != 1.0
+    ]
+    shares.sort()
+    return [token_id for token_id, _ in shares], [share for _, share in shares]
 
 
 def _update_alive(walks: RandomWalks, nodes: list[int]) -> None:
@@ -233,17 +234,5 @@ def _update_alive(walks: RandomWalks, nodes: list[int]) -> None:
     for node in sorted(changed, key=lambda one: -trie.depth[one]):
         if walks.alive.get(node, 1.0) == 0.0:
             continue
-        ids, probabilities, end = walks.step(node)
-        weights = _alive_children(walks, node, probabilities, ids, walks.alive)
-        walks.alive[node] = float(weights.sum()) + end
-
-
-def _choose(draw: float, ids: npt.NDArray[np.int64], weights: Floats, end: float) -> int:
-    """Returns the token at a point of the cumulative weights; the end comes first."""
-    if draw < end or not len(ids):
-        return END
-    cumulative = np.cumsum(weights)
-    place = int(np.searchsorted(cumulative, draw - end, side="right"))
-    if place >= len(ids):  # rounding at the upper end
-        place = int(np.flatnonzero(weights)[-1])
-    return int(ids[place])
+        step = walks.step(node)
+        walks.alive[node] = step.reweighted(*_live_shares(walks, node, walks.alive)) + step.end

@@ -13,18 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.execution.frontier import Frontier
-from formalm.execution.model_answer_cache import ByteBudgetLru, children_bytes
+from formalm.execution.model_answer_cache import ByteBudgetLru
+from formalm.execution.next_step import ListedStep, NextStep, RowStep
 from formalm.execution.query_execution import QueryExecution, log_of
+from formalm.models import Position
 
-__all__ = ["NextStep", "RandomWalks"]
+__all__ = ["RandomWalks"]
 
-Floats = npt.NDArray[np.float64]
-Ids = npt.NDArray[np.int64]
-NextStep = tuple[Ids, Floats, float]
-"""The tokens that may follow, their probabilities, and the probability of an end."""
 STEP_BYTES = 64 << 20
-NO_IDS: Ids = np.empty(0, np.int64)
-NO_MASSES: Floats = np.empty(0)
+NO_IDS: npt.NDArray[np.int64] = np.empty(0, np.int64)
+NO_MASSES: npt.NDArray[np.float64] = np.empty(0)
 
 
 class RandomWalks:
@@ -40,13 +38,17 @@ class RandomWalks:
 
     def __init__(self, execution: QueryExecution) -> None:
         execution.needs_all("a sample")
+        # A step checks the row that it reads.
+        execution.session.defers_checks = execution.decoding.is_plain
         self.execution = execution
         self.frontier = Frontier(execution)
         self.alive: dict[int, float] = {}
         self._children: dict[int, dict[int, int]] = {}
         self._steps: ByteBudgetLru[NextStep] = ByteBudgetLru(
-            STEP_BYTES, lambda step: children_bytes(step[:2])
+            STEP_BYTES, lambda step: step.memory_bytes
         )
+        self._size = len(execution.constraint.spelled)
+        self._ends = execution.session.vocabulary.end_token_ids
         self._ended: dict[int, float] = {}
         self._kept: dict[int, float] = {}
 
@@ -83,24 +85,25 @@ class RandomWalks:
             if self._is_decided(node):
                 kept = self._keeps(node)
                 self.alive[node] = kept
-                self._steps.keep(node, (NO_IDS, NO_MASSES, kept))
+                self._steps.keep(node, ListedStep(NO_IDS, NO_MASSES, kept))
             else:
                 wanted.append(node)
         while wanted:
             batch = wanted[: self.frontier.room()]
             wanted = wanted[len(batch) :]
-            for node, ids, totals, end in self.frontier.evaluate(batch):
-                step = self._cache_step(node, ids, totals, end)
-                self.alive[node] = float(step[1].sum()) + step[2]
+            positions = self.frontier.answer_cache.evaluate(batch)
+            for node, position in zip(batch, positions, strict=True):
+                self.execution.expansions += 1
+                step = self._cache_step(node, position)
+                self.alive[node] = step.children + step.end
 
     def step(self, node: int) -> NextStep:
         """Returns the possible continuations of an evaluated node."""
         step = self._steps.get(node)
         if step is None and self._is_decided(node):
-            return NO_IDS, NO_MASSES, self._keeps(node)
+            return ListedStep(NO_IDS, NO_MASSES, self._keeps(node))
         if step is None:
-            position = self.frontier.answer_cache.recall(node)
-            return self._cache_step(node, *self.frontier.follow(node, position, again=True))
+            return self._cache_step(node, self.frontier.answer_cache.recall(node))
         return step
 
     def _is_decided(self, node: int) -> bool:
@@ -131,23 +134,34 @@ class RandomWalks:
 
     def logprobs(self, node: int, *, ended: bool) -> list[float]:
         """Returns the log-probability of each token on the way to a node, and of ending there."""
-        found = [log_of(self.step(node)[2])] if ended else []
+        found = [log_of(self.step(node).end)] if ended else []
         trie = self.frontier.trie
         while trie.parent[node] >= 0:
-            ids, probabilities, _ = self.step(trie.parent[node])
-            place = int(np.searchsorted(ids, trie.token[node]))
-            possible = place < len(ids) and ids[place] == trie.token[node]
-            found.append(log_of(float(probabilities[place])) if possible else -math.inf)
+            found.append(self.step(trie.parent[node]).logprob(trie.token[node]))
             node = trie.parent[node]
         return found[::-1]
 
-    def _cache_step(self, node: int, ids: Ids, totals: Floats, end: float) -> NextStep:
-        # Nodes of walks except roots have a total of 0, so totals are single steps.
-        depth, limit = self.frontier.trie.depth[node], self.execution.max_tokens
-        if limit is not None and depth >= limit:
-            ids, totals = ids[:0], totals[:0]
-        before = self.frontier.trie.logprob[node]
-        ended = math.exp(end - before)
-        step = (ids, np.exp(totals - before), ended * self._keeps(node) if ended else 0.0)
+    def _cache_step(self, node: int, position: Position) -> NextStep:
+        step = self._read_step(node, position)
         self._steps.keep(node, step)
+        return step
+
+    def _read_step(self, node: int, position: Position) -> NextStep:
+        frontier, execution = self.frontier, self.execution
+        depth, limit = frontier.trie.depth[node], execution.max_tokens
+        if not execution.decoding.is_plain or (limit is not None and depth >= limit):
+            # Nodes of walks except roots have a total of 0, so totals are single steps.
+            ids, totals, end = frontier.follow(node, position, again=True)
+            if limit is not None and depth >= limit:
+                ids, totals = ids[:0], totals[:0]
+            before = frontier.trie.logprob[node]
+            ended = math.exp(end - before)
+            kept = ended * self._keeps(node) if ended else 0.0
+            return ListedStep(ids, np.exp(totals - before), kept)
+        state = frontier.state(node)
+        ends = self._ends if frontier.states.accepting[state] else ()
+        words = frontier.states.words(state)
+        step = RowStep(position.row, words, self._size, ends)
+        if step.end:
+            step.end *= self._keeps(node)
         return step

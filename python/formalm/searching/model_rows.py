@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ CACHE_BYTES = 48 << 20
 """Maximum memory of cached children or rows."""
 ANSWER_BYTES = 4 << 20
 """Maximum memory of the model's answers, of which a checkpoint stores a few."""
-Row = npt.NDArray[np.floating] | tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]
+Answer = tuple[npt.NDArray[Any], float] | tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]
+"""A row and the logarithm of its sum, or some tokens and their log-probabilities."""
 
 
 def frontier_contexts(execution: QueryExecution) -> list[tuple[Matcher, float, int | None]]:
@@ -89,19 +91,18 @@ class ModelRows:
         found = dict(zip(both, self.answer_cache.evaluate(both), strict=True)) | kept
         return [found[node] for node in (*nodes, *again)]
 
-    def of(self, positions: Sequence[Position]) -> list[Row]:
+    def of(self, positions: Sequence[Position]) -> list[Answer]:
         """Returns the row of each answer, or the tokens that the query's decoding keeps."""
         return [self._row(position) for position in positions]
 
-    def _row(self, position: Position) -> Row:
+    def _row(self, position: Position) -> Answer:
         self.execution.check_shown(position)
-        row = position.logprobs
+        row = position.row
         if self._native:
-            fits = row.dtype in (np.float32, np.float64, np.float16) and row.flags.c_contiguous
-            if fits:
-                return row
-            return np.ascontiguousarray(row, dtype=np.result_type(row.dtype, np.float32))
-        ids, logprobs = self.execution.decoding.kept(row, renormalize=self.execution.renormalize)
+            return row.values, row.offset
+        ids, logprobs = self.execution.decoding.kept(
+            position.logprobs, renormalize=self.execution.renormalize
+        )
         order = np.argsort(ids)
         values = np.minimum(logprobs[order], 0.0)
         return ids[order].astype(np.uint32), np.ascontiguousarray(values, dtype=np.float64)

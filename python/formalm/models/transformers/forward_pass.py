@@ -43,7 +43,11 @@ class ForwardPass:
         self.is_numbered = "position_ids" in self._parameters
 
     def read(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """Returns log-probabilities after prefixes of one batch, right-padded where needed.
+        """Returns log-probabilities after prefixes of one batch."""
+        return self.logprobs(self.read_logits(prefixes), [len(prefix) for prefix in prefixes])
+
+    def read_logits(self, prefixes: Sequence[Sequence[int]]) -> Any:
+        """Returns logits after prefixes of one batch, right-padded where needed: a tensor.
 
         Padding is on the right because no token of a causal model sees later ones: positions,
         windows and linear biases of the tokens that count are those of the prefix alone.
@@ -68,7 +72,7 @@ class ForwardPass:
         else:
             columns = [length - 1 for length in lengths]
         logits = self._forward(ids, 0, inputs).logits
-        return self._logprobs(logits[list(range(len(prefixes))), columns], lengths)
+        return logits[list(range(len(prefixes))), columns]
 
     def within(self, token_ids: Sequence[int], length: int) -> Floats:
         """Returns log-probabilities after the first ``length`` of tokens that are all read
@@ -77,7 +81,7 @@ class ForwardPass:
         import torch
 
         logits = self._forward(torch.tensor([list(token_ids)]), 0, {"use_cache": False}).logits
-        return self._logprobs(logits[:, length - 1], [length])
+        return self.logprobs(logits[:, length - 1], [length])
 
     def numbered_from(self, first: int, token_ids: Sequence[int]) -> Floats:
         """Returns log-probabilities after tokens whose positions are counted from ``first``."""
@@ -86,10 +90,12 @@ class ForwardPass:
         positions = torch.arange(first, first + len(token_ids), device=self.model.device)[None]
         inputs = {"use_cache": False, "position_ids": positions}
         logits = self._forward(torch.tensor([list(token_ids)]), 0, inputs).logits
-        return self._logprobs(logits[:, -1], [len(token_ids)])
+        return self.logprobs(logits[:, -1], [len(token_ids)])
 
-    def start(self, prefix: Sequence[int]) -> tuple[Floats, str, Any]:
-        """Returns log-probabilities after one prefix, and the model's cache by its name."""
+    def start(self, prefix: Sequence[int]) -> tuple[Any, str, Any]:
+        """Returns logits after one prefix, a tensor ``(1, width)``, and the model's cache by its
+        name.
+        """
         import torch
 
         inputs: dict[str, Any] = {"use_cache": True}
@@ -97,12 +103,12 @@ class ForwardPass:
             inputs["logits_to_keep"] = 1
         output = self._forward(torch.tensor([list(prefix)]), 0, inputs)
         name = next((name for name in output.keys() if name in CACHES), "")  # noqa: SIM118
-        return self._logprobs(output.logits[:, -1], [len(prefix)]), name, output.get(name)
+        return output.logits[:, -1], name, output.get(name)
 
     def extend(
         self, runs: Sequence[Sequence[int]], name: str, cache: Any, pasts: Sequence[int]
-    ) -> Floats:
-        """Returns log-probabilities after an equal number of new tokens per row; changes ``cache``.
+    ) -> Any:
+        """Returns logits after an equal number of new tokens per row, a tensor; changes ``cache``.
 
         ``pasts`` holds the number of earlier tokens of each row; shorter rows are padded on the
         left. The new cache that the model returns is the object it was given.
@@ -128,7 +134,7 @@ class ForwardPass:
                 f"{type(self.model).__name__} must return the cache that it was given, got"
                 " another one"
             )
-        return self._logprobs(output.logits[:, -1], [past + len(runs[0]) for past in pasts])
+        return output.logits[:, -1]
 
     def _forward(self, ids: Any, past: int, inputs: dict[str, Any]) -> Any:
         import torch
@@ -151,7 +157,7 @@ class ForwardPass:
                 hint="lower batch_size, or drop states that are no longer needed",
             ) from None
 
-    def _logprobs(self, logits: Any, lengths: Sequence[int]) -> Floats:
+    def logprobs(self, logits: Any, lengths: Sequence[int]) -> Floats:
         """Returns log-probabilities, normalized in float32 or higher precision."""
         import torch
 

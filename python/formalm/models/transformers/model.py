@@ -150,7 +150,9 @@ class TransformersModel:
         self._check(prefix, len(prefix))
         self._shrink()
         if not self.is_cached:
-            return TransformersState(self, tuple(prefix), self.network.read([prefix])[0], None)
+            return TransformersState(
+                self, tuple(prefix), self.network.read_logits([prefix])[0], None
+            )
         rows, name, cache = self.network.start(prefix)
         return TransformersState(self, tuple(prefix), rows[0], self._keep(name, cache, len(prefix)))
 
@@ -205,9 +207,11 @@ class TransformersModel:
                 result[place] = self.start((*state.token_ids, *run))
         prefixes = [(*states[place].token_ids, *runs[place]) for place in fresh]
         if fresh:
-            rows = self.next_logprobs(prefixes)
-            for place, prefix, row in zip(fresh, prefixes, rows, strict=True):
-                result[place] = TransformersState(self, prefix, row.copy(), None)
+            for batch in self._batches([len(prefix) for prefix in prefixes]):
+                rows = self.network.read_logits([prefixes[at] for at in batch])
+                for at, row in zip(batch, rows, strict=True):
+                    state = TransformersState(self, prefixes[at], _own(row, len(batch)), None)
+                    result[fresh[at]] = state
         for batch in self._cached_batches(states, runs):
             stepped = self._step([states[p] for p in batch], [runs[p] for p in batch])
             result.update(zip(batch, stepped, strict=True))
@@ -233,18 +237,16 @@ class TransformersModel:
         for at in range(0, len(runs[0]), width):
             part = [run[at : at + width] for run in runs]
             pasts = [length + at for length in lengths]
-            logprobs = self.network.extend(part, name, cache, pasts)
+            logits = self.network.extend(part, name, cache, pasts)
         kept: Sequence[PoolSlots | CacheRow]
         if slots:
             kept = slots[0].pool.keep(cache, slots, len(runs[0]))
         else:
             block = CacheBlock(name, cache, len(states), self._thinned)
             kept = [CacheRow(block, row) for row in range(len(states))]
-        several = len(states) > 1
         return [
-            # A view would keep the rows of the whole batch in memory.
-            TransformersState(self, (*state.token_ids, *run), row.copy() if several else row, place)
-            for state, run, row, place in zip(states, runs, logprobs, kept, strict=True)
+            TransformersState(self, (*state.token_ids, *run), _own(row, len(states)), place)
+            for state, run, row, place in zip(states, runs, logits, kept, strict=True)
         ]
 
     def _cached_batches(
@@ -305,6 +307,11 @@ class TransformersModel:
             raise LimitError("tokens of context", length, self.context_length, "shorten the prompt")
         if min(token_ids) < 0 or max(token_ids) >= self.width:
             raise ModelError(f"token ids must be from 0 to {self.width - 1}")
+
+
+def _own(row: Any, count: int) -> Any:
+    """Returns a row of ``count`` that does not keep the others in memory, as a view does."""
+    return row.clone() if count > 1 else row
 
 
 def _joined(rows: Sequence[CacheRow]) -> Any:

@@ -78,25 +78,32 @@ class TransformersState:
     ----------
     token_ids
         The prefix.
-    logprobs
-        ``(width,)``, log-probabilities of the next token.
+    logits
+        ``(width,)``, the model's logits of the next token: a tensor on its device.
     kept
         Its keys and values; None if the model caches nothing.
     """
 
-    __slots__ = ("__weakref__", "kept", "logprobs", "model", "token_ids")
+    __slots__ = ("__weakref__", "kept", "logits", "model", "token_ids")
 
     def __init__(
         self,
         model: Any,
         token_ids: tuple[int, ...],
-        logprobs: npt.NDArray[np.floating[Any]],
+        logits: Any,
         kept: PoolSlots | CacheRow | None,
     ) -> None:
         self.model = model
         self.token_ids = token_ids
-        self.logprobs = logprobs
+        self.logits = logits
         self.kept = kept
+
+    @property
+    def logprobs(self) -> npt.NDArray[np.floating[Any]]:
+        """``(width,)``, log-probabilities of the next token: a new array."""
+        found: npt.NDArray[np.floating[Any]]
+        found = self.model.network.logprobs(self.logits[None], [self.length])[0]
+        return found
 
     @property
     def length(self) -> int:
@@ -109,8 +116,8 @@ class TransformersState:
         return 0 if self.kept is None else self.kept.memory_bytes
 
     def bare(self) -> TransformersState:
-        """Returns the same prefix without its log-probabilities, to continue from."""
-        return TransformersState(self.model, self.token_ids, self.logprobs[:0].copy(), self.kept)
+        """Returns the same prefix without its logits, to continue from."""
+        return TransformersState(self.model, self.token_ids, self.logits[:0].clone(), self.kept)
 
     def __repr__(self) -> str:
         return f"<TransformersState after {len(self.token_ids)} tokens>"
