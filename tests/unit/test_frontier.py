@@ -192,6 +192,47 @@ def test_a_node_takes_little_memory() -> None:
     assert frontier.memory_bytes / len(frontier.trie) < 200
 
 
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_a_forward_takes_little_memory(unique: str) -> None:
+    hits = search(MANY, Regex("(.|\n)*"), unique=unique, limits=Limits(hits=None, forwards=4000))
+    assert len(list(hits)) > 10
+    assert hits.forwards == 4000
+    assert hits._driver.memory_bytes <= 1500 * hits.forwards
+
+
+class Logits:
+    """The table of letters, with a constant added, in another precision."""
+
+    vocabulary, bos_token_id, context_length = LETTERS, None, None
+
+    def __init__(self, kind: type, added: float) -> None:
+        self.kind, self.added = kind, added
+
+    def next_logits(self, prefixes: list) -> np.ndarray:
+        return (MANY.next_logprobs(prefixes) + self.added).astype(self.kind)
+
+    def next_logprobs(self, prefixes: list) -> np.ndarray:
+        raise AssertionError("logits are preferred")
+
+
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+@pytest.mark.parametrize("batch_size", [1, 16])
+@pytest.mark.parametrize(
+    ("kind", "added", "error"),
+    [(np.float64, 3.0, 1e-9), (np.float32, 24.0, 2e-5), (np.float16, 4.0, 2e-2)],
+)
+def test_logits_of_any_type_and_scale_give_the_same_hits(
+    unique: str, batch_size: int, kind: type, added: float, error: float
+) -> None:
+    options = {"unique": unique, "batch_size": batch_size, "limits": Limits(hits=40)}
+    expected = list(search(MANY, Regex("(.|\n){1,3}"), **options))
+    found = list(search(Logits(kind, added), Regex("(.|\n){1,3}"), **options))
+    logprobs = [[hit.logprob for hit in hits] for hits in (found, expected)]
+    assert np.allclose(*logprobs, rtol=0, atol=error)
+    if kind is not np.float16:
+        assert [hit.token_ids for hit in found] == [hit.token_ids for hit in expected]
+
+
 def test_memory_is_limited() -> None:
     for unique, most in (("tokens", 5_000), ("strings", 50_000)):
         limits = Limits(memory_bytes=most)
