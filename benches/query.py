@@ -19,8 +19,9 @@ from benches.machine import ONE_THREAD, ROOT, describe
 from benches.writing import origin
 
 TOKENIZER = ROOT / ".." / "shared" / "tokenizers" / "gpt2-50k.json.gz"
+LARGE = TOKENIZER.with_name("llama3-128k.json.gz")
 FORWARDS = 2000
-PARTS = ("mass", "urls", "frontier")
+PARTS = ("mass", "urls", "frontier", "growth")
 
 
 def main() -> None:
@@ -28,6 +29,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--tokenizer", type=Path, default=TOKENIZER, help="GPT-2's")
+    parser.add_argument("--large", type=Path, default=LARGE, help="Llama 3's, for growth")
+    parser.add_argument("--forwards", type=int, default=100_000, help="most of growth")
     parser.add_argument("--results", type=int, default=1000, help="hits of the frontier's search")
     parser.add_argument("--alone", type=int, default=100, help="contexts evaluated alone")
     parser.add_argument("--seconds", type=float, help="where the frontier's search stops")
@@ -49,6 +52,7 @@ def main() -> None:
         "frontier": lambda: query_frontier.frontier(
             options.tokenizer, options.results, options.alone, options.seconds
         ),
+        "growth": lambda: query_frontier.growth(options.large, options.forwards),
         "urls": lambda: query_canary.urls(options.urls, options.batches),
         "mass": lambda: query_canary.date_mass(FORWARDS),
     }
@@ -68,6 +72,7 @@ def page(record: dict[str, Any]) -> str:
     lines += ["A *forward* is one prefix evaluated, a *call* one batch of them.", ""]
     makers: dict[str, Callable[[Any], list[str]]] = {
         "frontier": query_frontier.frontier_lines,
+        "growth": query_frontier.growth_lines,
         "urls": query_canary.url_lines,
         "mass": lambda result: query_canary.mass_lines(result, FORWARDS),
     }

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -53,15 +57,11 @@ def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dic
         limits=Limits(hits=results, forwards=None, seconds=seconds),
     )
     start = process_time() - cpu - model.cpu  # nothing was evaluated yet but what the roots need
-    parts: list[Any] = []
     while hits.status == "running":
         hits.advance()
-        if not parts:  # the generator's own state, as long as it runs
-            running: Any = hits._found
-            frame = running.gi_frame
-            parts = [] if frame is None else [frame.f_locals["self"].frontier]
     cpu, wall = process_time() - cpu, perf_counter() - wall
-    tree = parts[0]
+    tree: Any = hits._driver.frontier
+    answers: Any = hits._driver.rows.answer_cache
     contexts = model.contexts
     step = max(1, len(contexts) // alone)
     chosen = contexts[::step][:alone]
@@ -75,17 +75,17 @@ def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dic
         "truncated_by": hits.truncated_by,
         "forwards": model.forwards,
         "calls": model.calls,
-        "recomputed": tree.answer_cache.recomputed,
-        "reread": tree.answer_cache.reread,
+        "recomputed": answers.recomputed,
+        "reread": answers.reread,
         "start": start,
         "cpu": cpu - start,
         "wall": wall,
         "model_cpu": model.cpu,
         "model_wall": model.wall,
-        "nodes": len(tree.trie),
-        "queued": len(tree.queue),
+        "nodes": len(tree),
+        "queued": tree.queued,
         "tree_bytes": tree.memory_bytes,
-        "kept_bytes": tree.answer_cache.memory_bytes,
+        "kept_bytes": answers.memory_bytes,
         "alone": {"contexts": len(chosen), "cpu": single.cpu, "wall": single.wall,
                   "tokens": sum(map(len, chosen)) / len(chosen)},
     }  # fmt: skip
@@ -127,3 +127,86 @@ def frontier_lines(result: dict[str, Any]) -> list[str]:
         f"| 200 | {verdict(size <= 200)} |",
         "",
     ]
+
+
+GROWTH = (1_000, 10_000, 100_000)
+"""Forwards of the searches whose memory and cost are compared."""
+GROWTH_LANGUAGE = r"[a-zA-Z ,.']{1,2000}"
+MOST_BYTES, MOST_RATIO = 150e6, 1.3
+
+
+def search_growth(model: Any, unique: str, forwards: int) -> dict[str, float]:
+    """Return the growth of resident memory by a search of a free model, and its cost.
+
+    Run it in a process of its own: memory that an earlier search freed would be used again.
+    """
+    from formalm import Limits, Regex, search
+
+    def resident() -> float:
+        return float(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    query = Regex(GROWTH_LANGUAGE)
+    list(search(model, query, unique=unique, limits=Limits(hits=None, forwards=10)))
+    before, cpu = resident(), process_time()
+    hits = search(model, query, unique=unique, limits=Limits(hits=None, forwards=forwards))
+    count = sum(1 for _ in hits)
+    cpu = process_time() - cpu
+    return {"bytes": resident() - before, "seconds": cpu / hits.forwards, "hits": count}
+
+
+def growth(path: Path, most: int = GROWTH[-1]) -> dict[str, Any]:
+    """Measure searches of growing length at both vocabularies, each in its own process."""
+    found: dict[str, Any] = {}
+    for size in ("2k", "128k"):
+        for unique in ("strings", "tokens"):
+            for forwards in [one for one in GROWTH if one <= most]:
+                arguments = [str(path), size, unique, str(forwards)]
+                command = [sys.executable, "-m", "benches.query_frontier", *arguments]
+                answer = subprocess.run(command, check=True, capture_output=True, text=True)
+                found[f"{size} {unique} {forwards}"] = json.loads(answer.stdout)
+    return found
+
+
+def growth_lines(result: dict[str, Any]) -> list[str]:
+    """Return the part of the page about growth."""
+    lines = [
+        "## Growth of a search",
+        "",
+        f"Searches for `{GROWTH_LANGUAGE}` in a model that answers at once. CPU time per forward,"
+        " and growth of resident memory.",
+        "",
+        "| tokens, unique | forwards | µs a forward | against the shortest | MB | hits | |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    first: dict[str, float] = {}
+    for name, one in result.items():
+        size, unique, forwards = name.split()
+        ratio = one["seconds"] / first.setdefault(f"{size} {unique}", one["seconds"])
+        good = ratio <= MOST_RATIO and one["bytes"] <= MOST_BYTES
+        lines.append(
+            f"| {size}, {unique} | {int(forwards):,} | {1e6 * one['seconds']:.1f} | {ratio:.2f} "
+            f"| {one['bytes'] / 1e6:.0f} | {one['hits']:.0f} | {'met' if good else '**missed**'} |"
+        )
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Measure one search, and print the result: tokenizer, size, unique, forwards."""
+    from benches.drivers import FreeModel
+    from formalm import Vocabulary
+    from formalm.models.canary import canary
+
+    path, size, unique, forwards = sys.argv[1:]
+    if size == "2k":
+        vocabulary = canary().vocabulary
+    else:
+        data = gzip.decompress(Path(path).read_bytes())
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "tokenizer.json"
+            file.write_bytes(data)
+            vocabulary = Vocabulary.from_tokenizer_json(file)
+    print(json.dumps(search_growth(FreeModel(vocabulary), unique, int(forwards))))
+
+
+if __name__ == "__main__":
+    main()

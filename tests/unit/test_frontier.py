@@ -91,8 +91,7 @@ def listing(budget: int, batch_size: int) -> tuple[list, int]:
     return [found for found in TokenSearch(execution).run() if found is not None], session.forwards
 
 
-def test_evicted_answers_are_requested_again(monkeypatch) -> None:
-    monkeypatch.setattr("formalm.execution.frontier.FEW", 0)
+def test_evicted_answers_are_requested_again() -> None:
     plenty, forwards = listing(1 << 20, 1)
     for batch_size in (1, 7):
         scarce, more = listing(1, batch_size)
@@ -150,7 +149,7 @@ def test_caches_within_a_budget(budget: int | None, batch_size: int) -> None:
     expected = [(hit.token_ids, hit.logprob) for hit in _triples(MANY, None, 1)]
     model = Remembering()
     found = _triples(model, budget, batch_size)
-    positions = found._found.gi_frame.f_locals["self"].frontier.answer_cache
+    positions = found._driver.rows.answer_cache
     assert [(hit.token_ids, hit.logprob) for hit in found] == expected
     assert model.starts == 1  # the prompt
     assert model.read == found.forwards - 1 + positions.reread
@@ -191,6 +190,47 @@ def test_a_node_takes_little_memory() -> None:
         for node, ids, totals, _ in frontier.evaluate(batch):
             frontier.queue_children(node, ids, totals)
     assert frontier.memory_bytes / len(frontier.trie) < 200
+
+
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_a_forward_takes_little_memory(unique: str) -> None:
+    hits = search(MANY, Regex("(.|\n)*"), unique=unique, limits=Limits(hits=None, forwards=4000))
+    assert len(list(hits)) > 10
+    assert hits.forwards == 4000
+    assert hits._driver.memory_bytes <= 1500 * hits.forwards
+
+
+class Logits:
+    """The table of letters, with a constant added, in another precision."""
+
+    vocabulary, bos_token_id, context_length = LETTERS, None, None
+
+    def __init__(self, kind: type, added: float) -> None:
+        self.kind, self.added = kind, added
+
+    def next_logits(self, prefixes: list) -> np.ndarray:
+        return (MANY.next_logprobs(prefixes) + self.added).astype(self.kind)
+
+    def next_logprobs(self, prefixes: list) -> np.ndarray:
+        raise AssertionError("logits are preferred")
+
+
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+@pytest.mark.parametrize("batch_size", [1, 16])
+@pytest.mark.parametrize(
+    ("kind", "added", "error"),
+    [(np.float64, 3.0, 1e-9), (np.float32, 24.0, 2e-5), (np.float16, 4.0, 2e-2)],
+)
+def test_logits_of_any_type_and_scale_give_the_same_hits(
+    unique: str, batch_size: int, kind: type, added: float, error: float
+) -> None:
+    options = {"unique": unique, "batch_size": batch_size, "limits": Limits(hits=40)}
+    expected = list(search(MANY, Regex("(.|\n){1,3}"), **options))
+    found = list(search(Logits(kind, added), Regex("(.|\n){1,3}"), **options))
+    logprobs = [[hit.logprob for hit in hits] for hits in (found, expected)]
+    assert np.allclose(*logprobs, rtol=0, atol=error)
+    if kind is not np.float16:
+        assert [hit.token_ids for hit in found] == [hit.token_ids for hit in expected]
 
 
 def test_memory_is_limited() -> None:

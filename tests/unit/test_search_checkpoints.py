@@ -126,8 +126,6 @@ def test_evicted_answers_are_computed_again() -> None:
             session, constraint, roots, Decoding(), False, True, 4, None, limits
         )
         driver = StringSearch(execution)
-        if budget is not None:
-            driver.tokenizations._kept.budget_bytes = budget
         return [found for found in driver.run() if found is not None]
 
     assert strings(1) == strings(None)

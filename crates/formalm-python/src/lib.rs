@@ -22,6 +22,7 @@ mod numpy_bitmasks;
 mod parse_trees;
 mod parser;
 mod regular_language;
+mod search_frontiers;
 mod shared_machine;
 mod vocabulary;
 
@@ -85,6 +86,8 @@ mod _core {
     use super::parser::Parser;
     #[pymodule_export]
     use super::regular_language::{Expression, Grouping};
+    #[pymodule_export]
+    use super::search_frontiers::{StringFrontier, TokenFrontier};
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

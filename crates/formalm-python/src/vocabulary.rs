@@ -1,6 +1,8 @@
 //! `Vocabulary`: token bytes and the tables of masks.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use formalm_frontier::SortedTokens;
 
 use formalm_machines::special_token_bytes;
 use formalm_vocabulary::Error;
@@ -16,6 +18,26 @@ pub(crate) struct Vocabulary {
     pub(crate) inner: Arc<formalm_vocabulary::Vocabulary>,
     /// Token groups that parsers have used, each with its bitmask.
     pub(crate) groups: Py<PyDict>,
+    /// Made by the first search over strings.
+    sorted: OnceLock<Arc<SortedTokens>>,
+}
+
+impl Vocabulary {
+    fn of(py: Python<'_>, inner: Arc<formalm_vocabulary::Vocabulary>) -> Vocabulary {
+        Vocabulary { inner, groups: PyDict::new(py).unbind(), sorted: OnceLock::new() }
+    }
+
+    /// Returns the tokens sorted by bytes.
+    pub(crate) fn sorted_tokens(&self, py: Python<'_>) -> Arc<SortedTokens> {
+        let tokens = &self.inner;
+        py.detach(|| {
+            let made = self.sorted.get_or_init(|| {
+                let ids = 0..tokens.len() as u32;
+                Arc::new(SortedTokens::new(ids.map(|id| tokens.token_bytes(id))))
+            });
+            Arc::clone(made)
+        })
+    }
 }
 
 fn made(
@@ -23,7 +45,7 @@ fn made(
     result: Result<formalm_vocabulary::Vocabulary, Error>,
 ) -> PyResult<Vocabulary> {
     match result {
-        Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner), groups: PyDict::new(py).unbind() }),
+        Ok(inner) => Ok(Vocabulary::of(py, Arc::new(inner))),
         Err(error) => Err(errors::unreadable(py, &error)),
     }
 }

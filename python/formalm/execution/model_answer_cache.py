@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from formalm.execution.sequence_trie import SequenceTrie
 from formalm.models import LogitRow, Position, Session
 
 __all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache", "children_bytes"]
@@ -85,6 +84,22 @@ STATE_BYTES = 256 << 20
 """Default maximum memory, in bytes, for answers and states."""
 
 
+class SequenceNodes(Protocol):
+    """A tree of token sequences, whose first nodes are the roots."""
+
+    def parent_of(self, node: int) -> int:
+        """Returns the parent of a node; a negative number for a root."""
+
+    def token_of(self, node: int) -> int:
+        """Returns the last token of a node."""
+
+    def root(self, node: int) -> int:
+        """Returns the root above a node."""
+
+    def path(self, node: int) -> list[int]:
+        """Returns the tokens from the root to a node."""
+
+
 class ModelAnswerCache:
     """The answers and states of a model by node; the least recently used are evicted.
 
@@ -99,6 +114,8 @@ class ModelAnswerCache:
     budget_bytes
         Maximum memory for cached values except those of the roots: half for answers, half for
         states. A state that does not report its size counts as much as its answer.
+    answer_bytes
+        Maximum memory of the answers, if it is not half of the budget.
 
     Attributes
     ----------
@@ -111,9 +128,10 @@ class ModelAnswerCache:
     def __init__(
         self,
         session: Session,
-        trie: SequenceTrie,
+        trie: SequenceNodes,
         prefixes: Sequence[tuple[int, ...]],
         budget_bytes: int = STATE_BYTES,
+        answer_bytes: int | None = None,
     ) -> None:
         self.session = session
         self.recomputed = 0
@@ -123,7 +141,8 @@ class ModelAnswerCache:
         self._roots: dict[int, Position] = {}
         self._known: dict[int, Position] = {}
         self._answers: ByteBudgetLru[Position] = ByteBudgetLru(
-            budget_bytes // 2, lambda answer: answer.row.memory_bytes
+            budget_bytes // 2 if answer_bytes is None else answer_bytes,
+            lambda answer: answer.row.memory_bytes,
         )
         self._states = _StateCache(budget_bytes // 2)
 
@@ -187,16 +206,16 @@ class ModelAnswerCache:
     def _nearest_ancestor_state(self, node: int) -> tuple[Position | None, list[int]]:
         """Returns the nearest state above a node, and the tokens from there to the node."""
         trie, run = self._trie, []
-        while trie.parent[node] >= 0:
-            run.append(trie.token[node])
-            node = trie.parent[node]
+        while (above := trie.parent_of(node)) >= 0:
+            run.append(trie.token_of(node))
+            node = above
             found = self._roots.get(node) or self._states.find(node)
             if found is not None:
                 return found, run[::-1]
         return None, []
 
     def _keep(self, node: int, position: Position) -> None:
-        if self._trie.parent[node] < 0:
+        if self._trie.parent_of(node) < 0:
             self._roots[node] = position
             return
         answer = position
@@ -209,11 +228,11 @@ class ModelAnswerCache:
 
     def _nearest_cached_ancestor(self, node: int) -> int | None:
         """Returns the nearest ancestor that has a state within the budget."""
-        node = self._trie.parent[node]
-        while self._trie.parent[node] >= 0:
+        node = self._trie.parent_of(node)
+        while (above := self._trie.parent_of(node)) >= 0:
             if node in self._states:
                 return node
-            node = self._trie.parent[node]
+            node = above
         return None
 
 

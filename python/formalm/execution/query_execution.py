@@ -183,6 +183,16 @@ class QueryExecution:
             raise LimitReached("forwards")
         return min(self.batch_size, left)
 
+    def room_for(
+        self, nodes: int, frontier: int, best_logprob: float | None, memory_bytes: int
+    ) -> int:
+        """Reports progress and returns :meth:`room`, also within the limit of memory."""
+        self.report(nodes, frontier, best_logprob)
+        limit = self.limits.memory_bytes
+        if limit is not None and memory_bytes > limit:
+            raise LimitReached("memory_bytes")
+        return self.room()
+
     def may_extend(self, length: int, context: QueryContext) -> bool:
         """Returns True if a sequence of ``length`` tokens may be evaluated and continued."""
         if self.max_tokens is not None and length + (not self.complete) > self.max_tokens:
@@ -201,7 +211,7 @@ class QueryExecution:
         """Returns the log-probabilities of given tokens in the distribution that the query is
         about.
         """
-        self._check_shown(position)
+        self.check_shown(position)
         if self.decoding.is_plain:
             row = position.row
             offset = row.log_sum if self.normalize and not position.unseen else row.offset
@@ -218,7 +228,7 @@ class QueryExecution:
         row = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
         return log_softmax(row) if self.normalize and not position.unseen else row
 
-    def _check_shown(self, position: Position) -> None:
+    def check_shown(self, position: Position) -> None:
         """Refuses an answer that lacks tokens among which ``decoding`` chooses."""
         if not position.unseen or self.decoding.is_plain:
             return
@@ -273,7 +283,7 @@ class QueryExecution:
     def _split_few(
         self, position: Position, allowed: Ids, accepting: bool
     ) -> tuple[Ids, Floats, float]:
-        self._check_shown(position)
+        self.check_shown(position)
         row = self._row(position) if self.normalize else position.logprobs
         left, values = self.decoding.kept(row, renormalize=self.renormalize)
         values = np.minimum(values, 0.0)

@@ -144,6 +144,14 @@ class SequenceTrie:
         self._more.append(0)
         return len(self.parent) - 1
 
+    def parent_of(self, node: int) -> int:
+        """Returns the parent of a node; -1 for a root."""
+        return self.parent[node]
+
+    def token_of(self, node: int) -> int:
+        """Returns the last token of a node."""
+        return self.token[node]
+
     def path(self, node: int) -> list[int]:
         """Returns the tokens from the root to a node; an end is ``END``."""
         ids = []

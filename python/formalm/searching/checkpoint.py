@@ -1,8 +1,8 @@
 """Checkpoints of searches: writing the state to a file, and resuming from it.
 
-A file has a header, JSON with a label, a version and the query, and arrays: the trie, the queue,
-and the hits. It does not contain the model's answers, except for a few that identify the model.
-Matchers are restored by walking the trie.
+A file has a header, JSON with a label, a version and the query, and the arrays of the native
+frontier: the tree, the queue, and the hits. It does not contain the model's answers, except for a
+few that identify the model. States of the language are restored by reading tokens and bytes again.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import json
 import time
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from os import PathLike
 from typing import Any
@@ -25,17 +23,15 @@ import numpy.typing as npt
 from formalm.atomic_write import path_of, write_atomically
 from formalm.errors import ArgumentError, FormalmError, ModelError
 from formalm.execution.query_execution import QueryExecution
-from formalm.execution.sequence_trie import END, SLACK, UNKNOWN
 from formalm.query.query import Query
 from formalm.query.serialization import query_data
 from formalm.searching.string_search import StringSearch
 from formalm.searching.token_search import TokenSearch
-from formalm.searching.tokenization_nodes import StringEntry
 
-__all__ = ["FORMAT", "VERSION", "load", "queue_to_arrays", "restore_queue", "save"]
+__all__ = ["FORMAT", "VERSION", "load", "save"]
 
 FORMAT = "formalm-search"
-VERSION = 3
+VERSION = 4
 PROBES = 8
 PROBED = 32
 CLOSE = 1e-3
@@ -66,18 +62,11 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
             "cannot save a search that was interrupted in the middle of a step",
             hint="save it after a hit or after advance()",
         )
-    execution, trie = driver.execution, driver.frontier.trie
+    execution = driver.execution
     header = {**_question(execution, query), "hits": hits, "covered": execution.covered}
     header |= asdict(execution.cost())
     header |= {"cut_by_context": execution.cut_by_context, "cut_by_beam": execution.cut_by_beam}
-    arrays = {f"trie.{name}": value for name, value in trie.arrays().items()}
-    arrays["known"] = np.flatnonzero(np.array(trie.state) != UNKNOWN)
-    arrays |= _probes(driver)
-    arrays |= (
-        queue_to_arrays(driver)
-        if isinstance(driver, StringSearch)
-        else _token_queue_to_arrays(driver)
-    )
+    arrays = driver.frontier.arrays() | _probes(driver)
     text = json.dumps(header, sort_keys=True).encode()
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
     arrays["checksum"] = _checksum(arrays)
@@ -101,20 +90,15 @@ def load(path: str | PathLike[str], driver: Driver, query: Query) -> int:
     arrays = _read(file)
     header = _checked_header(file, arrays)
     _check(header, driver.execution, query)
-    trie = {name[5:]: value for name, value in arrays.items() if name.startswith("trie.")}
     execution = driver.execution
     try:
-        _check_tokens(trie, execution)
-        driver.frontier.restore(trie, arrays["known"])
-        restore_queue(driver, arrays) if isinstance(driver, StringSearch) else _restore_token_queue(
-            driver, arrays
-        )
+        cut = (bool(header["cut_by_context"]), bool(header["cut_by_beam"]))
+        driver.restart(arrays, cut)
         hits, expansions = int(header["hits"]), int(header["expansions"])
         spent = {name: int(header[name]) for name in SPENT}
         execution.covered = header["covered"]
         execution.started = time.monotonic() - float(header["seconds"])
-        execution.cut_by_context = bool(header["cut_by_context"])
-        execution.cut_by_beam = bool(header["cut_by_beam"])
+        execution.cut_by_context, execution.cut_by_beam = cut
         _check_answers(driver, arrays)
     except FormalmError:
         raise
@@ -186,7 +170,10 @@ def _check_label(header: Any) -> None:
         raise ArgumentError("the file is not a saved search")
     if header.get("version") != VERSION:
         found = header.get("version")
-        raise ArgumentError(f"the version of the file format must be {VERSION}, got {found!r:.20}")
+        raise ArgumentError(
+            f"the version of the file format must be {VERSION}, got {found!r:.20}",
+            hint="start the search again, without resume: other versions' files cannot be read",
+        )
 
 
 def _check(header: Any, execution: QueryExecution, query: Query) -> None:
@@ -212,19 +199,9 @@ def _check(header: Any, execution: QueryExecution, query: Query) -> None:
         raise ModelError("the model's log-probabilities differ from those of the saved search")
 
 
-def _check_tokens(trie: Arrays, execution: QueryExecution) -> None:
-    size, roots = len(execution.session.vocabulary), len(execution.contexts)
-    tokens, listed = trie["token"], trie["_listed_ids"]
-    inside = np.all((tokens[roots:] >= END) & (tokens[roots:] < size))
-    if not inside or np.any(listed < 0) or np.any(listed >= size):
-        raise ValueError("a token is outside the vocabulary")
-    if not np.all(trie["parent"][:roots] == -1) or not np.all(trie["parent"][roots:] >= 0):
-        raise ValueError("its contexts differ from those of the query")
-
-
 def _probes(driver: Driver) -> Arrays:
     """Returns a few answers of the model that are still cached."""
-    positions = driver.frontier.answer_cache
+    positions = driver.rows.answer_cache
     nodes = positions.kept()[-PROBES:]
     ids, logprobs = [], []
     for node in nodes:
@@ -247,122 +224,14 @@ def _check_answers(driver: Driver, arrays: Arrays) -> None:
         return
     for node, position, ids, logprobs in zip(
         nodes,
-        driver.frontier.answer_cache.evaluate(nodes),
+        driver.rows.answer_cache.evaluate(nodes),
         arrays["probes.ids"],
         arrays["probes.logprobs"],
         strict=True,
     ):
         row = np.asarray(position.logprobs, dtype=np.float64)
         if ids.max() >= len(row) or not np.allclose(row[ids], logprobs, rtol=0, atol=CLOSE):
-            path = driver.frontier.trie.path(node)
+            path = driver.frontier.path(node)
             raise ModelError(
                 f"the model's log-probabilities differ from those of the saved search after {path}"
             )
-
-
-def _token_queue_to_arrays(driver: TokenSearch) -> Arrays:
-    return {
-        "queue": np.array(driver.frontier.queue.nodes(), dtype=np.int64),
-        "hits": np.array(sorted(driver.hits), dtype=np.int64),
-        "kept": np.array(sorted(driver.kept.items()), dtype=np.int64).reshape(-1, 2),
-    }
-
-
-def _restore_token_queue(driver: TokenSearch, arrays: Arrays) -> None:
-    size = len(driver.frontier.trie)
-    queue, hits = arrays["queue"], arrays["hits"]
-    if np.any(queue < 0) or np.any(queue >= size) or not np.all(np.isin(hits, queue)):
-        raise ValueError("the queue refers to nodes that do not exist")
-    driver.restart(queue.tolist(), set(hits.tolist()), Counter(dict(arrays["kept"].tolist())))
-
-
-def queue_to_arrays(driver: StringSearch) -> Arrays:
-    """Returns the queue's entries and the data of the readings as arrays."""
-    entries = [entry for _, entry in driver.heap]
-    ends = driver.tokenizations.ends
-    token_ranges = [token_range for entry in entries for token_range in entry.token_ranges]
-    return {
-        **_joined("data", [entry.data for entry in entries], np.uint8),
-        **_joined("done", [sorted(entry.done) for entry in entries], np.uint8),
-        **_joined("exact", [entry.exact for entry in entries], np.int64),
-        **_joined("pending", [entry.pending for entry in entries], np.int64),
-        "roots": np.array([entry.context_index for entry in entries], dtype=np.int64),
-        "members": np.array([entry.member for entry in entries], dtype=bool),
-        "fans": np.array([token_range[:3] for token_range in token_ranges], dtype=np.int64).reshape(
-            -1, 3
-        ),
-        "fans.logprobs": np.array(
-            [token_range[3] for token_range in token_ranges], dtype=np.float64
-        ),
-        "fans.lengths": np.array([len(entry.token_ranges) for entry in entries], dtype=np.int64),
-        "ends": np.array(list(ends), dtype=np.int64),
-        "ends.logprobs": np.array(list(ends.values()), dtype=np.float64),
-    }
-
-
-def restore_queue(driver: StringSearch, arrays: Arrays) -> None:
-    """Restores the queue that :func:`queue_to_arrays` described; the trie is already in place.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not describe a queue.
-    """
-    size, states = len(driver.frontier.trie), driver.frontier.states
-    nodes = [arrays["exact"], arrays["pending"], arrays["fans"][:, 0], arrays["ends"]]
-    if any(np.any(one < 0) or np.any(one >= size) for one in nodes):
-        raise ValueError("a queue entry refers to nodes that do not exist")
-    roots = driver.frontier.root_nodes
-    if np.any(arrays["roots"] < 0) or np.any(arrays["roots"] >= len(roots)):
-        raise ValueError("a queue entry has no context")
-    logprobs = np.concatenate([arrays["fans.logprobs"], arrays["ends.logprobs"]])
-    if not np.all(logprobs <= SLACK):
-        raise ValueError("a log-probability is invalid")
-    token_ranges = [
-        (*row, logprob)
-        for row, logprob in zip(
-            arrays["fans"].tolist(), arrays["fans.logprobs"].tolist(), strict=True
-        )
-    ]
-    entries = []
-    for data, done, exact, pending, context_index, member, own in zip(
-        map(bytes, _split(arrays["data"].tolist(), arrays["data.lengths"])),
-        _split(arrays["done"].tolist(), arrays["done.lengths"]),
-        _split(arrays["exact"].tolist(), arrays["exact.lengths"]),
-        _split(arrays["pending"].tolist(), arrays["pending.lengths"]),
-        arrays["roots"].tolist(),
-        arrays["members"].tolist(),
-        _split(token_ranges, arrays["fans.lengths"]),
-        strict=True,
-    ):
-        state = states.step_bytes(driver.frontier.trie.state[roots[context_index]], data)
-        done_bytes = frozenset(done)
-        entries.append(
-            StringEntry(
-                data,
-                state,
-                context_index,
-                member,
-                list(exact),
-                list(pending),
-                list(own),
-                done_bytes,
-            )
-        )
-    ends = dict(zip(arrays["ends"].tolist(), arrays["ends.logprobs"].tolist(), strict=True))
-    driver.restart(entries, ends)
-
-
-def _joined(name: str, lists: Sequence[Sequence[int]], dtype: Any) -> Arrays:
-    whole = [value for one in lists for value in one]
-    lengths = np.array([len(one) for one in lists], dtype=np.int64)
-    return {name: np.array(whole, dtype=dtype), f"{name}.lengths": lengths}
-
-
-def _split(values: list[Any], lengths: npt.NDArray[Any]) -> Iterator[list[Any]]:
-    if np.any(lengths < 0) or lengths.sum() != len(values):
-        raise ValueError("a list has the wrong length")
-    at = 0
-    for length in lengths.tolist():
-        yield values[at : at + length]
-        at += length

@@ -1,0 +1,835 @@
+//! Best-first search over strings, each with the sum of all its tokenizations.
+//!
+//! A *reading* of a string is a token sequence that spells it, a node of the tree. The queue holds
+//! byte strings. The entry of a string `u` keeps all readings of prefixes of `u`, each with its exact
+//! probability:
+//!
+//! - *evaluated* readings as a range: the tokens that continue the reading in agreement with `u` and
+//!   extend beyond it;
+//! - *pending* readings, not yet evaluated, as they are.
+//!
+//! Bound. A reading of a member `s` that extends `u` either uses a token of some range at `u`, or
+//! begins with a pending reading. Readings in different ranges, different tokens of one range, and
+//! different pending readings are mutually exclusive prefixes of a token sequence. The probabilities
+//! of the readings of `s` therefore add up to at most the sum over the ranges' tokens and the pending
+//! readings. That sum is the entry's bound. It holds for the total of all members that extend `u`,
+//! hence for each. A member extends `u` by one byte, so the tokens of that byte suffice: once the
+//! sums by next byte are known, the largest of them and the pending readings are the bound.
+//!
+//! Lazy children. An entry queues the string of its best next byte only; the entry itself stays with
+//! the others. So a string costs what is taken from it, not what it could be extended by.
+//!
+//! A candidate `u`, itself a member, has a probability of at least the sum of its readings found so
+//! far, and at most that sum plus the pending readings that end before `u`. It is yielded when it is
+//! first in the queue and the pending part is at most `tolerance` of it; no other string can then
+//! exceed it by more than that. Pending readings are evaluated largest first, and only where they
+//! matter. A string of n bytes has up to 2ⁿ readings, but a trained model gives all but a few a
+//! negligible probability.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::log_sum::{log_add, log_sum};
+use crate::prefix_strings::PrefixStrings;
+use crate::row_cache::{RowCache, StoredRow};
+use crate::sequence_tree::{NodeArrays, SequenceTree};
+use crate::sorted_tokens::SortedTokens;
+use crate::string_entries::{ByteBits, EntryQueue, NextBytes, StringEntry, TokenRange};
+use crate::token_rows::{Continuations, TokenScan};
+use crate::{LengthLimits, TokenLanguage};
+
+/// A pending reading with at least this share of the bound is evaluated before its string expands.
+const WORTH_EVALUATING: f64 = 0.01;
+/// Next bytes of an entry that are listed at a time: 128 bytes of memory. More are computed again
+/// from the rows.
+const LISTED_BYTES: usize = 8;
+
+/// The options of a search over strings.
+#[derive(Clone, Debug)]
+pub struct StringOptions {
+    /// Where sequences end.
+    pub lengths: LengthLimits,
+    /// The share of a member's probability that may be missing from its sum.
+    pub tolerance: f64,
+    /// Maximum memory of cached rows, in bytes.
+    pub cache_bytes: usize,
+}
+
+/// A member that was found.
+#[derive(Clone, Debug)]
+pub struct StringHit {
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// The most probable tokens that spell it.
+    pub token_ids: Vec<u32>,
+    /// The log-probability of each, and of the end if it counts.
+    pub steps: Vec<f64>,
+    /// The log-probability of all readings.
+    pub logprob: f64,
+    /// Number of readings.
+    pub tokenizations: usize,
+    /// The index of the context.
+    pub context: u32,
+}
+
+/// The outcome of a step.
+#[derive(Clone, Debug)]
+pub enum StringStep {
+    /// The next member.
+    Hit(StringHit),
+    /// Readings to evaluate before the next step; there may be none.
+    Evaluate(Vec<u32>),
+    /// Evaluated readings whose answers are needed again.
+    Recall(Vec<u32>),
+}
+
+/// Nodes whose rows are not cached.
+struct MissingRows(Vec<u32>);
+
+/// A search over strings: its readings, its queue, and the steps on them.
+#[derive(Debug)]
+pub struct StringSearch {
+    tree: SequenceTree,
+    /// Number of bytes that each node spells.
+    lengths: Vec<u32>,
+    /// The log-probability of ending at each node; NaN if it was not evaluated.
+    ends: Vec<f64>,
+    /// From a node and a token to the child.
+    children: FxHashMap<(u32, u32), u32>,
+    strings: PrefixStrings,
+    queue: EntryQueue,
+    /// Entries that wait for the evaluation of `requests`.
+    aside: Vec<Box<StringEntry>>,
+    requests: Vec<u32>,
+    looked_at: usize,
+    rows: RowCache,
+    tokens: Arc<SortedTokens>,
+    scan: TokenScan,
+    text: Vec<u8>,
+    options: StringOptions,
+    cut_by_context: bool,
+}
+
+impl StringSearch {
+    /// Creates a search from the log-probability and the state of each context.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenLanguage::is_finished`].
+    pub fn new<L: TokenLanguage>(
+        roots: &[(f64, u32)],
+        tokens: Arc<SortedTokens>,
+        scan: TokenScan,
+        options: StringOptions,
+        language: &mut L,
+    ) -> Result<StringSearch, L::Error> {
+        let mut search = StringSearch {
+            tree: SequenceTree::default(),
+            lengths: Vec::new(),
+            ends: Vec::new(),
+            children: FxHashMap::default(),
+            strings: PrefixStrings::default(),
+            queue: EntryQueue::default(),
+            aside: Vec::new(),
+            requests: Vec::new(),
+            looked_at: 0,
+            rows: RowCache::new(options.cache_bytes),
+            tokens,
+            scan,
+            text: Vec::new(),
+            options,
+            cut_by_context: false,
+        };
+        for &(logprob, state) in roots {
+            search.tree.add_root(logprob, state);
+            search.lengths.push(0);
+            search.ends.push(f64::NAN);
+            search.strings.add_root(state);
+        }
+        for context in 0..roots.len() as u32 {
+            let mut entry = StringEntry::new(context, context, false);
+            let exact = vec![context];
+            if search.may_extend(context, context) {
+                entry.pending.push(context);
+            }
+            search.add(entry, exact, language)?;
+        }
+        Ok(search)
+    }
+
+    /// Returns the tree of readings.
+    pub fn tree(&self) -> &SequenceTree {
+        &self.tree
+    }
+
+    /// Returns the number of queued entries.
+    pub fn queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Returns an upper bound on what is still to come.
+    pub fn best_bound(&self) -> Option<f64> {
+        self.queue.top()
+    }
+
+    /// Returns `true` if there is nothing left to do.
+    pub fn is_exhausted(&self) -> bool {
+        self.queue.len() == 0 && self.aside.is_empty()
+    }
+
+    /// Returns the memory of the readings and the queue, in bytes, without cached rows.
+    pub fn memory_bytes(&self) -> usize {
+        let readings = (4 + 8) * self.lengths.len() + 20 * self.children.len();
+        self.tree.memory_bytes()
+            + readings
+            + self.strings.memory_bytes()
+            + self.queue.memory_bytes()
+    }
+
+    /// Returns `true` if sequences were omitted that the model cannot read.
+    pub fn cut_by_context(&self) -> bool {
+        self.cut_by_context
+    }
+
+    /// Begins a batch: at most a few times its size of entries are looked at.
+    pub fn begin_batch(&mut self) {
+        self.looked_at = 0;
+    }
+
+    /// Runs until a member is found or the model is needed. After an error, and after
+    /// [`StringSearch::requeue`], the search is as before.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenLanguage::step`].
+    pub fn step<L: TokenLanguage>(
+        &mut self,
+        batch: usize,
+        language: &mut L,
+    ) -> Result<StringStep, L::Error> {
+        while self.requests.len() < batch && self.looked_at / 4 < batch {
+            let Some(mut entry) = self.queue.pop(&self.strings) else { break };
+            let is_evaluated = |&node: &u32| !self.ends[node as usize].is_nan();
+            if entry.pending.iter().any(is_evaluated) {
+                // Evaluated for other strings: its bound fell.
+                let absorbed = self.absorb(&mut entry);
+                self.queue.push(&self.strings, entry);
+                match absorbed {
+                    Ok(()) => self.rows.release(),
+                    Err(MissingRows(nodes)) => return Ok(self.recall(nodes)),
+                }
+                continue;
+            }
+            let wanted = self.wanted(&entry);
+            if !wanted.is_empty() || entry.member && !self.aside.is_empty() {
+                self.looked_at += 1;
+                for node in wanted {
+                    if !self.requests.contains(&node) {
+                        self.requests.push(node);
+                    }
+                }
+                self.aside.push(entry);
+            } else if entry.member {
+                return Ok(StringStep::Hit(self.hit(&entry)));
+            } else {
+                self.looked_at += 1;
+                match self.expand(entry, language)? {
+                    Ok(()) => self.rows.release(),
+                    Err(MissingRows(nodes)) => return Ok(self.recall(nodes)),
+                }
+            }
+        }
+        Ok(StringStep::Evaluate(std::mem::take(&mut self.requests)))
+    }
+
+    fn recall(&mut self, nodes: Vec<u32>) -> StringStep {
+        self.rows.hold(&nodes);
+        StringStep::Recall(nodes)
+    }
+
+    /// Queues again the entries that waited for an evaluation, which happened or failed.
+    pub fn requeue(&mut self) {
+        self.requests.clear();
+        for entry in self.aside.drain(..) {
+            self.queue.push(&self.strings, entry);
+        }
+    }
+
+    /// Records the model's answer at a reading, evaluated for the first time or again.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenLanguage::fill`].
+    pub fn record<L: TokenLanguage>(
+        &mut self,
+        node: u32,
+        answer: Continuations<'_>,
+        language: &mut L,
+    ) -> Result<(), L::Error> {
+        let state = self.tree.state(node, language)?;
+        let accepting = self.scan.look(language, state)?;
+        let kept = self.scan.kept(answer);
+        let row = if self.options.lengths.may_grow(self.tree.depth(node)) {
+            StoredRow::of(&mut self.scan, answer, kept.as_deref(), &self.tokens)
+        } else {
+            StoredRow::empty()
+        };
+        let end = if accepting {
+            self.tree.logprob(node) + self.scan.end(answer, kept.as_deref())
+        } else {
+            f64::NEG_INFINITY
+        };
+        self.rows.keep(node, row);
+        self.ends[node as usize] = end;
+        Ok(())
+    }
+
+    /// Queues a newly reached string: its extensions, and itself if it is a member.
+    fn add<L: TokenLanguage>(
+        &mut self,
+        entry: StringEntry,
+        exact: Vec<u32>,
+        language: &mut L,
+    ) -> Result<(), L::Error> {
+        let state = self.strings.state(entry.string);
+        let grows = !entry.ranges.is_empty() || !language.is_finished(state)?;
+        if language.is_accepting(state) {
+            let mut member = StringEntry::new(entry.string, entry.context, true);
+            (member.exact, member.pending) = (exact, entry.pending.clone());
+            self.push(member);
+        }
+        if grows {
+            self.push(entry);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, mut entry: StringEntry) {
+        entry.bound = self.bound(&entry);
+        self.queue.push(&self.strings, Box::new(entry));
+    }
+
+    /// Replaces pending readings that have been evaluated by their continuations. If rows are
+    /// missing, the entry is unchanged.
+    fn absorb(&mut self, entry: &mut StringEntry) -> Result<(), MissingRows> {
+        let size = self.strings.length(entry.string);
+        let (mut exact, mut pending, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut missing, mut waiting) = (Vec::new(), entry.pending.clone());
+        let mut text = std::mem::take(&mut self.text);
+        while let Some(node) = waiting.pop() {
+            if self.ends[node as usize].is_nan() {
+                pending.push(node);
+                continue;
+            }
+            if self.rows.get(node).is_none() {
+                missing.push(node);
+                continue;
+            }
+            self.strings.write(entry.string, self.lengths[node as usize], &mut text);
+            let mut range = (0, self.tokens.len() as u32);
+            for depth in 0..=text.len() {
+                let end = self.tokens.end_of_exact(range, depth);
+                for child in self.children_of(node, (range.0, end)) {
+                    if self.lengths[child as usize] == size && entry.member {
+                        exact.push(child);
+                    }
+                    if self.may_extend(child, entry.context) {
+                        waiting.push(child);
+                    }
+                }
+                range.0 = end;
+                if depth < text.len() {
+                    range = self.tokens.narrow(range, depth, text[depth]);
+                }
+                if range.0 == range.1 {
+                    break;
+                }
+            }
+            if !entry.member {
+                self.add_range(&mut ranges, node, range);
+            }
+        }
+        self.text = text;
+        if !missing.is_empty() {
+            return Err(MissingRows(missing));
+        }
+        let tree = &self.tree;
+        pending.sort_unstable_by(|&one, &other| {
+            tree.logprob(other)
+                .total_cmp(&tree.logprob(one))
+                .then_with(|| tree.path(one).cmp(&tree.path(other)))
+        });
+        entry.exact.append(&mut exact);
+        if !ranges.is_empty() {
+            entry.ranges.append(&mut ranges);
+            entry.next = NextBytes::Unknown(f64::INFINITY);
+        }
+        entry.pending = pending;
+        entry.bound = entry.bound.min(self.bound(entry));
+        Ok(())
+    }
+
+    /// Adds the tokens of a range with which an evaluated reading continues, if there are any.
+    fn add_range(&self, ranges: &mut Vec<TokenRange>, node: u32, (low, high): (u32, u32)) {
+        let Some(row) = self.rows.get(node).filter(|_| low < high) else { return };
+        let together = match row.by_byte() {
+            Some(sums) if high - low == self.tokens.len() as u32 => log_sum(&mut sums.clone()),
+            _ => row.log_sum((low, high)),
+        };
+        if together > f64::NEG_INFINITY {
+            let logprob = self.tree.logprob(node) + together;
+            ranges.push(TokenRange { node, low, high, logprob });
+        }
+    }
+
+    /// Returns the readings that continue an evaluated reading with the tokens of a range.
+    fn children_of(&mut self, node: u32, (low, high): (u32, u32)) -> Vec<u32> {
+        let mut found = Vec::new();
+        for rank in low..high {
+            let value = self.rows.get(node).map_or(f64::NEG_INFINITY, |row| row.get(rank));
+            if value == f64::NEG_INFINITY {
+                continue;
+            }
+            let token = self.tokens.token_ids()[rank as usize];
+            let child = match self.children.get(&(node, token)) {
+                Some(&child) => child,
+                None => {
+                    let logprob = self.tree.logprob(node) + value;
+                    let child = self.tree.add(node, token as i32, logprob);
+                    self.lengths.push(self.lengths[node as usize] + self.tokens.length(rank));
+                    self.ends.push(f64::NAN);
+                    self.children.insert((node, token), child);
+                    child
+                }
+            };
+            found.push(child);
+        }
+        found
+    }
+
+    /// Queues the string of the best next byte, and the entry with the others. If rows are missing,
+    /// the entry is queued as it was.
+    fn expand<L: TokenLanguage>(
+        &mut self,
+        mut entry: Box<StringEntry>,
+        language: &mut L,
+    ) -> Result<Result<(), MissingRows>, L::Error> {
+        let nodes = entry.ranges.iter().map(|range| range.node);
+        let missing: Vec<u32> = nodes.filter(|&node| self.rows.get(node).is_none()).collect();
+        if !missing.is_empty() {
+            self.queue.push(&self.strings, entry);
+            return Ok(Err(MissingRows(missing)));
+        }
+        if let NextBytes::Unknown(_) = entry.next {
+            entry.next = self.next_bytes(&entry);
+            let bound = self.bound(&entry).min(entry.bound);
+            if self.queue.top().is_some_and(|top| top > bound) {
+                entry.bound = bound;
+                self.queue.push(&self.strings, entry);
+                return Ok(Ok(()));
+            }
+        }
+        let best = match &mut entry.next {
+            NextBytes::Unknown(_) => None,
+            NextBytes::Best(next) | NextBytes::All(next) => next.pop(),
+        };
+        let Some((logprob, byte)) = best else {
+            // Nothing follows but what pending readings spell.
+            entry.ranges = Vec::new();
+            entry.bound = self.bound(&entry).min(entry.bound);
+            self.queue.push(&self.strings, entry);
+            return Ok(Ok(()));
+        };
+        let state = match language.step_byte(self.strings.state(entry.string), byte) {
+            Ok(state) => state,
+            Err(error) => {
+                if let NextBytes::Best(next) | NextBytes::All(next) = &mut entry.next {
+                    next.push((logprob, byte));
+                }
+                self.queue.push(&self.strings, entry);
+                return Err(error);
+            }
+        };
+        let string = self.strings.add(entry.string, byte, state);
+        let mut longer = StringEntry::new(string, entry.context, false);
+        let mut exact = Vec::new();
+        let size = self.strings.length(entry.string);
+        for range in &entry.ranges {
+            let depth = (size - self.lengths[range.node as usize]) as usize;
+            let (low, high) = self.tokens.narrow((range.low, range.high), depth, byte);
+            let middle = self.tokens.end_of_exact((low, high), depth + 1);
+            for child in self.children_of(range.node, (low, middle)) {
+                exact.push(child);
+                if self.may_extend(child, entry.context) {
+                    longer.pending.push(child);
+                }
+            }
+            self.add_range(&mut longer.ranges, range.node, (middle, high));
+        }
+        longer.pending.extend_from_slice(&entry.pending);
+        let added = self.add(longer, exact, language);
+        entry.done.insert(byte);
+        match &entry.next {
+            NextBytes::Best(next) if next.is_empty() => entry.next = NextBytes::Unknown(logprob),
+            NextBytes::All(next) if next.is_empty() => entry.ranges = Vec::new(),
+            _ => {}
+        }
+        entry.bound = self.bound(&entry).min(entry.bound);
+        self.queue.push(&self.strings, entry);
+        added.map(Ok)
+    }
+
+    /// Returns the next bytes of the ranges of an entry, whose rows are cached.
+    fn next_bytes(&self, entry: &StringEntry) -> NextBytes {
+        let mut sums = [f64::NEG_INFINITY; 256];
+        let size = self.strings.length(entry.string);
+        for range in &entry.ranges {
+            let Some(row) = self.rows.get(range.node) else { continue };
+            let depth = (size - self.lengths[range.node as usize]) as usize;
+            let logprob = self.tree.logprob(range.node);
+            if let Some(by_byte) = row.by_byte()
+                && range.high - range.low == self.tokens.len() as u32
+            {
+                for (byte, &sum) in by_byte.iter().enumerate() {
+                    if !entry.done.has(byte as u8) {
+                        sums[byte] = log_add(sums[byte], logprob + sum);
+                    }
+                }
+                continue;
+            }
+            let mut at = row.next_rank(range.low, range.high);
+            while at < range.high {
+                let byte = self.tokens.byte_at(at, depth);
+                let end = self.tokens.end_of_byte((at, range.high), depth);
+                if !entry.done.has(byte) {
+                    let sum = logprob + row.log_sum((at, end));
+                    sums[byte as usize] = log_add(sums[byte as usize], sum);
+                }
+                at = row.next_rank(end, range.high);
+            }
+        }
+        let mut next: Vec<(f64, u8)> = (0..=255u8)
+            .map(|byte| (sums[byte as usize], byte))
+            .filter(|one| one.0 > f64::NEG_INFINITY)
+            .collect();
+        next.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
+        if next.len() <= LISTED_BYTES {
+            next.shrink_to_fit();
+            return NextBytes::All(next);
+        }
+        NextBytes::Best(next.split_off(next.len() - LISTED_BYTES))
+    }
+
+    /// Returns the log of an upper bound on a member, or on each member that extends a string.
+    fn bound(&self, entry: &StringEntry) -> f64 {
+        let logprob = |&node: &u32| self.tree.logprob(node);
+        if entry.member {
+            let mut values: Vec<f64> = self.open(entry).iter().map(logprob).collect();
+            values.push(self.total(entry));
+            return log_sum(&mut values);
+        }
+        let mut values: Vec<f64> = entry.pending.iter().map(logprob).collect();
+        match &entry.next {
+            NextBytes::Unknown(most) => {
+                let mut ranges: Vec<f64> = entry.ranges.iter().map(|range| range.logprob).collect();
+                values.push(log_sum(&mut ranges).min(*most));
+            }
+            NextBytes::Best(next) | NextBytes::All(next) => {
+                values.extend(next.last().map(|best| best.0));
+            }
+        }
+        log_sum(&mut values)
+    }
+
+    /// Returns the readings to evaluate before the search proceeds, largest first.
+    fn wanted(&self, entry: &StringEntry) -> Vec<u32> {
+        let logprob = |node: u32| self.tree.logprob(node);
+        if !entry.member {
+            if entry.pending.is_empty() {
+                return Vec::new();
+            }
+            let least = entry.bound + WORTH_EVALUATING.ln();
+            let worth = |&node: &u32| logprob(node) >= least;
+            let worth: Vec<u32> = entry.pending.iter().copied().filter(worth).collect();
+            let has_next = match &entry.next {
+                NextBytes::Unknown(_) => !entry.ranges.is_empty(),
+                NextBytes::Best(_) => true,
+                NextBytes::All(next) => !next.is_empty(),
+            };
+            let first = || entry.pending[..1].to_vec();
+            return if worth.is_empty() && !has_next { first() } else { worth };
+        }
+        let waiting = self.open(entry);
+        if waiting.is_empty() || self.options.tolerance == 0.0 {
+            return waiting;
+        }
+        let spare = self.total(entry) + self.options.tolerance.ln();
+        let mut values: Vec<f64> = waiting.iter().map(|&node| logprob(node)).collect();
+        if log_sum(&mut values) <= spare {
+            return Vec::new();
+        }
+        let least = spare - (waiting.len() as f64).ln();
+        waiting.into_iter().filter(|&node| logprob(node) > least).collect()
+    }
+
+    /// Returns the log of the sum over a member's readings found so far.
+    fn total(&self, entry: &StringEntry) -> f64 {
+        let mut values: Vec<f64> = entry.exact.iter().map(|&node| self.value(node)).collect();
+        log_sum(&mut values)
+    }
+
+    /// Returns the log-probability of a reading of a member, minus infinity if it is unknown.
+    fn value(&self, node: u32) -> f64 {
+        if !self.options.lengths.complete {
+            return self.tree.logprob(node);
+        }
+        let end = self.ends[node as usize];
+        if end.is_nan() { f64::NEG_INFINITY } else { end }
+    }
+
+    /// Returns the readings whose evaluation can still add to a member.
+    fn open(&self, entry: &StringEntry) -> Vec<u32> {
+        let size = self.strings.length(entry.string);
+        let complete = self.options.lengths.complete;
+        let open = |node: &u32| complete || self.lengths[*node as usize] < size;
+        entry.pending.iter().copied().filter(open).collect()
+    }
+
+    fn may_extend(&mut self, node: u32, context: u32) -> bool {
+        let may = self.options.lengths.may_extend(self.tree.depth(node), context);
+        self.cut_by_context |= may.is_none();
+        may == Some(true)
+    }
+
+    /// Returns the result for a member.
+    fn hit(&self, entry: &StringEntry) -> StringHit {
+        let mut data = Vec::new();
+        self.strings.write(entry.string, 0, &mut data);
+        let ways: Vec<u32> = entry
+            .exact
+            .iter()
+            .copied()
+            .filter(|&node| self.value(node) > f64::NEG_INFINITY || !self.options.lengths.complete)
+            .collect();
+        let best = ways.iter().copied().min_by(|&one, &other| {
+            self.value(other)
+                .total_cmp(&self.value(one))
+                .then_with(|| self.tree.path(one).cmp(&self.tree.path(other)))
+        });
+        let (mut token_ids, mut steps) = (Vec::new(), Vec::new());
+        if let Some(best) = best {
+            (token_ids, steps) = (self.tree.path(best), self.tree.steps(best));
+            if self.options.lengths.complete {
+                steps.push(self.ends[best as usize] - self.tree.logprob(best));
+            }
+        }
+        let (logprob, tokenizations) = (self.total(entry), ways.len());
+        StringHit { data, token_ids, steps, logprob, tokenizations, context: entry.context }
+    }
+
+    /// Returns the strings, the queue and the readings for a checkpoint. No batch may be in progress.
+    pub fn entry_arrays(&self) -> EntryArrays {
+        let mut arrays = EntryArrays { ends: self.ends.clone(), ..EntryArrays::default() };
+        for string in 0..self.strings.len() as u32 {
+            let (parent, byte) = self.strings.last(string);
+            arrays.string_parents.push(parent);
+            arrays.string_bytes.push(byte);
+        }
+        for entry in self.queue.entries() {
+            arrays.strings.push(entry.string);
+            arrays.contexts.push(entry.context);
+            arrays.members.push(entry.member);
+            arrays.bounds.push(entry.bound);
+            arrays.done.extend_from_slice(&entry.done.0);
+            arrays.exact_lengths.push(entry.exact.len() as u32);
+            arrays.exact.extend_from_slice(&entry.exact);
+            arrays.pending_lengths.push(entry.pending.len() as u32);
+            arrays.pending.extend_from_slice(&entry.pending);
+            arrays.range_lengths.push(entry.ranges.len() as u32);
+            for range in &entry.ranges {
+                arrays.ranges.extend_from_slice(&[range.node, range.low, range.high]);
+                arrays.range_logprobs.push(range.logprob);
+            }
+        }
+        arrays
+    }
+
+    /// Restores a new search to the state that [`SequenceTree::arrays`] and
+    /// [`StringSearch::entry_arrays`] described.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSearch::Arrays`] if the arrays do not describe a search; this one must not be used
+    /// then. [`InvalidSearch::Language`] as [`TokenLanguage::step_byte`].
+    pub fn restore<L: TokenLanguage>(
+        &mut self,
+        nodes: &NodeArrays,
+        arrays: &EntryArrays,
+        vocabulary_size: usize,
+        cut_by_context: bool,
+        language: &mut L,
+    ) -> Result<(), InvalidSearch<L::Error>> {
+        let roots = self.tree.len();
+        if !self.tree.restore(nodes, vocabulary_size) || !self.restore_readings(roots, arrays) {
+            return Err(InvalidSearch::Arrays);
+        }
+        let strings = arrays.string_parents.len();
+        if arrays.string_bytes.len() != strings || strings < roots {
+            return Err(InvalidSearch::Arrays);
+        }
+        for string in 0..strings {
+            let (parent, byte) = (arrays.string_parents[string], arrays.string_bytes[string]);
+            if string < roots {
+                if parent != u32::MAX {
+                    return Err(InvalidSearch::Arrays);
+                }
+                continue;
+            }
+            if parent as usize >= string {
+                return Err(InvalidSearch::Arrays);
+            }
+            let state = self.strings.state(parent);
+            let state = language.step_byte(state, byte).map_err(InvalidSearch::Language)?;
+            self.strings.add(parent, byte, state);
+        }
+        let Some(entries) = arrays.entries(&self.strings, self.tree.len(), roots, &self.tokens)
+        else {
+            return Err(InvalidSearch::Arrays);
+        };
+        let fits = |range: &TokenRange, entry: &StringEntry| {
+            let (length, size) =
+                (self.lengths[range.node as usize], self.strings.length(entry.string));
+            let depth = size.checked_sub(length);
+            let longer = |depth| (range.low..range.high).all(|at| self.tokens.length(at) > depth);
+            depth.is_some_and(longer) && !self.ends[range.node as usize].is_nan()
+        };
+        if !entries.iter().all(|entry| entry.ranges.iter().all(|range| fits(range, entry))) {
+            return Err(InvalidSearch::Arrays);
+        }
+        self.queue = EntryQueue::default();
+        for entry in entries {
+            self.queue.push(&self.strings, Box::new(entry));
+        }
+        self.cut_by_context = cut_by_context;
+        Ok(())
+    }
+
+    fn restore_readings(&mut self, roots: usize, arrays: &EntryArrays) -> bool {
+        if arrays.ends.len() != self.tree.len() || arrays.ends.iter().any(|&end| end > 1e-6) {
+            return false;
+        }
+        for node in roots as u32..self.tree.len() as u32 {
+            let (parent, token) = (self.tree.parent(node), self.tree.token(node) as u32);
+            let (Some(parent), Some(rank)) = (parent, self.tokens.rank(token)) else {
+                return false;
+            };
+            self.lengths.push(self.lengths[parent as usize] + self.tokens.length(rank));
+            self.children.insert((parent, token), node);
+        }
+        self.ends.clone_from(&arrays.ends);
+        true
+    }
+}
+
+/// The reason why a search was not restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InvalidSearch<E> {
+    /// The arrays do not describe a search.
+    Arrays,
+    /// The language rejects what the search read.
+    Language(E),
+}
+
+/// The arrays of a string search that a checkpoint stores.
+#[derive(Clone, Debug, Default)]
+pub struct EntryArrays {
+    /// For each node, the log-probability of ending there; NaN if it was not evaluated.
+    pub ends: Vec<f64>,
+    /// For each string, the one without its last byte; `u32::MAX` for empty ones.
+    pub string_parents: Vec<u32>,
+    /// For each string, its last byte.
+    pub string_bytes: Vec<u8>,
+    /// The string of each entry.
+    pub strings: Vec<u32>,
+    /// The context of each entry.
+    pub contexts: Vec<u32>,
+    /// Whether each entry stands for a member.
+    pub members: Vec<bool>,
+    /// The bound of each entry.
+    pub bounds: Vec<f64>,
+    /// For each entry, four words with a bit for each byte that was followed.
+    pub done: Vec<u64>,
+    /// Numbers of readings that spell each entry.
+    pub exact_lengths: Vec<u32>,
+    /// These readings.
+    pub exact: Vec<u32>,
+    /// Numbers of pending readings of each entry.
+    pub pending_lengths: Vec<u32>,
+    /// These readings.
+    pub pending: Vec<u32>,
+    /// Numbers of ranges of each entry.
+    pub range_lengths: Vec<u32>,
+    /// Node, first rank and end of each range.
+    pub ranges: Vec<u32>,
+    /// The log-probability of each range.
+    pub range_logprobs: Vec<f64>,
+}
+
+impl EntryArrays {
+    /// Returns the entries, or `None` if the arrays do not fit each other, the strings, the nodes,
+    /// the contexts or the tokens.
+    fn entries(
+        &self,
+        strings: &PrefixStrings,
+        nodes: usize,
+        contexts: usize,
+        tokens: &SortedTokens,
+    ) -> Option<Vec<StringEntry>> {
+        let count = self.strings.len();
+        let sum = |lengths: &[u32]| lengths.iter().map(|&length| length as usize).sum::<usize>();
+        let fits = [self.contexts.len(), self.members.len(), self.bounds.len()] == [count; 3]
+            && [self.exact_lengths.len(), self.pending_lengths.len()] == [count; 2]
+            && self.range_lengths.len() == count
+            && self.done.len() == 4 * count
+            && self.exact.len() == sum(&self.exact_lengths)
+            && self.pending.len() == sum(&self.pending_lengths)
+            && self.range_logprobs.len() == sum(&self.range_lengths)
+            && self.ranges.len() == 3 * self.range_logprobs.len()
+            && self.strings.iter().all(|&string| (string as usize) < strings.len())
+            && self.contexts.iter().all(|&context| (context as usize) < contexts)
+            && self.exact.iter().chain(&self.pending).all(|&node| (node as usize) < nodes)
+            && self.bounds.iter().chain(&self.range_logprobs).all(|bound| !bound.is_nan());
+        if !fits {
+            return None;
+        }
+        let (mut exact, mut pending, mut ranges) = (0, 0, 0);
+        let mut entries = Vec::with_capacity(count);
+        for at in 0..count {
+            let mut entry = StringEntry::new(self.strings[at], self.contexts[at], self.members[at]);
+            entry.bound = self.bounds[at];
+            entry.done = ByteBits([0, 1, 2, 3].map(|word| self.done[4 * at + word]));
+            let end = exact + self.exact_lengths[at] as usize;
+            entry.exact = self.exact[exact..end].to_vec();
+            exact = end;
+            let end = pending + self.pending_lengths[at] as usize;
+            entry.pending = self.pending[pending..end].to_vec();
+            pending = end;
+            for _ in 0..self.range_lengths[at] {
+                let (node, low, high) = (
+                    self.ranges[3 * ranges],
+                    self.ranges[3 * ranges + 1],
+                    self.ranges[3 * ranges + 2],
+                );
+                if node as usize >= nodes || low > high || high as usize > tokens.len() {
+                    return None;
+                }
+                let logprob = self.range_logprobs[ranges];
+                entry.ranges.push(TokenRange { node, low, high, logprob });
+                ranges += 1;
+            }
+            entries.push(entry);
+        }
+        Some(entries)
+    }
+}

@@ -1,0 +1,622 @@
+//! `TokenFrontier` and `StringFrontier`: best-first searches over a constraint.
+//!
+//! Python asks the model; everything else of a batch is one call: the nodes to evaluate, and what
+//! follows from their answers.
+
+use std::sync::Arc;
+
+use formalm_constraint::{AdvanceError, STATE_TABLE_LIMIT, StateTable};
+use formalm_frontier::{
+    Batch, Continuations, EntryArrays, InvalidSearch, LengthLimits, NodeArrays, QueueArrays, Row,
+    SequenceTree, StringOptions, StringSearch, StringStep, TokenLanguage, TokenOptions, TokenScan,
+    TokenSearch, TopK,
+};
+use formalm_logits::ElementType;
+use numpy::{
+    Element, PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+use crate::any_machine::AnyMaskClasses;
+use crate::errors::{self, RejectedInput};
+use crate::gil_cell::{GilCell, GilGuard};
+use crate::matcher::Matcher;
+use crate::vocabulary::Vocabulary;
+
+/// The states of a constraint as the language of a search.
+struct ConstraintLanguage(StateTable<AnyMaskClasses>);
+
+impl TokenLanguage for ConstraintLanguage {
+    type Error = AdvanceError;
+
+    fn step(&mut self, state: u32, token_id: u32) -> Result<u32, AdvanceError> {
+        self.0.step(state, token_id)
+    }
+
+    fn step_byte(&mut self, state: u32, byte: u8) -> Result<u32, AdvanceError> {
+        self.0.step_byte(state, byte)
+    }
+
+    fn fill(&mut self, state: u32, words: &mut [u32]) -> Result<(), AdvanceError> {
+        Ok(self.0.fill(state, words)?)
+    }
+
+    fn is_accepting(&self, state: u32) -> bool {
+        self.0.is_accepting(state)
+    }
+
+    fn is_finished(&mut self, state: u32) -> Result<bool, AdvanceError> {
+        Ok(self.0.is_finished(state)?)
+    }
+}
+
+/// The contexts of a query: matcher, log-probability, and the number of tokens that the model can
+/// read after it.
+type Contexts<'py> = Vec<(Bound<'py, Matcher>, f64, Option<u32>)>;
+
+/// What both searches are made from.
+struct SearchParts {
+    vocabulary: Arc<formalm_vocabulary::Vocabulary>,
+    language: ConstraintLanguage,
+    top_k: Option<TopK>,
+}
+
+impl SearchParts {
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        contexts: &Contexts<'_>,
+        top_k: Option<(usize, bool)>,
+    ) -> PyResult<(SearchParts, Vec<(f64, u32)>)> {
+        let mut table = StateTable::new(STATE_TABLE_LIMIT);
+        let mut roots = Vec::with_capacity(contexts.len());
+        for (matcher, logprob, _) in contexts {
+            let cursor = matcher.get().take(py)?.clone();
+            let state = py.detach(|| table.add_root(cursor));
+            roots.push((*logprob, state.map_err(|error| errors::failure(py, &error, None))?));
+        }
+        let parts = SearchParts {
+            vocabulary: Arc::clone(&vocabulary.inner),
+            language: ConstraintLanguage(table),
+            top_k: top_k.map(|(k, renormalize)| TopK { k, renormalize }),
+        };
+        Ok((parts, roots))
+    }
+
+    fn scan(&self, end_token_ids: Vec<u32>) -> TokenScan {
+        TokenScan::new(self.vocabulary.len(), end_token_ids)
+    }
+
+    /// Returns the bytes that the tokens of a node spell.
+    fn bytes(&self, tree: &SequenceTree, node: u32) -> Vec<u8> {
+        let tokens = tree.path(node);
+        tokens
+            .iter()
+            .flat_map(|&id| self.vocabulary.token_bytes(id).unwrap_or_default())
+            .copied()
+            .collect()
+    }
+
+    /// Returns the rows of a list of answers: arrays, or pairs of ids and log-probabilities.
+    fn answers<'a, 'py>(&self, answers: &'a [Answer<'py>]) -> Vec<Continuations<'a>> {
+        answers.iter().map(|answer| answer.continuations(self.top_k)).collect()
+    }
+}
+
+/// An answer of the model.
+enum Answer<'py> {
+    Row(Bound<'py, PyUntypedArray>, ElementType, f64),
+    Kept(PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
+}
+
+impl<'py> Answer<'py> {
+    /// Checks an array of the vocabulary's size, such an array with an offset, or ids with
+    /// log-probabilities.
+    fn new(py: Python<'py>, value: &Bound<'py, PyAny>, size: usize) -> PyResult<Answer<'py>> {
+        if let Ok(pair) = value.cast::<PyTuple>() {
+            let kept: PyResult<(PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>)> =
+                pair.extract();
+            let Ok((ids, logprobs)) = kept else {
+                let (row, offset) = pair.extract()?;
+                return Answer::row(py, row, offset, size);
+            };
+            let fits = ids.len() == logprobs.len();
+            if !fits || ids.as_slice().is_err() || logprobs.as_slice().is_err() {
+                return Err(errors::argument(py, "ids and log-probabilities must fit", None));
+            }
+            return Ok(Answer::Kept(ids, logprobs));
+        }
+        let array = value.cast::<PyUntypedArray>();
+        let array = array.map_err(|_| errors::argument(py, "a row must be an array", None))?;
+        Answer::row(py, array.clone(), 0.0, size)
+    }
+
+    /// Checks a row. Its elements are log-probabilities plus `offset`; uint16 has the bits of
+    /// bfloat16.
+    fn row(
+        py: Python<'py>,
+        array: Bound<'py, PyUntypedArray>,
+        offset: f64,
+        size: usize,
+    ) -> PyResult<Answer<'py>> {
+        let wrong = |what: &str| errors::argument(py, &format!("a row {what}"), None);
+        let kind = array.dtype();
+        let float = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
+            (b'f', 2, Some(true)) => ElementType::Float16,
+            (b'u', 2, Some(true)) => ElementType::Bfloat16,
+            (b'f', 4, Some(true)) => ElementType::Float32,
+            (b'f', 8, Some(true)) => ElementType::Float64,
+            _ => return Err(wrong("must have a native float type")),
+        };
+        let contiguous = array.strides() == [float.size() as isize] || array.len() <= 1;
+        if array.ndim() != 1 || !contiguous || array.len() < size {
+            return Err(wrong("must be contiguous and as wide as the vocabulary"));
+        }
+        Ok(Answer::Row(array, float, offset))
+    }
+
+    fn continuations(&self, top_k: Option<TopK>) -> Continuations<'_> {
+        match self {
+            Answer::Row(array, kind, offset) => {
+                // SAFETY: `new` checked type and contiguity; the array is alive as long as `self`.
+                let row = unsafe {
+                    let start = (*array.as_array_ptr()).fields.data.cast::<u8>().cast_const();
+                    Row::from_raw(start, array.len(), *kind)
+                };
+                match top_k {
+                    None => Continuations::All(row, *offset),
+                    Some(rule) => Continuations::Best(row, *offset, rule),
+                }
+            }
+            Answer::Kept(ids, logprobs) => Continuations::Kept(
+                ids.as_slice().unwrap_or_default(),
+                logprobs.as_slice().unwrap_or_default(),
+            ),
+        }
+    }
+}
+
+fn answers<'py>(
+    py: Python<'py>,
+    nodes: &[u32],
+    listed: &Bound<'py, PyList>,
+    size: usize,
+) -> PyResult<Vec<Answer<'py>>> {
+    if nodes.len() != listed.len() {
+        return Err(errors::argument(py, "each node must have one answer", None));
+    }
+    listed.iter().map(|value| Answer::new(py, &value, size)).collect()
+}
+
+fn refused(py: Python<'_>, refusal: &AdvanceError) -> PyErr {
+    errors::refusal(py, refusal, RejectedInput::Text)
+}
+
+fn damaged() -> PyErr {
+    pyo3::exceptions::PyValueError::new_err("its arrays do not describe a search")
+}
+
+fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
+    let found = arrays.get_item(name)?.ok_or_else(damaged)?;
+    let found: PyReadonlyArray1<'_, T> = found.extract().map_err(|_| damaged())?;
+    Ok(found.as_array().to_vec())
+}
+
+fn node_arrays(arrays: &Bound<'_, PyDict>) -> PyResult<NodeArrays> {
+    Ok(NodeArrays {
+        parent: array(arrays, "tree.parent")?,
+        token: array(arrays, "tree.token")?,
+        logprob: array(arrays, "tree.logprob")?,
+    })
+}
+
+/// Adds arrays to a dictionary: field, name.
+macro_rules! set_arrays {
+    ($py:expr, $into:expr, $from:expr; $($field:ident => $name:literal),* $(,)?) => {
+        $($into.set_item($name, PyArray1::from_vec($py, $from.$field))?;)*
+    };
+}
+
+fn set_nodes(py: Python<'_>, into: &Bound<'_, PyDict>, tree: &SequenceTree) -> PyResult<()> {
+    let nodes = tree.arrays();
+    set_arrays!(py, into, nodes;
+        parent => "tree.parent", token => "tree.token", logprob => "tree.logprob");
+    Ok(())
+}
+
+/// The search over token sequences.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct TokenFrontier {
+    inner: GilCell<(SearchParts, TokenSearch)>,
+    vocabulary_size: usize,
+}
+
+impl TokenFrontier {
+    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, TokenSearch)>> {
+        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
+        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
+        Ok(inner)
+    }
+}
+
+fn in_use(py: Python<'_>) -> PyErr {
+    errors::in_use(py, "search", "create one per thread")
+}
+
+#[pymethods]
+impl TokenFrontier {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "options by name")]
+    #[pyo3(signature = (vocabulary, contexts, *, end_token_ids, complete, max_tokens, top_k, beams, cache_bytes))]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        contexts: Contexts<'_>,
+        end_token_ids: Vec<u32>,
+        complete: bool,
+        max_tokens: Option<u32>,
+        top_k: Option<(usize, bool)>,
+        beams: Option<u32>,
+        cache_bytes: usize,
+    ) -> PyResult<TokenFrontier> {
+        let (parts, roots) = SearchParts::new(py, vocabulary, &contexts, top_k)?;
+        let context_rooms = contexts.iter().map(|context| context.2).collect();
+        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let options = TokenOptions { lengths, beams, cache_bytes };
+        let search = TokenSearch::new(&roots, parts.scan(end_token_ids), options);
+        let vocabulary_size = parts.vocabulary.len();
+        Ok(TokenFrontier { inner: GilCell::new((parts, search)), vocabulary_size })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.tree().len())
+    }
+
+    /// Number of queued nodes.
+    #[getter]
+    fn queued(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.queue().len())
+    }
+
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.memory_bytes())
+    }
+
+    /// Whether sequences were omitted for the model's context, and for a beam.
+    #[getter]
+    fn cut(&self, py: Python<'_>) -> PyResult<(bool, bool)> {
+        let inner = self.take(py)?;
+        Ok((inner.1.cut_by_context(), inner.1.cut_by_beam()))
+    }
+
+    /// `(logprob, is_hit)` of the best queued node; `None` if the search is over.
+    fn top(&self, py: Python<'_>) -> PyResult<Option<(f64, bool)>> {
+        Ok(self.take(py)?.1.top())
+    }
+
+    fn pop_hit(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        Ok(self.take(py)?.1.pop_hit())
+    }
+
+    /// Nodes to evaluate, and nodes to evaluate again for their next children.
+    fn collect(&self, py: Python<'_>, room: usize) -> PyResult<(Vec<u32>, Vec<u32>)> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let batch = py.detach(|| search.collect(room, &mut parts.language));
+        let Batch { nodes, again } = batch.map_err(|refusal| refused(py, &refusal))?;
+        Ok((nodes, again))
+    }
+
+    /// Undoes `collect`.
+    fn put_back(&self, py: Python<'_>, nodes: Vec<u32>, again: Vec<u32>) -> PyResult<()> {
+        self.take(py)?.1.put_back(&Batch { nodes, again });
+        Ok(())
+    }
+
+    /// Queues the continuations of nodes; the last `again` ones were evaluated before.
+    fn expand<'py>(
+        &self,
+        py: Python<'py>,
+        nodes: Vec<u32>,
+        rows: &Bound<'py, PyList>,
+        again: usize,
+    ) -> PyResult<()> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let answers = answers(py, &nodes, rows, self.vocabulary_size)?;
+        let answers = parts.answers(&answers);
+        let language = &mut parts.language;
+        let first = nodes.len().saturating_sub(again);
+        let done = py.detach(|| {
+            for (place, (&node, answer)) in nodes.iter().zip(answers).enumerate() {
+                if place < first {
+                    search.expand(node, answer, language)?;
+                } else {
+                    search.expand_again(node, answer, language)?;
+                }
+            }
+            Ok(())
+        });
+        done.map_err(|refusal| refused(py, &refusal))
+    }
+
+    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
+        Ok(self.take(py)?.1.tree().path(node))
+    }
+
+    fn steps(&self, py: Python<'_>, node: u32) -> PyResult<Vec<f64>> {
+        Ok(self.take(py)?.1.tree().steps(node))
+    }
+
+    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
+        Ok(self.take(py)?.1.tree().root(node))
+    }
+
+    /// -1 for a root.
+    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
+        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+    }
+
+    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
+        Ok(self.take(py)?.1.tree().token(node))
+    }
+
+    fn logprob_of(&self, py: Python<'_>, node: u32) -> PyResult<f64> {
+        Ok(self.take(py)?.1.tree().logprob(node))
+    }
+
+    /// The bytes that the tokens of a node spell.
+    fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = self.take(py)?;
+        Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
+    }
+
+    /// The allowed tokens at a node, without end tokens, and whether an end may follow.
+    fn allowed<'py>(
+        &self,
+        py: Python<'py>,
+        node: u32,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let (ids, accepting) =
+            search.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
+        Ok((PyArray1::from_iter(py, ids.into_iter().map(i64::from)), accepting))
+    }
+
+    /// Everything but the model's answers, for `restore`.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.take(py)?;
+        let found = PyDict::new(py);
+        set_nodes(py, &found, inner.1.tree())?;
+        let queue = inner.1.queue_arrays();
+        set_arrays!(py, found, queue;
+            queue => "queue", hits => "hits", kept => "kept", again => "again",
+            list_nodes => "lists.nodes", list_counts => "lists.counts", list_more => "lists.more",
+            list_lengths => "lists.lengths", listed_ids => "listed.ids",
+            listed_logprobs => "listed.logprobs");
+        Ok(found)
+    }
+
+    /// Restores a new search; raises a `ValueError` if the arrays do not describe one.
+    fn restore(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyDict>,
+        cut: (bool, bool),
+    ) -> PyResult<()> {
+        let queue = QueueArrays {
+            queue: array(arrays, "queue")?,
+            hits: array(arrays, "hits")?,
+            kept: array(arrays, "kept")?,
+            again: array(arrays, "again")?,
+            list_nodes: array(arrays, "lists.nodes")?,
+            list_counts: array(arrays, "lists.counts")?,
+            list_more: array(arrays, "lists.more")?,
+            list_lengths: array(arrays, "lists.lengths")?,
+            listed_ids: array(arrays, "listed.ids")?,
+            listed_logprobs: array(arrays, "listed.logprobs")?,
+        };
+        let nodes = node_arrays(arrays)?;
+        let mut inner = self.take(py)?;
+        let restored = inner.1.restore(&nodes, &queue, self.vocabulary_size, cut);
+        if restored { Ok(()) } else { Err(damaged()) }
+    }
+}
+
+/// The search over strings.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct StringFrontier {
+    inner: GilCell<(SearchParts, StringSearch)>,
+    vocabulary_size: usize,
+}
+
+/// Data, tokens, log-probability, tokenizations, context, log-probabilities of the tokens.
+type FoundString<'py> = (Bound<'py, PyBytes>, Vec<u32>, f64, usize, u32, Vec<f64>);
+
+impl StringFrontier {
+    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, StringSearch)>> {
+        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
+        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
+        Ok(inner)
+    }
+}
+
+#[pymethods]
+impl StringFrontier {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "options by name")]
+    #[pyo3(signature = (vocabulary, contexts, *, end_token_ids, complete, max_tokens, top_k, tolerance, cache_bytes))]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        contexts: Contexts<'_>,
+        end_token_ids: Vec<u32>,
+        complete: bool,
+        max_tokens: Option<u32>,
+        top_k: Option<(usize, bool)>,
+        tolerance: f64,
+        cache_bytes: usize,
+    ) -> PyResult<StringFrontier> {
+        let (mut parts, roots) = SearchParts::new(py, vocabulary, &contexts, top_k)?;
+        let context_rooms = contexts.iter().map(|context| context.2).collect();
+        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let options = StringOptions { lengths, tolerance, cache_bytes };
+        let (tokens, scan) = (vocabulary.sorted_tokens(py), parts.scan(end_token_ids));
+        let language = &mut parts.language;
+        let search = py.detach(|| StringSearch::new(&roots, tokens, scan, options, language));
+        let search = search.map_err(|refusal| refused(py, &refusal))?;
+        let vocabulary_size = parts.vocabulary.len();
+        Ok(StringFrontier { inner: GilCell::new((parts, search)), vocabulary_size })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.tree().len())
+    }
+
+    /// Number of queued strings.
+    #[getter]
+    fn queued(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.queue_len())
+    }
+
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.memory_bytes())
+    }
+
+    /// Whether sequences were omitted for the model's context.
+    #[getter]
+    fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.take(py)?.1.cut_by_context())
+    }
+
+    /// An upper bound on what is still to come.
+    #[getter]
+    fn best_bound(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.take(py)?.1.best_bound())
+    }
+
+    #[getter]
+    fn is_exhausted(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.take(py)?.1.is_exhausted())
+    }
+
+    fn begin_batch(&self, py: Python<'_>) -> PyResult<()> {
+        self.take(py)?.1.begin_batch();
+        Ok(())
+    }
+
+    /// Runs until a string is found or the model is needed: the string, or the nodes to evaluate and
+    /// whether they were evaluated before.
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        batch: usize,
+    ) -> PyResult<(Option<FoundString<'py>>, Vec<u32>, bool)> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let step = py.detach(|| search.step(batch, &mut parts.language));
+        Ok(match step.map_err(|refusal| refused(py, &refusal))? {
+            StringStep::Hit(hit) => {
+                let data = PyBytes::new(py, &hit.data);
+                let (logprob, count) = (hit.logprob, hit.tokenizations);
+                let found = (data, hit.token_ids, logprob, count, hit.context, hit.steps);
+                (Some(found), Vec::new(), false)
+            }
+            StringStep::Evaluate(nodes) => (None, nodes, false),
+            StringStep::Recall(nodes) => (None, nodes, true),
+        })
+    }
+
+    /// Queues again what waited for an evaluation.
+    fn requeue(&self, py: Python<'_>) -> PyResult<()> {
+        self.take(py)?.1.requeue();
+        Ok(())
+    }
+
+    /// Records the model's answers at nodes.
+    fn record<'py>(
+        &self,
+        py: Python<'py>,
+        nodes: Vec<u32>,
+        rows: &Bound<'py, PyList>,
+    ) -> PyResult<()> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let answers = answers(py, &nodes, rows, self.vocabulary_size)?;
+        let answers = parts.answers(&answers);
+        let language = &mut parts.language;
+        let done = py.detach(|| {
+            let mut pairs = nodes.iter().zip(answers);
+            pairs.try_for_each(|(&node, answer)| search.record(node, answer, language))
+        });
+        done.map_err(|refusal| refused(py, &refusal))
+    }
+
+    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
+        Ok(self.take(py)?.1.tree().path(node))
+    }
+
+    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
+        Ok(self.take(py)?.1.tree().root(node))
+    }
+
+    /// -1 for a root.
+    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
+        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+    }
+
+    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
+        Ok(self.take(py)?.1.tree().token(node))
+    }
+
+    /// Everything but the model's answers, for `restore`. No batch may be in progress.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.take(py)?;
+        let found = PyDict::new(py);
+        set_nodes(py, &found, inner.1.tree())?;
+        let entries = inner.1.entry_arrays();
+        set_arrays!(py, found, entries;
+            ends => "ends", string_parents => "strings.parents", string_bytes => "strings.bytes",
+            strings => "entries.strings", contexts => "entries.contexts",
+            members => "entries.members", bounds => "entries.bounds", done => "entries.done",
+            exact_lengths => "exact.lengths", exact => "exact",
+            pending_lengths => "pending.lengths", pending => "pending",
+            range_lengths => "ranges.lengths", ranges => "ranges",
+            range_logprobs => "ranges.logprobs");
+        Ok(found)
+    }
+
+    /// Restores a new search; raises a `ValueError` if the arrays do not describe one.
+    fn restore(&self, py: Python<'_>, arrays: &Bound<'_, PyDict>, cut: bool) -> PyResult<()> {
+        let entries = EntryArrays {
+            ends: array(arrays, "ends")?,
+            string_parents: array(arrays, "strings.parents")?,
+            string_bytes: array(arrays, "strings.bytes")?,
+            strings: array(arrays, "entries.strings")?,
+            contexts: array(arrays, "entries.contexts")?,
+            members: array(arrays, "entries.members")?,
+            bounds: array(arrays, "entries.bounds")?,
+            done: array(arrays, "entries.done")?,
+            exact_lengths: array(arrays, "exact.lengths")?,
+            exact: array(arrays, "exact")?,
+            pending_lengths: array(arrays, "pending.lengths")?,
+            pending: array(arrays, "pending")?,
+            range_lengths: array(arrays, "ranges.lengths")?,
+            ranges: array(arrays, "ranges")?,
+            range_logprobs: array(arrays, "ranges.logprobs")?,
+        };
+        let nodes = node_arrays(arrays)?;
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let (language, size) = (&mut parts.language, self.vocabulary_size);
+        match search.restore(&nodes, &entries, size, cut, language) {
+            Ok(()) => Ok(()),
+            Err(InvalidSearch::Arrays) => Err(damaged()),
+            Err(InvalidSearch::Language(refusal)) => Err(refused(py, &refusal)),
+        }
+    }
+}
