@@ -1,5 +1,6 @@
 """Structures: free text with sections, parsed by independent parsers."""
 
+import copy
 import pickle
 from collections.abc import Iterator
 from itertools import product
@@ -17,12 +18,14 @@ from formalm import (
     LimitError,
     Regex,
     Section,
+    SpecialToken,
     StringLiteral,
     Structure,
     TokenError,
     Vocabulary,
 )
 from formalm.languages import Piece, free_text, until
+from formalm.languages.serialization import from_data, to_data
 from formalm.reference.naive_mask import naive_mask
 
 TEXTS = ["".join(letters) for size in range(8) for letters in product("abc", repeat=size)]
@@ -250,3 +253,48 @@ def test_reading_of_ends_that_are_everywhere_is_limited() -> None:
         structure.pieces("ab" * 50)
     with pytest.raises(ArgumentError):
         structure.pieces("ab", limit_bytes=0)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize(
+    "end", ["</think>", SpecialToken("<|end|>"), ("\n", SpecialToken("<|e|>"))]
+)
+def test_reasoning_of_at_most_so_many_characters(opened: bool, end: object) -> None:
+    answer = Section("<a>", Regex("[0-9]+"), "</a>")
+    marks = ("<think>", end)
+    free = Structure([answer], reasoning=marks, opened=opened)  # type: ignore[arg-type]
+    short = Structure([answer], reasoning=marks, opened=opened, max_reasoning_chars=4)  # type: ignore[arg-type]
+    assert free != short
+    assert eval(repr(short)) == short == copy.copy(short)  # noqa: S307
+    assert from_data(to_data(short)) == short
+    first = b"" if opened else b"So <think>"
+    last = short.marks[-1]
+    closing = b"".join(
+        one.encode() if isinstance(one, str) else one.data
+        for one in (last if isinstance(last, tuple) else (last,))
+    )
+    for inner in ("", "é€x1", "é€x12", "<a>", "a\nb", "a\nbcd", "12345678"):
+        text = first + inner.encode() + closing + b"Then <a>12</a>."
+        assert free.matches(text)
+        assert short.matches(text) is (len(inner) <= 4), inner
+        if len(inner) == 4:
+            # The way out is forced.
+            for size in range(len(closing)):
+                read = first + inner.encode() + closing[:size]
+                viable = [byte for byte in range(256) if short.is_viable(read + bytes([byte]))]
+                assert viable == [closing[size]]
+        if len(inner) <= 4:
+            assert [piece.text for piece in short.pieces(text) if piece.kind == "reasoning"] == [
+                inner
+            ]
+        else:
+            with pytest.raises(TokenError):
+                short.pieces(text)
+
+
+def test_mistakes_in_budgets_of_reasoning() -> None:
+    answer = Section("<a>", Regex("[0-9]+"), "</a>")
+    with pytest.raises(ArgumentError, match="without the marks of reasoning"):
+        Structure([answer], max_reasoning_chars=3)
+    with pytest.raises(ArgumentError, match="max_reasoning_chars must be an integer"):
+        Structure([answer], reasoning=("<", ">"), max_reasoning_chars="3")  # type: ignore[arg-type]

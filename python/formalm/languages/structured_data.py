@@ -90,6 +90,7 @@ def _around_data(language: Structure) -> dict[str, Any]:
         "free": None if language.free else False,
         "reasoning": None if language.reasoning is None else [*map(_mark_data, language.reasoning)],
         "opened": True if language.opened else None,
+        "max_reasoning_chars": language.max_reasoning_chars,
     }
 
 
@@ -104,6 +105,7 @@ def _around(table: DataReader) -> dict[str, Any]:
         if marks is None
         else tuple(_mark(one, f"{where}[{at}]") for at, one in enumerate(marks)),
         "opened": table.take("opened", bool, False),
+        "max_reasoning_chars": table.take("max_reasoning_chars", int, None),
     }
 
 

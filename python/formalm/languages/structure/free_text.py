@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from formalm.automata.text_and_argument_checks import checked_integer
 from formalm.languages.algebra import Combination
 from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.language import Language
@@ -39,8 +40,18 @@ def free_text(*marks: Mark) -> Language:
     return ~(anything + Choice(texts) + anything)
 
 
-def until(mark: Mark, *others: Mark) -> Language:
+def until(mark: Mark, *others: Mark, max_chars: int | None = None) -> Language:
     """Returns the language of free text that ends with ``mark``, with no earlier mark in it.
+
+    Parameters
+    ----------
+    mark
+        The mark at the end.
+    *others
+        Marks that the text must not contain either.
+    max_chars
+        Maximum number of characters before the mark; None is unlimited. Once they are used up, only
+        the mark may follow.
 
     Raises
     ------
@@ -52,19 +63,26 @@ def until(mark: Mark, *others: Mark) -> Language:
     >>> from formalm.languages import until
     >>> until("</think>").matches("Let me see.</think>"), until("</think>").matches("</think> Yes")
     (True, False)
+    >>> short = until("</think>", max_chars=5)
+    >>> short.matches("I see</think>"), short.is_viable("I see."), short.is_viable("I see</")
+    (True, False, True)
     """
     mark = checked_mark("a mark", mark)
     anything, something = Regex("(?s:.*)"), Regex("(?s:.+)")
+    most = anything
+    if max_chars is not None:
+        most = Regex(f"(?s:.{{0,{checked_integer('max_chars', max_chars)}}})")
     if isinstance(mark, str):
-        return (anything + StringLiteral(mark)) - Combination(
+        return (most + StringLiteral(mark)) - Combination(
             "+", anything, Choice([mark, *_texts(others)]), something
         )
     # A mark with a special token cannot occur elsewhere, so only its leading text matters.
     pieces = pieces_of_mark(mark)
     first = pieces[0]
     if not isinstance(first, str):
-        return Combination("+", free_text(*others), mark_language(mark))
-    front = (anything + StringLiteral(first)) & free_text(*others)
+        text = free_text(*others) if max_chars is None else free_text(*others) & most
+        return Combination("+", text, mark_language(mark))
+    front = (most + StringLiteral(first)) & free_text(*others)
     return Combination("+", front, mark_language(joined(*pieces[1:])))
 
 

@@ -173,7 +173,9 @@ class Steps:
         assert self._structure.reasoning is not None
         mark = mark_bytes(self._structure.reasoning[1])
         end = find_mark(self._data, mark, at)
-        if end >= 0:
+        most = self._structure.max_reasoning_chars
+        is_short = most is None or len(self._data[at:end].decode(errors="replace")) <= most
+        if end >= 0 and is_short:
             part = ("reasoning", at, end, None)
             yield (end + len(mark), (count, False)), [*parts, part]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from formalm.automata.text_and_argument_checks import checked_integer
 from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
 from formalm.languages.choice import StringLiteral
@@ -42,6 +43,9 @@ class Structure(Combination):
         count as a section. Text after the first mark must reach the second one.
     opened
         Whether the prompt has already begun the reasoning, so the text begins inside it.
+    max_reasoning_chars
+        Maximum number of characters between the marks of reasoning, each time; None is unlimited.
+        Once they are used up, only the second mark may follow.
 
     Raises
     ------
@@ -71,6 +75,7 @@ class Structure(Combination):
         free: bool = True,
         reasoning: tuple[Mark, Mark] | None = None,
         opened: bool = False,
+        max_reasoning_chars: int | None = None,
     ) -> None:
         listed = checked_sections(sections)
         _check_counts(minimum, maximum)
@@ -80,7 +85,14 @@ class Structure(Combination):
         marks = _checked_reasoning(reasoning)
         if opened and marks is None:
             raise ArgumentError("opened needs the marks of reasoning: pass reasoning=")
-        self._written = (listed, minimum, maximum, free, marks, opened)
+        if max_reasoning_chars is not None:
+            checked_integer("max_reasoning_chars", max_reasoning_chars)
+            if marks is None:
+                raise ArgumentError(
+                    "max_reasoning_chars must be None without the marks of reasoning",
+                    hint="pass reasoning=",
+                )
+        self._written = (listed, minimum, maximum, free, marks, opened, max_reasoning_chars)
         check_triggers(self.triggers)
         super().__init__("+", *self._row())
 
@@ -113,6 +125,11 @@ class Structure(Combination):
     def opened(self) -> bool:
         """True if a text begins inside reasoning."""
         return self._written[5]
+
+    @property
+    def max_reasoning_chars(self) -> int | None:
+        """The maximum number of characters of reasoning; None is unlimited."""
+        return self._written[6]
 
     @property
     def triggers(self) -> tuple[Mark, ...]:
@@ -166,7 +183,7 @@ class Structure(Combination):
         row: list[Language] = []
         skipped: Language | None = None
         if self.reasoning is not None:
-            rest = until(self.reasoning[1])
+            rest = until(self.reasoning[1], max_chars=self.max_reasoning_chars)
             row += [rest] if self.opened else []
             skipped = Combination("+", self._up_to(self.reasoning[0]), rest).star()
 
@@ -206,8 +223,8 @@ class Structure(Combination):
 
     def __repr__(self) -> str:
         sections, *values = self._written
-        names = ("minimum", "maximum", "free", "reasoning", "opened")
-        usual = (0, None, True, None, False)
+        names = ("minimum", "maximum", "free", "reasoning", "opened", "max_reasoning_chars")
+        usual = (0, None, True, None, False, None)
         parts = [repr(list(sections))]
         for name, value, default in zip(names, values, usual, strict=True):
             parts += [] if value == default else [f"{name}={value!r}"]
@@ -221,10 +238,17 @@ def _again(
     free: bool,
     reasoning: tuple[Mark, Mark] | None,
     opened: bool,
+    max_reasoning_chars: int | None = None,
 ) -> Structure:
     """Rebuilds a structure from its description, for pickles and copies."""
     return Structure(
-        sections, minimum=minimum, maximum=maximum, free=free, reasoning=reasoning, opened=opened
+        sections,
+        minimum=minimum,
+        maximum=maximum,
+        free=free,
+        reasoning=reasoning,
+        opened=opened,
+        max_reasoning_chars=max_reasoning_chars,
     )
 
 

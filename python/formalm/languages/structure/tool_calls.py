@@ -37,7 +37,7 @@ class ToolCalls(Structure):
     required
         The name of a tool that must be called at least once; other tools remain allowed. To allow
         only one tool, pass only that tool.
-    free, reasoning, opened
+    free, reasoning, opened, max_reasoning_chars
         As in :class:`~formalm.Structure`.
 
     Raises
@@ -71,6 +71,7 @@ class ToolCalls(Structure):
         free: bool = True,
         reasoning: tuple[Mark, Mark] | None = None,
         opened: bool = False,
+        max_reasoning_chars: int | None = None,
     ) -> None:
         if not isinstance(format, CallFormat):
             raise ArgumentError(
@@ -92,6 +93,7 @@ class ToolCalls(Structure):
             free=free,
             reasoning=reasoning,
             opened=opened,
+            max_reasoning_chars=max_reasoning_chars,
         )
 
     @property
@@ -179,7 +181,8 @@ class ToolCalls(Structure):
         return calls_of(self.tools, self.format, data)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (*self._call, self.free, self.reasoning, self.opened)
+        around = (self.free, self.reasoning, self.opened, self.max_reasoning_chars)
+        return _again, (*self._call, *around)
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and isinstance(other, ToolCalls) and self._call == other._call
@@ -188,9 +191,12 @@ class ToolCalls(Structure):
 
     def __repr__(self) -> str:
         tools, format, *counts = self._call
-        names = ("minimum", "maximum", "required", "free", "reasoning", "opened")
-        usual = (0, None, None, True, None, False)
-        values = (*counts, self.free, self.reasoning, self.opened)
+        names = (
+            *("minimum", "maximum", "required", "free", "reasoning", "opened"),
+            "max_reasoning_chars",
+        )
+        usual = (0, None, None, True, None, False, None)
+        values = (*counts, self.free, self.reasoning, self.opened, self.max_reasoning_chars)
         parts = [repr(dict(tools)), repr(format)]
         for name, value, default in zip(names, values, usual, strict=True):
             parts += [] if value == default else [f"{name}={value!r}"]
@@ -228,6 +234,7 @@ def _again(
     free: bool,
     reasoning: tuple[Mark, Mark] | None,
     opened: bool,
+    max_reasoning_chars: int | None = None,
 ) -> ToolCalls:
     """Rebuilds tool calls from their description, for pickles and copies."""
     return ToolCalls(
@@ -239,6 +246,7 @@ def _again(
         free=free,
         reasoning=reasoning,
         opened=opened,
+        max_reasoning_chars=max_reasoning_chars,
     )
 
 
