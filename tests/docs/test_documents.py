@@ -91,11 +91,12 @@ def test_a_row_names_what_exists(row: Row) -> None:
 @pytest.mark.parametrize(
     ("title", "document"),
     [
+        ("ReLM", "000_*"),
         ("Outlines, the article", "001_*"),
         ("Outlines, the paper", "002_*"),
         ("Syntactically Constrained Sampling", "004_*"),
     ],
-    ids=["article", "paper", "readme"],
+    ids=["relm", "article", "paper", "readme"],
 )
 def test_quotations_are_the_documents_own_words(title: str, document: str) -> None:
     if not SEEDS.exists():
@@ -127,8 +128,7 @@ def test_a_program_of_the_page_exists(command: str) -> None:
     words = shlex.split(command)
     if words[1] == "-m":
         main = importlib.import_module(f"{words[2]}.__main__")
-        claims = importlib.import_module(f"{words[2]}.claims")
-        assert words[3] in {*claims.CLAIMS, *main.MODEL_FREE}
+        assert main.known_name(words[3]) in main.NAMES
     else:
         assert (ROOT / words[1]).exists()
 
