@@ -42,14 +42,14 @@ SAME = {
     "phone_numbers": "figure_4",
 }
 """Figures that show the same run as another."""
+NAMES = (*FIGURES, *CLAIMS)
 
 
 def main() -> None:
     """Make what was asked for."""
-    names = [*FIGURES, *CLAIMS]
     parser = argparse.ArgumentParser(prog="python -m experiments.relm", description=__doc__)
     parser.add_argument(
-        "figures", nargs="*", help=f"some of {', '.join([*names, *SAME])}; all without any"
+        "figures", nargs="*", help=f"some of {', '.join([*NAMES, *SAME])}; all without any"
     )
     parser.add_argument("--model", help="canary, canary-null, canary-urls or a model's folder")
     parser.add_argument("--other", default="canary-null", help="figure 7: the second model")
@@ -63,10 +63,10 @@ def main() -> None:
     parser.add_argument("--stop-words", metavar="FILE", help="table 1: a list of stop words")
     parser.add_argument("--out", type=Path, default=Path("build/relm"), help="where to write")
     given = parser.parse_args()
-    chosen = [_name(one) for one in given.figures] or names
-    unknown = [name for name in chosen if name not in names]
+    chosen = [known_name(one) for one in given.figures] or list(NAMES)
+    unknown = [name for name in chosen if name not in NAMES]
     if unknown:
-        parser.error(f"there is no figure {unknown[0]!r}: {', '.join([*names, *SAME])}")
+        parser.error(f"there is no figure {unknown[0]!r}: {', '.join([*NAMES, *SAME])}")
     files = {key: getattr(given, key) for key in ("urls", "corpus", "words") if getattr(given, key)}
     model = None if given.model is None else opened(given.model)
     label = given.model or "canary"
@@ -88,7 +88,7 @@ def main() -> None:
             print(f"report: {write_report(run)}\n")
 
 
-def _name(given: str) -> str:
+def known_name(given: str) -> str:
     """Returns the name of a figure: ``figure7``, ``figure_7`` and ``Figure 7`` are one."""
     name = re.sub(r"(figure|table)[ _-]?(\d+)", r"\1_\2", given.lower())
     return SAME.get(name, name)

@@ -13,7 +13,7 @@ from formalm.models.canary import canary, load
 from formalm.reports.page_style import STYLE
 from formalm.reports.svg_figure import standalone
 
-__all__ = ["ALPHABET", "DATA", "Outcome", "Row", "Setting", "opened"]
+__all__ = ["ALPHABET", "DATA", "Outcome", "Picture", "Row", "Setting", "opened"]
 
 Row = tuple[str, str, str]
 """What is measured, the paper's number, the number here."""
@@ -21,6 +21,19 @@ ALPHABET = "".join(map(chr, range(32, 127)))
 """What can be typed: the characters that the paper inserts and substitutes."""
 DATA = Path(__file__).parents[2] / "tests" / "data"
 EMBEDDED = {"canary-null": DATA / "canary-null", "canary-urls": DATA / "canary-urls"}
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """An SVG that notebooks show."""
+
+    svg: str
+
+    def _repr_html_(self) -> str:
+        return self.svg if "<style>" in self.svg else standalone(self.svg)
+
+    def __repr__(self) -> str:
+        return "Picture"
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class Outcome:
         text = json.dumps(self.data, indent=1, ensure_ascii=False)
         (folder / "data.json").write_text(text + "\n", encoding="utf-8")
         for number, svg in enumerate(self.pictures.values(), 1):
-            shown = svg if "<style>" in svg else standalone(svg)
+            shown = Picture(svg)._repr_html_()
             (folder / f"{self.name}-{number}.svg").write_text(shown, encoding="utf-8")
         page = folder / "index.html"
         page.write_text(self.page(), encoding="utf-8")
