@@ -47,6 +47,9 @@ impl SchemaSource {
     }
 }
 
+/// The automaton of a source, `None` if it has no instance, and its notes.
+type BuiltAutomaton<S> = (Option<SchemaAutomaton<S>>, Arc<[SchemaNote]>);
+
 /// The lazy deterministic automaton of a schema. Threads share it freely.
 ///
 /// ```
@@ -130,7 +133,7 @@ impl<S: Spelling> SchemaAutomaton<S> {
         source: SchemaSource,
         options: JsonSchemaOptions,
         limits: JsonSchemaLimits,
-    ) -> Result<(Option<SchemaAutomaton<S>>, Arc<[SchemaNote]>), Error> {
+    ) -> Result<BuiltAutomaton<S>, Error> {
         let mut schema = source.read(options)?;
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));

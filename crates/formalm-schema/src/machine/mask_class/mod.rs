@@ -8,6 +8,10 @@
 //!
 //! Masks are computed once a class, by a look-ahead. Where the class drops something that a few
 //! tokens see, they are rechecked against the state.
+//!
+//! Mask classes are a capability of JSON: the look-ahead, continuations, isolated values and rechecks
+//! know its punctuation and escapes. [`abstraction`], [`unbounded_values`] and
+//! [`unique_item_equivalence`] hold for every spelling.
 
 pub(crate) mod abstraction;
 pub(crate) mod continuation;

@@ -404,8 +404,14 @@ impl ContainerBound<'_, '_> {
                         let CompletionSearch { reader, tables, .. } = &mut *self.search;
                         let Reader { values: Values { core, .. }, spelling } = &mut **reader;
                         let BoundCache { distinct, strings, .. } = &mut tables.bounds;
-                        let values = distinct
-                            .min_bytes(core, spelling, strings, value, taken, repeats, least)?;
+                        let values = distinct.min_bytes(
+                            core,
+                            spelling,
+                            strings,
+                            value,
+                            taken,
+                            (repeats, least),
+                        )?;
                         all = all.saturating_add(values);
                         item_len
                     } else {

@@ -45,8 +45,8 @@ pub(crate) struct DistinctValueBounds {
 }
 
 impl DistinctValueBounds {
-    /// Returns a bound on the total bytes of `count` values that differ from each other and from
-    /// `taken`.
+    /// Returns a bound on the total bytes of `count` values, of at least `least` bytes each, that
+    /// differ from each other and from `taken`.
     pub(crate) fn min_bytes(
         &mut self,
         core: &mut SolverContext,
@@ -54,8 +54,7 @@ impl DistinctValueBounds {
         strings: &mut StringBounds,
         value: FormulaId,
         taken: &[ValueId],
-        count: u64,
-        least: usize,
+        (count, least): (u64, usize),
     ) -> Result<usize, Error> {
         let lengths = match self.lengths.get(&value) {
             Some(known) => Arc::clone(known),

@@ -63,8 +63,8 @@ impl PartialChar for AnyEscape {
 /// Returns the rest of the word after which a container may have parts.
 fn word(frame: Frame) -> &'static [u8] {
     match frame {
-        Frame::Array { mode: AfterOpen, mark, .. } => &b"ist"[3 - mark as usize..],
-        Frame::Object { mode: AfterOpen, mark, .. } => &b"bject"[5 - mark as usize..],
+        Frame::Array { mode: AfterOpen, mark, .. } => &b"list"[4 - mark as usize..],
+        Frame::Object { mode: AfterOpen, mark, .. } => &b"object"[6 - mark as usize..],
         _ => b"",
     }
 }
