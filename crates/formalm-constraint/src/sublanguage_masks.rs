@@ -34,6 +34,7 @@ use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::epoch::StateEpoch;
+use crate::json_string::regular::SharedStringMasks;
 use crate::lexical::{LexicalMasks, SublanguageTokens};
 use crate::mask::{Mask, patch};
 use crate::trie_walk::{NodesBeforeBytes, TrieWalk};
@@ -68,7 +69,7 @@ pub struct SublanguageMaskClasses<H, K: MaskClasses> {
 struct Part<K: MaskClasses> {
     masks: StateEpoch<K>,
     /// The trie nodes at which members can end, if they are few.
-    end_nodes: SetOnce<Option<NodesBeforeBytes>>,
+    end_nodes: SetOnce<Option<Arc<NodesBeforeBytes>>>,
 }
 
 impl<K: MaskClasses> Part<K> {
@@ -76,19 +77,21 @@ impl<K: MaskClasses> Part<K> {
         self.masks.keys()
     }
 
-    fn end_nodes(&self, trie: &TokenTrie) -> Result<Option<&NodesBeforeBytes>, Error> {
+    fn end_nodes(&self, vocabulary: &Vocabulary) -> Result<Option<&NodesBeforeBytes>, Error> {
         if let Some(known) = self.end_nodes.get() {
-            return Ok(known.as_ref());
+            return Ok(known.as_deref());
         }
         let last = self.keys().last_bytes()?;
-        let nodes = self.end_nodes.get_or_init(|| Some(NodesBeforeBytes::new(trie, last?)));
-        Ok(nodes.as_ref())
+        let made = self.end_nodes.get_or_init(|| {
+            let kept = vocabulary.extension::<SharedStringMasks>()?;
+            Some(kept.end_nodes.of(vocabulary.trie(), last?))
+        });
+        Ok(made.as_deref())
     }
 
     fn memory_bytes(&self) -> usize {
         let sizes = self.masks.sizes();
-        let end_nodes = self.end_nodes.get().and_then(Option::as_ref);
-        sizes.classes + sizes.completions + end_nodes.map_or(0, NodesBeforeBytes::memory_bytes)
+        sizes.classes + sizes.completions
     }
 }
 
@@ -419,7 +422,7 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageTokens for SublanguageMaskCl
             return Ok(Vec::new());
         }
         let trie = self.vocabulary.trie();
-        let selected = part.end_nodes(trie)?;
+        let selected = part.end_nodes(&self.vocabulary)?;
         part.keys().visit_accepting(state, EndNodes { trie, selected })?
     }
 

@@ -1,7 +1,10 @@
 //! Walks of a machine along the vocabulary trie.
 
+use std::sync::Arc;
+
 use formalm_core::{
-    ByteSet, ClassCover, Error, Machine, MaskClassId, StateId, deadline::check_deadline,
+    ByteSet, ClassCover, Error, ForkSafeMutex, Machine, MaskClassId, StateId,
+    deadline::check_deadline,
 };
 use formalm_machines::{AcceptingMaskAutomaton, CharRepetition, MaskAutomaton, ValueEnd};
 use formalm_vocabulary::TokenTrie;
@@ -370,10 +373,27 @@ impl NodesBeforeBytes {
         }
         NodesBeforeBytes(selected)
     }
+}
 
-    /// Returns the memory in use, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        8 * self.0.capacity()
+/// The selections of a vocabulary's trie, by their bytes. Languages end in one of few ways.
+#[derive(Debug, Default)]
+pub(crate) struct NodeSelections(ForkSafeMutex<Vec<(ByteSet, Arc<NodesBeforeBytes>)>>);
+
+/// Maximum number of selections kept: as many as there are sets of kinds of JSON values.
+const MAX_SELECTIONS: usize = 64;
+
+impl NodeSelections {
+    /// Returns the nodes before some bytes, see [`NodesBeforeBytes::new`].
+    pub(crate) fn of(&self, trie: &TokenTrie, bytes: ByteSet) -> Arc<NodesBeforeBytes> {
+        let known = &mut *self.0.lock();
+        if let Some((_, nodes)) = known.iter().find(|one| one.0 == bytes) {
+            return Arc::clone(nodes);
+        }
+        let nodes = Arc::new(NodesBeforeBytes::new(trie, bytes));
+        if known.len() < MAX_SELECTIONS {
+            known.push((bytes, Arc::clone(&nodes)));
+        }
+        nodes
     }
 }
 

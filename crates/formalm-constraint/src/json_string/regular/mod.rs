@@ -33,6 +33,7 @@ use crate::lexical::LexicalMasks;
 use crate::mask::Mask;
 use crate::mask_cache::MaskCache;
 use crate::sorted_token_reading::LongStringTokens;
+use crate::trie_walk::NodeSelections;
 use continuing_token_set::ContinuingTokens;
 use escaped_walk::continuing_by_walk;
 pub(crate) use escaped_walk::walk_escaped;
@@ -61,6 +62,8 @@ pub(crate) struct SharedStringMasks {
     machines: ForkSafeMutex<MachineTable>,
     /// Isolated values that several machines share.
     pub(crate) values: ValueLists,
+    /// Trie nodes at which members of sublanguages can end.
+    pub(crate) end_nodes: NodeSelections,
     custom: CustomStringMasks,
     long_tokens: LongStringTokens,
 }
