@@ -46,7 +46,7 @@ impl ShortestPathGraph for StackSuffixGraph<'_> {
                     let to = (edge, after);
                     out_edges.push(PathEdge { from, bytes, to: Some(to) });
                     if pushed == 1 && self.known(&to).is_none() {
-                        group.add(to);
+                        group.intern(to);
                     }
                 }
             }

@@ -66,7 +66,7 @@ impl ShortestPathGraph for Gss {
             for to in becomes {
                 out_edges.push(PathEdge { from, bytes, to: Some(to) });
                 if pushed == 1 && self.known(&to).is_none() {
-                    group.add(to);
+                    group.intern(to);
                 }
             }
         }

@@ -209,7 +209,7 @@ impl ShortestPathGraph for IndentedSuffixes<'_> {
                 let to = StackSuffix { edge, levels, begins_line };
                 out_edges.push(PathEdge { from, bytes, to: Some(to) });
                 if pushed == 1 && self.known(&to).is_none() {
-                    group.add(to);
+                    group.intern(to);
                 }
             }
         }
