@@ -66,7 +66,7 @@ impl RankScratch {
             ElementType::Float16 => narrow.fill::<Half>(row, allowed, top, temperature),
             ElementType::Bfloat16 => narrow.fill::<Brain>(row, allowed, top, temperature),
             ElementType::Float32 => narrow.fill::<f32>(row, allowed, top, temperature),
-            ElementType::Float64 => return wide.fill::<f64>(row, allowed, top, temperature),
+            ElementType::Float64 => wide.fill::<f64>(row, allowed, top, temperature),
         }
     }
 }

@@ -388,6 +388,7 @@ pub(crate) fn block_sum<R: Real, const FMA: bool>(
 }
 
 /// Returns the sum of a block's weights and of its allowed ones.
+#[expect(clippy::needless_range_loop, reason = "indices below a constant are vectorized")]
 #[inline(always)]
 fn block_sums<R: Real, const FMA: bool>(
     block: &[R; BLOCK],

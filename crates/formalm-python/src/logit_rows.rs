@@ -143,6 +143,7 @@ pub(crate) fn masked_log_sums(
 /// and its value, if it is given.
 #[pyfunction]
 #[pyo3(signature = (row, words, size, count, after=None))]
+#[expect(clippy::type_complexity, reason = "a pair that Python unpacks at once")]
 pub(crate) fn best_tokens<'py>(
     py: Python<'py>,
     row: &Bound<'py, PyAny>,
