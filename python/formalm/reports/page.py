@@ -81,7 +81,8 @@ def _banner(contents: Contents) -> str:
     warning = f'<p class="warning">{escape(suite.warning)}</p>' if suite.warning else ""
     return (
         f"<header><p class=name>{escape(suite.name)}</p><h1>{escape(suite.title)}</h1>\n"
-        f"{_badge(contents.verdict)}<p>{escape(summary(contents))}</p><p class=facts>{escape(' · '.join(facts))}</p>{warning}"
+        f"{_badge(contents.verdict)}<p>{escape(summary(contents))}</p>"
+        f"<p class=facts>{escape(' · '.join(facts))}</p>{warning}"
         f"<p>{escape(suite.description.strip())}</p></header>\n"
     )
 

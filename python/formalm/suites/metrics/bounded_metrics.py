@@ -89,13 +89,13 @@ def _shares(suite: Suite, metric: Metric, answered: Answered) -> Found:
             yield {**item.where, str(metric.of): wanted}, _certified("share", share)
             continue
         values = _values(suite, metric)
-        found = [_certified("share", one) for one in _distribution(metric, values, answer)]
-        total = sum(one.value for one in found)
-        for value, share in zip(values, found, strict=True):
+        bounds = [_certified("share", one) for one in _distribution(metric, values, answer)]
+        total = sum(one.value for one in bounds)
+        for value, quantity in zip(values, bounds, strict=True):
             # Middles of bounds do not sum to one; the bounds are those of each share alone.
-            middle = share.value / total if total else share.value
-            middle = min(share.high, max(share.low, middle))
-            yield {**item.where, str(metric.of): value}, replace(share, value=middle)
+            middle = quantity.value / total if total else quantity.value
+            middle = min(quantity.high, max(quantity.low, middle))
+            yield {**item.where, str(metric.of): value}, replace(quantity, value=middle)
 
 
 def _distances(suite: Suite, metric: Metric, answered: Answered) -> Found:
