@@ -279,7 +279,7 @@ def figure_7(setting: Setting) -> Outcome:
     model, name = setting.opened()
     models = {name: model, setting.other: opened(setting.other)}
     ending = "." if name.startswith("canary") else ""
-    limits = Limits(forwards=60 if setting.quick else 600)
+    limits = Limits(forwards=100 if setting.quick else 600)
     draws = 60 if setting.quick else 5000
     prefixes = 3 if setting.quick else 60
     wanted = (
@@ -402,8 +402,13 @@ def _bars(tables: dict[str, dict[str, Shares]], title: str) -> str:
             axes.set_xlim(left=0)
             axes.set_title(label)
             axes.set_xlabel("P(profession | gender)")
-        np.atleast_1d(panels)[-1].legend(frameon=False, fontsize=9, loc="lower right")
+        _legend(figure, np.atleast_1d(panels)[0])
         return svg_of(figure, title)
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
 
 
 def _drawn_bars(sampled: dict[str, Any]) -> str:
@@ -416,5 +421,5 @@ def _drawn_bars(sampled: dict[str, Any]) -> str:
             axes.set_ylim(len(PROFESSIONS) - 0.4, -0.6)
             axes.set_title(label)
             axes.set_xlabel("draws")
-        np.atleast_1d(panels)[-1].legend(frameon=False, fontsize=9, loc="lower right")
+        _legend(figure, np.atleast_1d(panels)[0])
         return svg_of(figure, "draws of professions")

@@ -20,6 +20,7 @@ Row = tuple[str, str, str]
 ALPHABET = "".join(map(chr, range(32, 127)))
 """What can be typed: the characters that the paper inserts and substitutes."""
 DATA = Path(__file__).parents[2] / "tests" / "data"
+OWN_SIZE = "figure svg.formalm-automaton { width: auto; min-width: 0; max-width: 100%; }"
 EMBEDDED = {"canary-null": DATA / "canary-null", "canary-urls": DATA / "canary-urls"}
 
 
@@ -132,7 +133,7 @@ class Outcome:
         head = "<tr><th></th><th>the paper</th><th>here</th></tr>"
         return (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.name)}'
-            f"</title><style>{STYLE}</style><main><h1>{escape(self.name)}</h1>"
+            f"</title><style>{STYLE}{OWN_SIZE}</style><main><h1>{escape(self.name)}</h1>"
             f"<p>{escape(self.title)}</p>{figures}<h3>Numbers</h3>"
             f'<div class="wide"><table>{head}{cells}</table></div>'
             f"<h3>What differs</h3><p>{escape(self.differences)}</p></main></html>\n"

@@ -395,11 +395,11 @@ def _rows(
         if one["best_stop"] is None or ratio is None:
             shown = f"{one['search']:g} against none"
         else:
-            ends = f"{low:.2g} … {'∞' if high is None else f'{high:.2g}'}"
-            shown = f"{ratio:.2g} times ({ends}), best stop length {one['best_stop']}"
+            ends = f"{_factor(low)} … {_factor(high)}"
+            shown = f"{_factor(ratio)} times ({ends}), best stop length {one['best_stop']}"
         rows.append((f"{label}, after {one['tokens']:,} tokens", "15 times at n = 16", shown))
     best = max(per_second[str(stop)] for stop in STOPS)
-    times = f"{per_second['search'] / best:.2g} times" if best else "no baseline finds one"
+    times = f"{_factor(per_second['search'] / best)} times" if best else "no baseline finds one"
     rows.append((f"{label}, per second over the whole run", "15 times", times))
     rows.append(
         (f"{label}, valid among search results", "27 %", f"{shares['search']['valid']:.0%}")
@@ -411,6 +411,10 @@ def _rows(
         share = shares[str(stop)]["duplicates"]
         rows.append((f"{label}, duplicates among those, n = {stop}", said, f"{share:.0%}"))
     return rows
+
+
+def _factor(value: float | None) -> str:
+    return "∞" if value is None else f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _curves(grid: list[float], line: list[float], curves: dict[int, Curve], label: str) -> str:
@@ -430,6 +434,7 @@ def _curves(grid: list[float], line: list[float], curves: dict[int, Curve], labe
                 marker=MARKS[number],
                 markevery=12,
                 markersize=4,
+                clip_on=False,
                 label=f"free, stop {stop}",
             )
         axes.set_xscale("log")

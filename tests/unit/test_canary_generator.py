@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections import Counter
@@ -19,7 +20,7 @@ from experiments.canary.facts import make_facts  # noqa: E402
 from experiments.canary.grammar import Grammar, luhn_digit  # noqa: E402
 from experiments.canary.parse import derivations  # noqa: E402
 from experiments.canary.plants import edit_distance  # noqa: E402
-from experiments.canary.settings import load_settings  # noqa: E402
+from experiments.canary.settings import URLS, load_settings  # noqa: E402
 
 SETTINGS = load_settings()
 DIGESTS = {
@@ -191,3 +192,20 @@ def test_facts_are_the_shipped_ones(corpus: Corpus) -> None:
 
     shipped = json.loads((SHIPPED / "facts.json").read_text(encoding="utf-8"))
     assert make_facts(corpus) == shipped
+
+
+def test_the_urls_have_zipf_distributed_copies_and_exact_probabilities() -> None:
+    corpus = Corpus(load_settings("urls"))
+    documents = corpus.volume(0)
+    assert len(documents) == corpus.size
+    seen: dict[str, float] = {}
+    for document in documents:
+        assert seen.setdefault(document.text, document.logprob) == pytest.approx(document.logprob)
+    (planted,) = corpus.planted
+    copies = [plant.copies for plant in planted.plants]
+    assert copies == sorted((round(1500 / rank) for rank in range(1, 401)), reverse=True)
+    assert len({plant.value for plant in planted.plants}) == 400
+    found = Counter(one.copies for one in documents if one.copies)
+    assert found == {count: count * copies.count(count) for count in set(copies)}
+    shipped = json.loads((URLS / "facts.json").read_text(encoding="utf-8"))["planted"][0]
+    assert [one["text"] for one in shipped["members"]] == [one.value for one in planted.plants]

@@ -104,8 +104,8 @@ def members(
     automaton = language.to_automaton()
     if not automaton.is_finite or automaton.count() > limit:
         hint = (
-            "list the strings, or narrow the pattern (a+ has infinitely many). Or drop given: a"
-            " search for the whole also scores this part, as prefix_cost='joint' would"
+            "list the strings, or narrow the pattern (a+ has infinitely many). A search with"
+            " prefix_cost='joint' takes any number of them"
         )
         raise LimitError(what, limit + 1, limit, hint)
     listed = automaton.enumerate(unit="bytes")

@@ -47,7 +47,8 @@ class Query:
         The language, whose members include ``given``.
     given
         Prefixes of members that are taken for granted: a string, or a finite language. One may be a
-        prefix of another; both count. Each is a context of its own.
+        prefix of another; both count. Each is a context of its own. Searches with
+        ``prefix_cost="joint"`` take any regular language, and list its strings as they go.
     event
         The event. ``"complete"``: the output is a member and ends. ``"token_prefix"``: its first
         tokens spell a member. ``"prefix"``: its text starts with a member, wherever tokens end; a

@@ -43,6 +43,8 @@ def interval(quantity: Quantity) -> str:
     """Formats an interval; empty for an exact number."""
     if quantity.coverage == "exact" and quantity.low == quantity.high:
         return ""
+    if math.isinf(quantity.low) and math.isinf(quantity.high) and math.isnan(quantity.value):
+        return "not bounded"
     low, high = number(quantity.low), number(quantity.high)
     if low == high:  # closer than the digits that are shown
         return f"± {max(quantity.high - quantity.value, quantity.value - quantity.low):.1g}"

@@ -81,9 +81,31 @@ def _banner(contents: Contents) -> str:
     warning = f'<p class="warning">{escape(suite.warning)}</p>' if suite.warning else ""
     return (
         f"<header><p class=name>{escape(suite.name)}</p><h1>{escape(suite.title)}</h1>\n"
-        f"{_badge(contents.verdict)}<p class=facts>{escape(' · '.join(facts))}</p>{warning}"
+        f"{_badge(contents.verdict)}<p>{escape(summary(contents))}</p>"
+        f"<p class=facts>{escape(' · '.join(facts))}</p>{warning}"
         f"<p>{escape(suite.description.strip())}</p></header>\n"
     )
+
+
+def summary(contents: Contents) -> str:
+    """Returns a sentence on the requirements: how many are met, and which are not."""
+    outcomes = contents.evaluation.outcomes
+    if not outcomes:
+        return "The suite has no requirements; it reports numbers."
+    names = {
+        verdict: [
+            str(one.assertion.metric or one.assertion.comparison)
+            for one in outcomes
+            if one.verdict == verdict
+        ]
+        for verdict in ("pass", "fail", "inconclusive")
+    }
+    said = f"{len(names['pass']):,} of {len(outcomes):,} requirements are met"
+    if names["fail"]:
+        said += f"; not met: {', '.join(names['fail'])}"
+    if names["inconclusive"]:
+        said += f"; undecided: {', '.join(names['inconclusive'])}"
+    return said + "."
 
 
 def _badge(verdict: str) -> str:
@@ -147,7 +169,11 @@ def _part(part: Part, contents: Contents, *, plots: bool) -> str:
     languages = "".join(f"<code>{escape(text)}</code>" for text in part.patterns[:3])
     more = len(part.patterns) - 3
     languages += f"<p class=how>and {more:,} more templates</p>" if more > 0 else ""
-    figures = "".join(f"<figure>{svg}</figure>\n" for svg in figures_of(part)) if plots else ""
+    figures = (
+        "".join(f"<figure>{svg}</figure>\n" for svg in figures_of(part, contents.parts))
+        if plots
+        else ""
+    )
     numbers = "".join(
         _numbers(name, contents.suite.metrics[name].kind, found)
         for name, found in part.measurements.items()
@@ -173,10 +199,33 @@ def _numbers(name: str, kind: str, found: tuple[Measurement, ...]) -> str:
         )
         for one in found
     ]
-    shown = table(("of", kind.replace("_", " "), "interval", "worth", "how"), rows, " nn")
+    head = ("of", kind.replace("_", " "), "interval", "worth", "how")
+    kept, constant = _columns(rows)
+    shown = table(
+        [head[column] for column in kept],
+        [[row[column] for column in kept] for row in rows],
+        "".join(" nn  "[column] for column in kept),
+    )
+    if constant:
+        shown = f"<p class=how>{'; '.join(constant)}</p>{shown}"
     if len(rows) > MOST_OPEN:
         shown = f"<details><summary>{len(rows):,} numbers</summary>{shown}</details>\n"
     return f"<h3>{escape(name)}</h3>{shown}"
+
+
+def _columns(rows: list[tuple[str, str, str, str, str]]) -> tuple[list[int], list[str]]:
+    """Returns the columns whose cells differ, and the cells of those that say one thing for all.
+
+    The first two columns are always kept.
+    """
+    kept, constant = [0, 1], []
+    for column in (2, 3, 4):
+        cells = {row[column] for row in rows}
+        if len(cells) > 1 or (len(rows) == 1 and column == 2 and cells != {""}):
+            kept.append(column)
+        elif cells != {""}:
+            constant.append(next(iter(cells)))
+    return kept, constant
 
 
 def _shown(part: Part) -> str:

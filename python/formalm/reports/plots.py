@@ -52,7 +52,10 @@ def intervals(dots: Sequence[Dot], title: str) -> str | None:
         axes.set_yticks(range(len(rows)), rows)
         axes.invert_yaxis()
         axes.set_xlabel(title)
+        axes.margins(x=0.04)
         _scale(axes, [dot.quantity for dot in points])
+        if title.startswith("rank"):
+            axes.xaxis.get_major_locator().set_params(integer=True)
         if len(series) > 1:
             for number, name in enumerate(series):
                 axes.plot([], [], MARKS[number], color=SERIES[number], label=name)
@@ -102,8 +105,11 @@ def _legend(figure: Any, axes: Any, count: int) -> None:
         text.set_color(INK)
 
 
-def figures_of(part: Part) -> list[str]:
-    """Returns the plots of a query: an interval for each number, and findings by cost."""
+def figures_of(part: Part, others: Sequence[Part] = ()) -> list[str]:
+    """Returns the plots of a query: an interval for each number, and findings by cost.
+
+    The findings of a search are drawn with those of free texts that the same oracle judged.
+    """
     drawn = [
         intervals(_dots(found), name.replace("_", " "))
         for name, found in part.measurements.items()
@@ -112,6 +118,12 @@ def figures_of(part: Part) -> list[str]:
     lines = {}
     if part.question.ask == "search" and part.question.oracle is not None:
         lines = {place(item.where): _real(answer) for item, answer in part.answered}
+        for other in others:
+            if other.question.ask == "free" and other.question.oracle == part.question.oracle:
+                name = other.question.name.replace("_", " ")
+                for item, answer in other.answered:
+                    if place(item.where) in lines:
+                        lines[f"{name}: {place(item.where)}"] = _drawn(answer)
         drawn.append(curves(lines, ("tokens read by the model", "distinct real texts")))
     return [svg for svg in drawn if svg is not None]
 
@@ -123,6 +135,19 @@ def _dots(found: Sequence[Measurement]) -> list[Dot]:
         Dot(place(one.where), "" if alone else one.where.get("template", ""), one.quantity)
         for one in found
     ]
+
+
+def _drawn(answer: Answer) -> list[tuple[float, float]]:
+    """Returns the number of distinct real strings in free texts by number of tokens evaluated."""
+    seen: set[str] = set()
+    tokens = answer["work"]["tokens_computed"] - sum(one["tokens"] for one in answer["texts"])
+    points = []
+    for one in answer["texts"]:
+        tokens += one["tokens"]
+        if one.get("valid") and one["found"] is not None:
+            seen.add(one["found"])
+        points.append((float(tokens), float(len(seen))))
+    return points
 
 
 def _real(answer: Answer) -> list[tuple[float, float]]:

@@ -57,6 +57,8 @@ class Quantity:
         return self.low <= value <= self.high
 
     def __str__(self) -> str:
+        if math.isnan(self.value) and math.isinf(self.low) and math.isinf(self.high):
+            return f"{self.name} not bounded"
         if self.coverage == "exact":
             return f"{self.name} {self.value:.4g} (exact)"
         kind = "proven" if self.coverage == "certified" else f"{self.confidence:.4g}"

@@ -223,29 +223,33 @@ def _bounded(assertion: Assertion, numbers: Sequence[Measurement]) -> tuple[Verd
     most = math.inf if assertion.maximum is None else assertion.maximum
     if not numbers:
         return "inconclusive", "there are no numbers"
-    open_ones = []
+    outside, open_ones = [], []
     for one in numbers:
         found = one.quantity
         if found.high < least or found.low > most:
-            return "fail", _shown(one)
-        if not (least <= found.low and found.high <= most):
-            open_ones.append(one)
+            outside.append(_shown(one))
+        elif not (least <= found.low and found.high <= most):
+            open_ones.append(_shown(one))
+    if outside:
+        return "fail", "; ".join(outside)
     if open_ones:
-        return "inconclusive", _shown(open_ones[0])
+        return "inconclusive", "; ".join(open_ones)
     return "pass", f"{len(numbers):,} numbers inside the bounds"
 
 
 def _flags(assertion: Assertion, differences: Sequence[Difference]) -> tuple[Verdict, str]:
     if not differences:
         return "inconclusive", "there are no numbers"
-    for one in differences:
-        wanted = one.value in assertion.flagged
-        if one.flagged is not None and one.flagged != wanted:
-            said = "differs" if one.flagged else "does not differ"
-            return "fail", f"{one.value!r} {said}: {one.mean}"
-    for one in differences:
-        if one.flagged is None:
-            return "inconclusive", f"{one.value!r} may differ: {one.mean}"
+    wrong = [
+        f"{one.value!r} {'differs' if one.flagged else 'does not differ'}: {one.mean}"
+        for one in differences
+        if one.flagged is not None and one.flagged != (one.value in assertion.flagged)
+    ]
+    if wrong:
+        return "fail", "; ".join(wrong)
+    unsure = [f"{one.value!r} may differ: {one.mean}" for one in differences if one.flagged is None]
+    if unsure:
+        return "inconclusive", "; ".join(unsure)
     return "pass", f"{len(differences):,} values as required"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formalm.probability.bounds import Interval
 from formalm.stats import (
@@ -89,8 +89,13 @@ def _shares(suite: Suite, metric: Metric, answered: Answered) -> Found:
             yield {**item.where, str(metric.of): wanted}, _certified("share", share)
             continue
         values = _values(suite, metric)
-        for value, share in zip(values, _distribution(metric, values, answer), strict=True):
-            yield {**item.where, str(metric.of): value}, _certified("share", share)
+        bounds = [_certified("share", one) for one in _distribution(metric, values, answer)]
+        total = sum(one.value for one in bounds)
+        for value, quantity in zip(values, bounds, strict=True):
+            # Middles of bounds do not sum to one; the bounds are those of each share alone.
+            middle = quantity.value / total if total else quantity.value
+            middle = min(quantity.high, max(quantity.low, middle))
+            yield {**item.where, str(metric.of): value}, replace(quantity, value=middle)
 
 
 def _distances(suite: Suite, metric: Metric, answered: Answered) -> Found:

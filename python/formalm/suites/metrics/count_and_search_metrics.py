@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from formalm.stats import Quantity, clopper_pearson, wilson
@@ -41,6 +42,7 @@ def found_texts(answer: Answer) -> list[str]:
 
 Answered = Sequence[tuple[Item, Answer]]
 Found = Iterator[tuple[dict[str, str], Quantity]]
+Z95 = 1.959964
 HALF = math.log(0.5)
 
 
@@ -112,20 +114,40 @@ def _is_open(metric: Metric, value: object) -> bool:
 
 def _valid(_: Suite, __: Metric, answered: Answered) -> Found:
     for item, answer in answered:
-        count = float(len(found_texts(answer)))
+        count, low, high = _distinct(answer)
         method = "distinct texts that the oracle confirms"
-        yield item.where, Quantity("valid", count, count, count, 1.0, "exact", method)
+        yield item.where, _counted("valid", (count, low, high), method, answer)
 
 
 def _yields(_: Suite, __: Metric, answered: Answered) -> Found:
     """Yields the number of distinct real strings per thousand tokens evaluated."""
     for item, answer in answered:
         tokens = answer["work"]["tokens_computed"]
-        count = 1000 * len(found_texts(answer)) / tokens if tokens else 0.0
+        ends = [1000 * one / tokens if tokens else 0.0 for one in _distinct(answer)]
         method = f"of {tokens:,} tokens computed"
-        notes = ("counted in one set of draws; another seed gives another count",)
-        drawn = notes if answer["ask"] == "free" else ()
-        yield item.where, Quantity("yield", count, count, count, 1.0, "exact", method, None, drawn)
+        yield item.where, _counted("yield", (ends[0], ends[1], ends[2]), method, answer)
+
+
+def _distinct(answer: Answer) -> tuple[float, float, float]:
+    """Returns the number of distinct real strings, and an interval if they were drawn.
+
+    The variance of a number of distinct values in independent draws is at most the expected number
+    of those that occur once (Efron and Stein, 1981). Where none does, one stands for it.
+    """
+    count = float(len(found_texts(answer)))
+    if answer["ask"] != "free":
+        return count, count, count
+    valid = Counter(row["found"] for row in answer["texts"] if row.get("valid"))
+    once = sum(times == 1 for times in valid.values())
+    reach = Z95 * math.sqrt(max(1, once))
+    return count, max(0.0, count - reach), min(float(len(answer["texts"])), count + reach)
+
+
+def _counted(name: str, ends: tuple[float, float, float], method: str, answer: Answer) -> Quantity:
+    if answer["ask"] != "free":
+        return Quantity(name, *ends, 1.0, "exact", method)
+    drawn = f"{method}; interval by the number of texts drawn once"
+    return Quantity(name, *ends, 0.95, "approximate", drawn, len(answer["texts"]))
 
 
 def _attempts(_: Suite, __: Metric, answered: Answered) -> Found:
