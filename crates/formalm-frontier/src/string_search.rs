@@ -100,6 +100,7 @@ pub struct StringSearch {
     strings: PrefixStrings,
     queue: EntryQueue,
     /// Entries that wait for the evaluation of `requests`.
+    #[expect(clippy::vec_box, reason = "entries move between here and the queue as they are")]
     aside: Vec<Box<StringEntry>>,
     requests: Vec<u32>,
     looked_at: usize,
