@@ -41,6 +41,7 @@ TARGETS = {
 LANGUAGE = r"[a-zA-Z ,.']{1,2000}"
 ROWS = 8
 BOS = "<|begin_of_text|>"
+END = "<|end_of_text|>"
 
 
 class FreeState:
@@ -122,24 +123,22 @@ def drivers(model: Any, long: bool) -> dict[str, Callable[[], object]]:
     language = Regex(LANGUAGE)
     forwards = 200
     texts = ["the quick brown fox jumps over the lazy dog, and runs away from all of it again"]
-    plain = {"max_tokens": 64, "n": 4, "seed": 1}
 
-    def run(name: str, **options: Any) -> Callable[[], object]:
-        return lambda: generate(model, "", language, **plain, **options)
+    def run(**options: Any) -> Callable[[], object]:
+        return lambda: generate(model, "", language, max_tokens=64, n=4, seed=1, **options)
 
     def searched(query: Any, **options: Any) -> Callable[[], object]:
         limits = Limits(forwards=forwards)
         return lambda: list(search(model, query, limits=limits, batch_size=16, **options))
 
     calls: dict[str, Callable[[], object]] = {
-        "generate": run("generate"),
-        "generate, temperature": run("generate", temperature=0.7),
-        "generate, top_p": run("generate", top_p=0.9),
-        "generate, top_k": run("generate", top_k=50),
-        "generate, greedy": run("generate", temperature=0.0),
+        "generate": run(),
+        "generate, temperature": run(temperature=0.7),
+        "generate, top_p": run(top_p=0.9),
+        "generate, top_k": run(top_k=50),
+        "generate, greedy": run(temperature=0.0),
         "sample": lambda: sample(
-            model, Query(language, event="token_prefix", max_tokens=16), n=16, seed=1,
-            target="local",
+            model, Query(language, event="complete", max_tokens=16), n=16, seed=1, target="local"
         ),
         "mass": lambda: mass(
             model, Query(language, event="complete"), limits=Limits(forwards=forwards)
@@ -223,9 +222,7 @@ def llama(path: Path, layers: int = 2) -> Any:
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_file=str(path), **{"eos_token": "<|end_of_text|>", "bos_token": BOS}
-    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(path), eos_token=END, bos_token=BOS)
     config = LlamaConfig(
         vocab_size=128_256, hidden_size=256, intermediate_size=512, num_hidden_layers=layers,
         num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=2048,
@@ -307,7 +304,7 @@ def main() -> None:
         path.write_bytes(gzip.decompress((options.tokenizers / "llama3-128k.json.gz").read_bytes()))
         small = canary()
         vocabularies = {
-            "128k": Vocabulary.from_tokenizer_json(path, end_token_ids=["<|end_of_text|>"]),
+            "128k": Vocabulary.from_tokenizer_json(path, end_token_ids=[END]),
             "2k": small.vocabulary,
         }
         found["unit"] = unit(options.seconds)

@@ -30,6 +30,7 @@ __all__ = [
     "__version__",
     "apply_bitmask",
     "best_tokens",
+    "expand_row",
     "fill_bitmasks",
     "generation_step",
     "log_sum_of_tokens",
@@ -696,6 +697,17 @@ def log_sums_by_class(
     classes: npt.NDArray[np.uint32],
     count: int,
 ) -> npt.NDArray[np.float64]: ...
+def expand_row(
+    row: npt.NDArray[Any],
+    words: npt.NDArray[np.int32] | None,
+    size: int,
+    ends: Sequence[int],
+    is_normalized: bool,
+    count: int,
+) -> tuple[float, float, float, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Log-sum-exp of a row, of its allowed tokens and of `ends`; the code of `log_sums`; the best
+    allowed tokens and their values.
+    """
 
 @final
 class DrawTable:

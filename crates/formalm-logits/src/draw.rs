@@ -33,6 +33,9 @@ impl Default for DrawRules {
 /// Mass of a block, relative to the largest, below which it has no token to draw.
 const SMALL_MASS: f64 = 1e-30;
 
+/// Number of best tokens that are tried before all are ranked.
+const FEW: usize = 128;
+
 /// Smallest temperature of a division in float32; below it, only ties with the best count.
 const LOWEST_TEMPERATURE: f64 = 1e-30;
 
@@ -55,12 +58,26 @@ pub fn draw(
     }
     if let Some(count) = rules.top_k {
         let best = scan.best(row, allowed, None, count);
-        return Some(draw_of_best(&best, rules, uniform));
+        return Some(draw_of_best(&best, rules, uniform, None));
     }
     if rules.top_p.is_none() && rules.min_p.is_none() {
         return draw_by_id(scan, row, allowed, rules.temperature, uniform);
     }
-    let ranks = scan.ranks.weigh(row, allowed, top, rules.temperature);
+    // The total under another temperature takes a pass, which also prepares the ranks.
+    let known = (scan.sums().log_allowed - top).exp();
+    let is_prepared = rules.temperature != 1.0;
+    let total = if is_prepared {
+        scan.ranks.weigh(row, allowed, top, rules.temperature).total()
+    } else {
+        known
+    };
+    if let Some(found) = draw_from_few(scan, row, allowed, rules, uniform, total) {
+        return Some(found);
+    }
+    if !is_prepared {
+        scan.ranks.weigh(row, allowed, top, rules.temperature);
+    }
+    let ranks = scan.ranks.weighed(row.element_type());
     let mut kept = ranks.total();
     let mut last = None;
     if let Some(share) = rules.top_p {
@@ -81,8 +98,36 @@ pub fn draw(
     })
 }
 
-/// Draws from a few tokens, best first, in float64.
-fn draw_of_best(best: &[(u32, f64)], rules: &DrawRules, uniform: f64) -> u32 {
+/// Draws by top-p or min-p if the tokens that they keep are surely among the best few, as they are
+/// after most prefixes of a language model.
+fn draw_from_few(
+    scan: &mut RowScan,
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    rules: &DrawRules,
+    uniform: f64,
+    total: f64,
+) -> Option<u32> {
+    if rules.top_p.is_some_and(|share| FEW as f64 / total < share) {
+        return None;
+    }
+    let top = scan.sums().max_allowed;
+    let best = scan.best(row, allowed, None, FEW);
+    let weight = |value: f64| ((value - top) / rules.temperature).exp();
+    let covers_top_p = rules.top_p.is_some_and(|share| {
+        best.iter().map(|one| weight(one.1)).sum::<f64>() > share * total * (1.0 + 1e-5)
+    });
+    let last = best.last().map_or(0.0, |one| weight(one.1));
+    let covers_min_p = rules.min_p.is_some_and(|share| last < share);
+    if best.len() < FEW {
+        return Some(draw_of_best(&best, rules, uniform, None));
+    }
+    (covers_top_p || covers_min_p).then(|| draw_of_best(&best, rules, uniform, Some(total)))
+}
+
+/// Draws from a few tokens, best first, in float64. The share of top-p is one of `total`, if it is
+/// given, otherwise of the tokens' own sum.
+fn draw_of_best(best: &[(u32, f64)], rules: &DrawRules, uniform: f64, total: Option<f64>) -> u32 {
     let top = best[0].1;
     let weights: Vec<f64> =
         best.iter().map(|&(_, value)| ((value - top) / rules.temperature).exp()).collect();
@@ -96,7 +141,7 @@ fn draw_of_best(best: &[(u32, f64)], rules: &DrawRules, uniform: f64) -> u32 {
         .collect();
     let mut kept = best.len();
     if let Some(share) = rules.top_p {
-        kept = kept.min(cumulative.partition_point(|&one| one < share * sum) + 1);
+        kept = kept.min(cumulative.partition_point(|&one| one < share * total.unwrap_or(sum)) + 1);
     }
     if let Some(share) = rules.min_p {
         kept = weights[..kept].iter().filter(|&&weight| weight >= share * weights[0]).count();

@@ -224,7 +224,7 @@ impl Real for f64 {
                 sums[lane] += weight;
             }
         }
-        sums.iter().map(|&one| one).sum()
+        sums.iter().sum()
     }
 
     #[inline(always)]

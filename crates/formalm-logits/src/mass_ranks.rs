@@ -66,8 +66,15 @@ impl RankScratch {
             ElementType::Float16 => narrow.fill::<Half>(row, allowed, top, temperature),
             ElementType::Bfloat16 => narrow.fill::<Brain>(row, allowed, top, temperature),
             ElementType::Float32 => narrow.fill::<f32>(row, allowed, top, temperature),
-            ElementType::Float64 => return wide.fill::<f64>(row, allowed, top, temperature),
+            ElementType::Float64 => wide.fill::<f64>(row, allowed, top, temperature),
         }
+    }
+}
+
+impl RankScratch {
+    /// Returns the row that was weighed last, of this type.
+    pub(crate) fn weighed(&mut self, kind: ElementType) -> &mut dyn RankedRow {
+        if kind == ElementType::Float64 { &mut self.wide } else { &mut self.narrow }
     }
 }
 

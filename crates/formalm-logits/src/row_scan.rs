@@ -24,8 +24,8 @@ pub const LOG_SUM_ERROR: f64 = 1e-6;
 /// Upper bound for float64 rows.
 const LOG_SUM_ERROR_WIDE: f64 = 1e-12;
 
-/// Returns an upper bound on the error of any log-sum-exp of a row of this type, in nats. It is
-/// relative where the sum itself exceeds 1 by so much that float64 has fewer digits.
+/// Returns an upper bound on the error of any log-sum-exp of a row of this type, in nats, for rows of
+/// up to a million logits below 1000. Larger logits add the last digits of float64.
 pub fn log_sum_error(kind: ElementType) -> f64 {
     if kind == ElementType::Float64 { LOG_SUM_ERROR_WIDE } else { LOG_SUM_ERROR }
 }
@@ -388,6 +388,7 @@ pub(crate) fn block_sum<R: Real, const FMA: bool>(
 }
 
 /// Returns the sum of a block's weights and of its allowed ones.
+#[expect(clippy::needless_range_loop, reason = "indices below a constant are vectorized")]
 #[inline(always)]
 fn block_sums<R: Real, const FMA: bool>(
     block: &[R; BLOCK],

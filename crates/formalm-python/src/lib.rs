@@ -66,8 +66,8 @@ mod _core {
     use super::lazy_automaton::Automaton;
     #[pymodule_export]
     use super::logit_rows::{
-        DrawTable, best_tokens, generation_step, log_sum_of_tokens, log_sums, log_sums_by_class,
-        masked_log_sums,
+        DrawTable, best_tokens, expand_row, generation_step, log_sum_of_tokens, log_sums,
+        log_sums_by_class, masked_log_sums,
     };
     #[pymodule_export]
     use super::masked_logits::masked_scores;

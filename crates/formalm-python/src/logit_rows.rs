@@ -205,6 +205,37 @@ fn check_ids(py: Python<'_>, ids: &[u32], row: Row<'_>) -> PyResult<()> {
     }
 }
 
+/// Scans a row and returns its log-sum-exp, that of its allowed tokens, that of `ends`, the code of
+/// its soundness, and the `count` best allowed tokens and their values.
+#[pyfunction]
+#[pyo3(signature = (row, words, size, ends, is_normalized, count))]
+#[expect(clippy::type_complexity, reason = "a record that Python unpacks at once")]
+pub(crate) fn expand_row<'py>(
+    py: Python<'py>,
+    row: &Bound<'py, PyAny>,
+    words: Option<Words<'py>>,
+    size: usize,
+    ends: Vec<u32>,
+    is_normalized: bool,
+    count: usize,
+) -> PyResult<(f64, f64, f64, u8, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)> {
+    let row = row_of(row)?;
+    let allowed = allowed(&words, size)?;
+    check_ids(py, &ends, row)?;
+    let (sums, best) = py.detach(|| {
+        with_scan(|scan| {
+            let sums = scan.run(row, allowed);
+            let is_sound = sums.soundness == Soundness::Sound;
+            (sums, if is_sound { scan.best(row, allowed, None, count) } else { Vec::new() })
+        })
+    });
+    let code = soundness(&sums, row, is_normalized);
+    let end = log_sum_of(row, &ends);
+    let ids = PyArray1::from_iter(py, best.iter().map(|one| i64::from(one.0)));
+    let values = PyArray1::from_iter(py, best.iter().map(|one| one.1));
+    Ok((sums.log_sum_exp, sums.log_allowed, end, code, ids, values))
+}
+
 /// What repeated draws of one row need beside the row itself.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct DrawTable {

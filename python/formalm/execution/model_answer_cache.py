@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -225,7 +224,9 @@ class ModelAnswerCache:
             self._roots[node] = position
             return
         if answer:
-            self._answers.keep(node, replace(position, state=None))
+            shown = (position.unseen, position.unseen_each)
+            bare = Position(position.token_ids, position.row, None, *shown)
+            self._answers.keep(node, bare if position.state is not None else position)
         if position.state is not None:
             self._states.keep(node, self._nearest_cached_ancestor(node), position)
 

@@ -185,7 +185,7 @@ class ListedStep:
     def _weights(self, tokens: Sequence[int], factors: Sequence[float]) -> Floats:
         if not tokens:
             return self._probabilities
-        weights = self._probabilities.copy()
+        weights: Floats = self._probabilities.copy()
         weights[np.searchsorted(self._ids, np.asarray(tokens))] *= factors
         return weights
 

@@ -215,6 +215,7 @@ class QueryExecution:
         if self.decoding.is_plain:
             row = position.row
             offset = row.log_sum if self.normalize and not position.unseen else row.offset
+            self.session.row_error = max(self.session.row_error, row.error)
             return lambda token_ids: np.minimum(row.take(token_ids) - offset, 0.0)
         found = self.decoding.distribution(self._row(position), renormalize=self.renormalize)
         return lambda token_ids: found[list(token_ids)]

@@ -189,6 +189,26 @@ class SequenceTrie:
         self._count[node] = wanted
         self._more[node] = wanted < len(ids)
 
+    def append_children(self, node: int, ids: Ids, logprobs: Floats, *, more: bool) -> None:
+        """Lists further children of a node: tokens and totals, best first, after all listed so far.
+
+        ``more`` tells whether there may be others.
+        """
+        self._at[node] = len(self._listed_ids)
+        self._listed_ids.extend(ids.tolist())
+        self._listed_logprobs.extend(logprobs.tolist())
+        self._stop[node] = len(self._listed_ids)
+        self._count[node] += len(ids)
+        self._more[node] = more
+
+    def listed_count(self, node: int) -> int:
+        """Returns the number of children that were listed."""
+        return self._count[node]
+
+    def last_listed(self, node: int) -> int:
+        """Returns the token of the last child that was listed."""
+        return self._listed_ids[self._stop[node] - 1]
+
     def next_child(self, node: int) -> int | None:
         """Adds the next best listed child as a node; returns None if none is listed."""
         at = self._at[node]

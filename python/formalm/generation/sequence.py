@@ -181,24 +181,28 @@ class GeneratedSequence:
         """
         assert self.position is not None
         size = len(self.plan.vocabulary)
-        _ = self.position.row.log_sum  # refuses a row that is no distribution
-        logprobs = np.array(self.position.logprobs[:size], dtype=np.float64)
-        byte_mass = np.nan
-        if self.byte_matcher is not None and not self.position.unseen:
-            byte_mass = _log_mass(logprobs[self.byte_matcher.mask()[:size]])
-        mask = self._mask()
+        row = self.position.row
+        offset = row.offset  # refuses a row of logits that is no distribution
         if self.position.unseen:
+            logprobs = np.array(row.logprobs[:size], dtype=np.float64)
+            mask = self._mask()
             hidden = logprobs == -np.inf
             if np.any(hidden if mask is None else hidden & mask):
                 if mask is not None:
                     logprobs[~mask] = -np.inf
                 return NextTokens(logprobs, np.nan, np.nan, self.position)
-        if mask is not None:
-            logprobs[~mask] = -np.inf
-        mass = _log_mass(logprobs)
+        byte_mass = np.nan
+        if self.byte_matcher is not None and not self.position.unseen:
+            words = self.byte_matcher.core.bitmask()
+            byte_mass = min(0.0, row.masked_log_sum(words, size) - offset)
+        mass = min(0.0, row.masked_log_sum(self.words(), size) - offset)
         if mass == -np.inf:
             self.reason = "dead_end"
             return None
+        logprobs = np.array(row.logprobs[:size], dtype=np.float64)
+        mask = self._mask()
+        if mask is not None:
+            logprobs[~mask] = -np.inf
         return NextTokens(logprobs, mass, byte_mass)
 
     def forced_token(self) -> int | None:
@@ -339,11 +343,3 @@ class GeneratedSequence:
             seed=self.plan.seed,
             index=self.index,
         )
-
-
-def _log_mass(logprobs: npt.NDArray[np.float64]) -> float:
-    """Returns the logarithm of the sum of probabilities, at most 0."""
-    top = float(logprobs.max(initial=-np.inf))
-    if top == -np.inf:
-        return top
-    return min(0.0, top + float(np.log(np.exp(logprobs - top).sum())))

@@ -23,7 +23,6 @@ __all__ = [
     "LogitRow",
     "LogitRows",
     "Words",
-    "log_sum_error",
 ]
 
 LogProbs: TypeAlias = npt.NDArray[np.floating[Any]]
@@ -32,9 +31,8 @@ Ids: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 LOG_SUM_ERROR = 1e-6
-"""Upper bound on the error of a log-sum-exp of a row of at most 32 bits, in nats."""
-LOG_SUM_ERROR_WIDE = 1e-12
-"""The same for float64 rows."""
+"""Upper bound on the error of a log-sum-exp of a row of at most 32 bits, in nats. That of a float64
+row is below 1e-12, see :attr:`LogitRow.error`."""
 TOLERANCE = 1e-3
 """Maximum deviation of a row's sum from 1, for a model that returns log-probabilities."""
 TOLERANCE_HALF = 2e-2
@@ -93,7 +91,11 @@ class LogitRow:
     @property
     def error(self) -> float:
         """Upper bound on the error of :attr:`log_sum`, in nats."""
-        return log_sum_error(self.values)
+        values = self.values
+        if values.dtype.itemsize < 8:
+            return LOG_SUM_ERROR
+        # Weights, the sum of blocks of 512, and the last digit of the result.
+        return 1e-14 + 1e-18 * len(values) + 1e-15 * abs(self._log_sum or 0.0)
 
     @property
     def log_sum(self) -> float:
@@ -230,11 +232,6 @@ class LogitRows:
         if row.strides[0] != row.itemsize:
             row = np.ascontiguousarray(row)
         return LogitRow(row, is_normalized=self.is_normalized)
-
-
-def log_sum_error(values: npt.NDArray[Any]) -> float:
-    """Returns an upper bound on the error of a log-sum-exp of a row of this type, in nats."""
-    return LOG_SUM_ERROR_WIDE if values.dtype.itemsize == 8 else LOG_SUM_ERROR
 
 
 def _checked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

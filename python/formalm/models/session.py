@@ -95,6 +95,8 @@ class Session:
         Prefixes evaluated from a state, without passing their earlier tokens again.
     shown_tokens
         Number of tokens that a partial model shows of each distribution; None if it shows all.
+    row_error
+        Upper bound on the error of the log-sum-exp of any row that a query used so far, in nats.
     defers_checks
         If True, a row is checked when its sum is first needed, which may be never for a row that is
         not used. If False, every row is checked at once.
@@ -125,6 +127,7 @@ class Session:
         self.forwards = 0
         self.calls = 0
         self.defers_checks = False
+        self.row_error = 0.0
         self._next_logits = _logits_of(model)
 
     def start(self, prefix: Sequence[int]) -> Position:

@@ -10,8 +10,8 @@ undecided mass.
 soon as its text is accepted, wherever its last token ends. ``never`` is the complement of
 ``contains``. With canonical tokens, a node is decided once its own tokens are canonical.
 
-Rounding is outward: every sum carries a bound of its own error. A model's row is first normalized
-in float64, so "the probability" is that of the distribution that the model's row rounds to.
+Rounding is outward: every sum carries a bound of its own error, and every token the stated error of
+its row's log-sum-exp. "The probability" is that of the model's row normalized exactly.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
-
-import numpy as np
 
 from formalm.execution.frontier import Frontier
 from formalm.execution.query_execution import LimitReached, QueryExecution
@@ -75,6 +73,8 @@ class ProbabilityBounds:
         self.execution = execution
         self.event = event
         self.frontier = Frontier(execution)
+        if execution.decoding.is_plain:  # an expansion checks the row that it reads
+            execution.session.defers_checks = True
         self.cells: dict[object, list[float]] = defaultdict(list)
         self._classify = classify
         self._error = 0.0
@@ -123,14 +123,15 @@ class ProbabilityBounds:
         """
         while self.frontier.queue:
             batch = self._collect(self.frontier.room())
-            for node, ids, totals, end in self.frontier.evaluate(batch):
+            for expanded in self.frontier.expand(batch):
+                node = expanded.node
                 depth = self.frontier.trie.depth[node]
                 self._lose(self.frontier.trie.logprob[node])
-                if self.event == "complete" and end > -math.inf:
-                    self._decide(node, end, depth + 1)
+                if self.event == "complete" and expanded.end > -math.inf:
+                    self._decide(node, expanded.end, depth + 1)
                 if self.execution.max_tokens is None or depth < self.execution.max_tokens:
-                    self._gain(float(np.exp(totals).sum()))
-                    self.frontier.queue_children(node, ids, totals)
+                    self._gain(expanded.mass, expanded.error)
+                    self.frontier.queue_expanded(expanded)
                 if self.frontier.unseen:
                     self._park_unseen(node, depth)
             yield None
@@ -175,7 +176,7 @@ class ProbabilityBounds:
             mass = math.exp(logprob)
             self._gain(mass)
             self._parked.append(mass)
-            self._parked_error += mass * _relative_error(logprob, depth)
+            self._parked_error += mass * self._relative_error(node, logprob, depth)
 
     def _park_unseen(self, node: int, depth: int) -> None:
         """Keeps the mass that a partial model did not show as undecided."""
@@ -184,7 +185,8 @@ class ProbabilityBounds:
             self.hidden = True
             self._gain(mass)
             self._parked.append(mass)
-            self._parked_error += mass * _relative_error(self.frontier.trie.logprob[node], depth)
+            logprob = self.frontier.trie.logprob[node]
+            self._parked_error += mass * self._relative_error(node, logprob, depth)
 
     def _decide(self, node: int, logprob: float, depth: int) -> None:
         cell: object = None
@@ -196,13 +198,23 @@ class ProbabilityBounds:
         mass = math.exp(logprob)
         self.execution.covered = (self.execution.covered or 0.0) + mass
         self.cells[cell].append(mass)
-        relative = _relative_error(logprob, depth)
+        relative = self._relative_error(node, logprob, depth)
         self._error += mass * relative
         self.relative_error = max(self.relative_error, relative)
 
-    def _gain(self, mass: float) -> None:
+    def _relative_error(self, node: int, logprob: float, depth: int) -> float:
+        """Returns the relative error of ``exp(logprob)``, where ``logprob`` sums ``depth`` rounded
+        terms after those of the node's prefix.
+
+        From each term the logarithm of a sum over the vocabulary is subtracted.
+        """
+        terms = depth + self.frontier.context(node).given_length
+        rounding = EPSILON * (terms + 2) * (abs(logprob) + 16)
+        return rounding + math.expm1(terms * self.execution.session.row_error)
+
+    def _gain(self, mass: float, error: float = 0.0) -> None:
         self._open += mass
-        self._open_error += 8 * EPSILON * (mass + abs(self._open))
+        self._open_error += 8 * EPSILON * (mass + abs(self._open)) + error
 
     def _lose(self, logprob: float) -> None:
         mass = math.exp(logprob)
@@ -228,13 +240,3 @@ def _is_out_of_reach(frontier: Frontier, node: int) -> bool:
             seen.add(after)
             waiting.append(after)
     return True
-
-
-def _relative_error(logprob: float, depth: int) -> float:
-    """Returns the relative error of ``exp(logprob)``, where ``logprob`` sums ``depth`` rounded
-    terms.
-
-    Each term has the logarithm of a sum over the vocabulary subtracted; NumPy adds that sum
-    pairwise.
-    """
-    return EPSILON * (depth + 2) * (abs(logprob) + 16)

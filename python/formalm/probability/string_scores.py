@@ -240,6 +240,8 @@ def score(
             f"event must be 'complete' or 'token_prefix' for a score, got {event!r}"
         )
     session = Session(model)
+    # A log-probability checks the row that it reads.
+    session.defers_checks = decoding is None or decoding.is_plain
     if event == "complete":
         require_end_token(session)
     fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
@@ -318,6 +320,12 @@ def _scored(
         count += 1
         return None
 
+    if one.query.tokenization == "canonical" and one.execution.session.shown_tokens is None:
+        own = math.fsum(one.logprobs)
+        if own > -math.inf:  # the only tokenization there is
+            slack = one.execution.session.row_error * len(one.logprobs) + 1e-15 * (16 - own)
+            one.marginal, one.tokenizations = Interval(own - slack, min(0.0, own + slack)), 1
+            return one.score("exact", None, True, one.way)
     # The language is the string itself, so an accepted text was spelled by whole tokens.
     session = Session(model)
     one.execution = _execution(session, one.query, prompt, batch_size)

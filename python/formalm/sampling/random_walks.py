@@ -49,6 +49,9 @@ class RandomWalks:
         )
         self._size = len(execution.constraint.spelled)
         self._ends = execution.session.vocabulary.end_token_ids
+        # What results report, which need no row later.
+        self._taken: dict[int, float] = {}
+        self._end_of: dict[int, float] = {}
         self._ended: dict[int, float] = {}
         self._kept: dict[int, float] = {}
 
@@ -58,6 +61,9 @@ class RandomWalks:
         found = children.get(token_id)
         if found is None:
             found = children[token_id] = self.frontier.trie.add(node, token_id, 0.0)
+            step = self._steps.get(node)
+            if step is not None:
+                self._taken[found] = step.logprob(token_id)
         return found
 
     def children(self, node: int) -> Iterable[tuple[int, int]]:
@@ -134,25 +140,33 @@ class RandomWalks:
 
     def logprobs(self, node: int, *, ended: bool) -> list[float]:
         """Returns the log-probability of each token on the way to a node, and of ending there."""
-        found = [log_of(self.step(node).end)] if ended else []
+        found = []
+        if ended:
+            end = self._end_of.get(node)
+            found.append(log_of(self.step(node).end if end is None else end))
         trie = self.frontier.trie
         while trie.parent[node] >= 0:
-            found.append(self.step(trie.parent[node]).logprob(trie.token[node]))
+            taken = self._taken.get(node)
+            if taken is None:
+                taken = self.step(trie.parent[node]).logprob(trie.token[node])
+            found.append(taken)
             node = trie.parent[node]
         return found[::-1]
 
     def _cache_step(self, node: int, position: Position) -> NextStep:
         step = self._read_step(node, position)
         self._steps.keep(node, step)
+        self._end_of[node] = step.end
         return step
 
     def _read_step(self, node: int, position: Position) -> NextStep:
         frontier, execution = self.frontier, self.execution
         depth, limit = frontier.trie.depth[node], execution.max_tokens
-        if not execution.decoding.is_plain or (limit is not None and depth >= limit):
+        is_longest = limit is not None and depth >= limit
+        if not execution.decoding.is_plain:
             # Nodes of walks except roots have a total of 0, so totals are single steps.
             ids, totals, end = frontier.follow(node, position, again=True)
-            if limit is not None and depth >= limit:
+            if is_longest:
                 ids, totals = ids[:0], totals[:0]
             before = frontier.trie.logprob[node]
             ended = math.exp(end - before)
@@ -160,8 +174,8 @@ class RandomWalks:
             return ListedStep(ids, np.exp(totals - before), kept)
         state = frontier.state(node)
         ends = self._ends if frontier.states.accepting[state] else ()
-        words = frontier.states.words(state)
-        step = RowStep(position.row, words, self._size, ends)
+        size = 0 if is_longest else self._size
+        step = RowStep(position.row, frontier.states.words(state), size, ends)
         if step.end:
             step.end *= self._keeps(node)
         return step

@@ -46,7 +46,9 @@ def device_step(
         log_bytes = torch.where(has_mask, found, log_bytes)
     tokens = _draws(masked, top, rules, uniforms)
     values = wide.gather(1, tokens[:, None])[:, 0].double()
-    tokens = torch.where(log_allowed == -torch.inf, -1, tokens)
+    is_dead = log_allowed == -torch.inf
+    tokens = torch.where(is_dead, -1, tokens)
+    values = torch.where(is_dead, torch.nan, values)
     codes = torch.zeros_like(tokens)
     codes[whole_top == -torch.inf] = 3
     codes[whole_top == torch.inf] = 2

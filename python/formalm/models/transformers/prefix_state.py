@@ -101,6 +101,8 @@ class TransformersState:
     @property
     def logprobs(self) -> npt.NDArray[np.floating[Any]]:
         """``(width,)``, log-probabilities of the next token: a new array."""
+        if not len(self.logits):  # see bare()
+            return np.empty(0, dtype=np.float32)
         found: npt.NDArray[np.floating[Any]]
         found = self.model.network.logprobs(self.logits[None], [self.length])[0]
         return found

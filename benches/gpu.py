@@ -1,0 +1,148 @@
+"""The share of a generation's time that is not the model's, on a machine with a GPU.
+
+    python -m benches.gpu TOKENIZERS [--out records] [--seconds 300]
+
+It needs an NVIDIA GPU, torch and transformers, which it installs with pip where they are missing
+and a package index can be reached. The model is a random Llama of 1 B parameters in bfloat16 with
+Llama 3's vocabulary; its logits stay on the GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benches.drivers import BOS, END, LANGUAGE
+from benches.machine import describe
+from benches.writing import origin, write
+
+BATCHES = (1, 32, 128)
+TOKENS = 64
+RULES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "temperature, top_p": {"temperature": 0.7, "top_p": 0.9},
+    "top_k": {"top_k": 50},
+    "greedy": {"temperature": 0.0},
+}
+
+
+def install() -> None:
+    """Install what is missing."""
+    names = ["torch", "transformers", "tokenizers"]
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing], check=True)
+
+
+class SynchronizedModel:
+    """A model on a device, and the time on the wall until its logits are there."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.seconds = 0.0
+        self.forwards = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def _timed(self, count: int, work: Any) -> Any:
+        import torch
+
+        torch.cuda.synchronize()
+        start = perf_counter()
+        found = work()
+        torch.cuda.synchronize()
+        self.seconds += perf_counter() - start
+        self.forwards += count
+        return found
+
+    def next_logprobs(self, prefixes: Any) -> Any:
+        """Return the log-probabilities after prefixes."""
+        return self._timed(len(prefixes), lambda: self._inner.next_logprobs(prefixes))
+
+    def start(self, prefix: Any) -> Any:
+        """Read a prefix."""
+        return self._timed(1, lambda: self._inner.start(prefix))
+
+    def extend(self, states: Any, token_ids: Any) -> Any:
+        """Read a token after each state."""
+        return self._timed(len(states), lambda: self._inner.extend(states, token_ids))
+
+    def extend_many(self, states: Any, runs: Any) -> Any:
+        """Read several tokens after each state."""
+        return self._timed(len(states), lambda: self._inner.extend_many(states, runs))
+
+
+def model(path: Path) -> Any:
+    """Return a random Llama on the GPU."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from formalm import from_transformers
+
+    torch.manual_seed(0)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(path), eos_token=END, bos_token=BOS)
+    config = LlamaConfig(
+        vocab_size=128_256, hidden_size=2048, intermediate_size=8192, num_hidden_layers=16,
+        num_attention_heads=32, num_key_value_heads=8, max_position_embeddings=2048,
+    )  # fmt: skip
+    network = LlamaForCausalLM(config).to(device="cuda", dtype=torch.bfloat16).eval()
+    return from_transformers(network, tokenizer, batch_size=max(BATCHES))
+
+
+def main() -> None:
+    """Measure, and write a record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tokenizers", type=Path, help="folder with llama3-128k.json.gz")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=300.0, help="most seconds for everything")
+    options = parser.parse_args()
+    end = perf_counter() + options.seconds
+    install()
+    import torch
+
+    if not torch.cuda.is_available():
+        print("unmeasured: this machine has no GPU that torch can use")
+        return
+    from formalm import Regex, generate
+
+    language = Regex(LANGUAGE)
+    lines = [
+        "| rules | batch | ms a step, model | ms a step, other | share of other |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    record: dict[str, Any] = {"about": describe(), "gpu": torch.cuda.get_device_name(), "rows": []}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokenizer.json"
+        path.write_bytes(gzip.decompress((options.tokenizers / "llama3-128k.json.gz").read_bytes()))
+        timed = SynchronizedModel(model(path))
+    for name, rules in RULES.items():
+        for batch in BATCHES:
+            if perf_counter() > end:
+                break
+            given: dict[str, Any] = {"max_tokens": TOKENS, "batch_size": batch, "seed": 1, **rules}
+            generate(timed, "The", language, n=batch, **given)  # warm
+            timed.seconds, start = 0.0, perf_counter()
+            generate(timed, "The", language, n=batch, **given)
+            whole = perf_counter() - start
+            other = (whole - timed.seconds) / whole
+            record["rows"].append([name, batch, timed.seconds, whole])
+            lines.append(
+                f"| {name} | {batch} | {1e3 * timed.seconds / TOKENS:.2f} |"
+                f" {1e3 * (whole - timed.seconds) / TOKENS:.2f} | {100 * other:.0f} % |"
+            )
+            print(lines[-1], flush=True)
+    page = ["# Generation on a GPU", "", *origin(record["about"], "unknown"), record["gpu"], ""]
+    if options.out is not None:
+        write(options.out, "gpu", record, "\n".join([*page, *lines]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
