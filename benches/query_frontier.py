@@ -135,7 +135,7 @@ GROWTH_LANGUAGE = r"[a-zA-Z ,.']{1,2000}"
 MOST_BYTES, MOST_RATIO = 150e6, 1.3
 
 
-def search_growth(model: Any, unique: str, forwards: int) -> dict[str, float]:
+def search_growth(model: Any, unique: Any, forwards: int) -> dict[str, float]:
     """Return the growth of resident memory by a search of a free model, and its cost.
 
     Run it in a process of its own: memory that an earlier search freed would be used again.

@@ -5,7 +5,6 @@ from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Self
 
 __all__ = [
     "Automaton",
@@ -24,6 +23,8 @@ __all__ = [
     "Members",
     "Parser",
     "SchemaOptions",
+    "StringFrontier",
+    "TokenFrontier",
     "Trees",
     "Vocabulary",
     "__version__",
@@ -569,6 +570,7 @@ class TokenFrontier:
     def arrays(self) -> dict[str, npt.NDArray[Any]]: ...
     def restore(self, arrays: dict[str, npt.NDArray[Any]], cut: tuple[bool, bool]) -> None: ...
 
+@final
 class StringFrontier:
     """A best-first search over strings, each with the sum of its tokenizations."""
 
@@ -583,7 +585,7 @@ class StringFrontier:
         top_k: tuple[int, bool] | None,
         tolerance: float,
         cache_bytes: int,
-    ) -> Self: ...
+    ) -> StringFrontier: ...
     def __len__(self) -> int: ...
     @property
     def queued(self) -> int: ...
@@ -609,6 +611,7 @@ class StringFrontier:
     def arrays(self) -> dict[str, npt.NDArray[Any]]: ...
     def restore(self, arrays: dict[str, npt.NDArray[Any]], cut: bool) -> None: ...
 
+@final
 class Matcher:
     """One sequence's position. Every method is a ConcurrencyError when two threads meet."""
 

@@ -78,5 +78,5 @@ def test_the_page_of_formats_names_every_field(tmp_path: Path) -> None:
             names = set(file.files)
             names |= set(json.loads(file["header"].tobytes()))
         for name in names:
-            known = name.startswith("trie.") or name.endswith(".lengths")
+            known = name.endswith(".lengths")
             assert known or f"`{name}`" in table, name

@@ -17,7 +17,7 @@ NUMBER: /[0-9]+/
 const TOKENS: [&[u8]; 8] = [b"[", b"]", b",", b"1", b"12", b"],[", b" ", b"1,"];
 
 fn constraint(replace_every: u32) -> Arc<Constraint<GrammarMaskClasses>> {
-    let grammar = parse(LISTS, Syntax::Lark, Some(Lexing::default()), None).expect("a grammar");
+    let grammar = parse(LISTS, Syntax::Lark, Some(Lexing::Longest), None).expect("a grammar");
     let automaton =
         Arc::new(GrammarAutomaton::new(&grammar, GrammarLimits::default()).expect("a grammar"));
     let mut tokens: Vec<Option<Vec<u8>>> = TOKENS.iter().map(|one| Some(one.to_vec())).collect();
@@ -45,7 +45,8 @@ proptest! {
                 (table.step(*state, step), matcher.advance(step))
             } else {
                 let byte = b"[],1"[step as usize - 8];
-                let poll = &mut InterruptCheck::new(&mut || true);
+                let mut go_on = || true;
+                let poll = &mut InterruptCheck::new(&mut go_on);
                 (table.step_byte(*state, byte), matcher.advance_inside(&[byte], poll))
             };
             prop_assert_eq!(next.is_ok(), read.is_ok());

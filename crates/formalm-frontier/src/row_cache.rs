@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use formalm_logits::{ElementType, LOG_SUM_ERROR, exponential_sum};
+use formalm_logits::{ElementType, LOG_SUM_ERROR, exponential_sum, exponential_sums};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::log_sum;
@@ -17,6 +17,8 @@ use crate::token_rows::{Continuations, TokenScan};
 /// longer than a pass over all ranks.
 const LISTED_SHARE: usize = 64;
 
+/// Values that are gathered at a time.
+const PART: usize = 256;
 /// Sums below this are added in float64: float32 exponentials end at 1e-37.
 const TINY: f64 = 1e-28;
 
@@ -32,7 +34,9 @@ pub(crate) struct StoredRow {
 
 #[derive(Debug)]
 enum RowValues {
+    /// By id. Sorting them by rank would take longer than what is read of most rows.
     Narrow(Box<[f32]>),
+    /// By rank.
     Wide(Box<[f64]>),
     /// Ranks, ascending, and their values.
     Few(Box<[u32]>, Box<[f64]>),
@@ -67,22 +71,25 @@ impl StoredRow {
             scan.each_allowed(|id| few.push((id, (row.get(id as usize) - offset).min(0.0))));
             return StoredRow::few(few.into_iter(), tokens);
         }
-        let allows = |id: u32| scan.allows(id);
-        let values = if row.element_type() == ElementType::Float64 {
+        if row.element_type() == ElementType::Float64 {
             let value = |&id: &u32| {
-                if allows(id) { row.get(id as usize) } else { f64::NEG_INFINITY }
+                if scan.allows(id) { row.get(id as usize) } else { f64::NEG_INFINITY }
             };
-            RowValues::Wide(tokens.token_ids().iter().map(value).collect())
-        } else {
-            let masked = scan.masked(row);
-            // Reading by rank is random access, which a copy in a second-level cache makes cheap.
-            let value = |&id: &u32| masked.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
-            RowValues::Narrow(tokens.token_ids().iter().map(value).collect())
-        };
-        let mut row = StoredRow { values, offset, by_byte: None };
-        let mut sums = Box::new([f64::NEG_INFINITY; 256]);
-        for byte in 0..=255 {
-            sums[byte as usize] = row.log_sum(tokens.ranks_of_byte(byte));
+            let values = RowValues::Wide(tokens.token_ids().iter().map(value).collect());
+            return StoredRow { values, offset, by_byte: None };
+        }
+        let values = scan.masked(row);
+        let mut sums = exponential_sums(&values, offset, tokens.first_bytes());
+        let mut row = StoredRow { values: RowValues::Narrow(values), offset, by_byte: None };
+        let all = (0, tokens.len() as u32);
+        for (byte, sum) in sums.iter_mut().enumerate() {
+            *sum = if *sum == 0.0 {
+                f64::NEG_INFINITY
+            } else if *sum < TINY {
+                row.log_sum(tokens.narrow(all, 0, byte as u8), tokens)
+            } else {
+                sum.ln() + LOG_SUM_ERROR
+            };
         }
         row.by_byte = Some(sums);
         row
@@ -115,9 +122,12 @@ impl StoredRow {
 
     /// Returns the value of a rank.
     #[inline]
-    pub(crate) fn get(&self, rank: u32) -> f64 {
+    pub(crate) fn get(&self, rank: u32, tokens: &SortedTokens) -> f64 {
         match &self.values {
-            RowValues::Narrow(values) => (f64::from(values[rank as usize]) - self.offset).min(0.0),
+            RowValues::Narrow(values) => {
+                let id = tokens.token_ids()[rank as usize];
+                (f64::from(values[id as usize]) - self.offset).min(0.0)
+            }
             RowValues::Wide(values) => (values[rank as usize] - self.offset).min(0.0),
             RowValues::Few(ranks, values) => {
                 ranks.binary_search(&rank).map_or(f64::NEG_INFINITY, |at| values[at])
@@ -139,20 +149,26 @@ impl StoredRow {
 
     /// Returns an upper bound on the logarithm of the sum of exponentials over a range of ranks. It
     /// exceeds the sum by no more than twice [`LOG_SUM_ERROR`].
-    pub(crate) fn log_sum(&self, (low, high): (u32, u32)) -> f64 {
+    pub(crate) fn log_sum(&self, (low, high): (u32, u32), tokens: &SortedTokens) -> f64 {
         let range = low as usize..high as usize;
         match &self.values {
-            RowValues::Narrow(values) if range.len() > 1 => {
-                let values = &values[range];
-                let sum = exponential_sum(values, self.offset);
-                if sum < TINY {
-                    wide_log_sum(values) - self.offset
+            RowValues::Narrow(_) if range.len() == 1 => self.get(low, tokens),
+            RowValues::Narrow(values) => {
+                let mut part = [f32::NEG_INFINITY; PART];
+                let mut sum = 0.0;
+                for ids in tokens.token_ids()[range].chunks(PART) {
+                    for (to, &id) in part.iter_mut().zip(ids) {
+                        *to = values[id as usize];
+                    }
+                    sum += exponential_sum(&part[..ids.len()], self.offset);
+                }
+                if sum == 0.0 {
+                    f64::NEG_INFINITY
+                } else if sum < TINY {
+                    log_sum_of(&(low..high).map(|at| self.get(at, tokens)).collect::<Vec<f64>>())
                 } else {
                     sum.ln() + LOG_SUM_ERROR
                 }
-            }
-            RowValues::Narrow(_) => {
-                range.map(|rank| self.get(rank as u32)).next().unwrap_or(f64::NEG_INFINITY)
             }
             RowValues::Wide(values) => log_sum_of(&values[range]) - self.offset,
             RowValues::Few(ranks, values) => {
@@ -162,14 +178,6 @@ impl StoredRow {
             }
         }
     }
-}
-
-#[cold]
-fn wide_log_sum(values: &[f32]) -> f64 {
-    if values.iter().all(|&value| value == f32::NEG_INFINITY) {
-        return f64::NEG_INFINITY;
-    }
-    log_sum_of(&values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>())
 }
 
 /// Returns the logarithm of a sum, added in the order of the values.

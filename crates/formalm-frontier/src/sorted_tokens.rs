@@ -16,8 +16,8 @@ pub struct SortedTokens {
     bytes: Box<[u8]>,
     /// Where each rank's bytes start; one more at the end.
     starts: Box<[u32]>,
-    /// The first rank of each first byte; one more at the end.
-    by_byte: Box<[u32]>,
+    /// The first byte of each token, by id; 0 for tokens without bytes.
+    first_bytes: Box<[u8]>,
 }
 
 /// The rank of a token without bytes.
@@ -39,13 +39,10 @@ impl SortedTokens {
             bytes.extend_from_slice(all[id as usize].unwrap_or_default());
         }
         starts.push(bytes.len() as u32);
-        let first = |rank: &u32| bytes[starts[*rank as usize] as usize];
-        let ranks: Vec<u32> = (0..token_ids.len() as u32).collect();
-        let by_byte = (0..=256u16)
-            .map(|byte| ranks.partition_point(|rank| u16::from(first(rank)) < byte) as u32)
-            .collect();
+        let first = |one: &Option<&[u8]>| one.and_then(|one| one.first().copied()).unwrap_or(0);
+        let first_bytes = all.iter().map(first).collect();
         SortedTokens {
-            by_byte,
+            first_bytes,
             token_ids: token_ids.into(),
             rank_of: rank_of.into(),
             bytes: bytes.into(),
@@ -74,10 +71,9 @@ impl SortedTokens {
         self.rank_of.get(token_id as usize).copied().filter(|&rank| rank != NO_RANK)
     }
 
-    /// Returns the range of ranks with a first byte.
-    #[inline]
-    pub(crate) fn ranks_of_byte(&self, byte: u8) -> (u32, u32) {
-        (self.by_byte[byte as usize], self.by_byte[byte as usize + 1])
+    /// Returns the first byte of each token, by id.
+    pub(crate) fn first_bytes(&self) -> &[u8] {
+        &self.first_bytes
     }
 
     /// Returns the bytes of a rank.

@@ -100,6 +100,7 @@ pub struct StringSearch {
     strings: PrefixStrings,
     queue: EntryQueue,
     /// Entries that wait for the evaluation of `requests`.
+    #[expect(clippy::vec_box, reason = "entries move between here and the queue as they are")]
     aside: Vec<Box<StringEntry>>,
     requests: Vec<u32>,
     looked_at: usize,
@@ -375,7 +376,7 @@ impl StringSearch {
         let Some(row) = self.rows.get(node).filter(|_| low < high) else { return };
         let together = match row.by_byte() {
             Some(sums) if high - low == self.tokens.len() as u32 => log_sum(&mut sums.clone()),
-            _ => row.log_sum((low, high)),
+            _ => row.log_sum((low, high), &self.tokens),
         };
         if together > f64::NEG_INFINITY {
             let logprob = self.tree.logprob(node) + together;
@@ -387,7 +388,8 @@ impl StringSearch {
     fn children_of(&mut self, node: u32, (low, high): (u32, u32)) -> Vec<u32> {
         let mut found = Vec::new();
         for rank in low..high {
-            let value = self.rows.get(node).map_or(f64::NEG_INFINITY, |row| row.get(rank));
+            let value =
+                self.rows.get(node).map_or(f64::NEG_INFINITY, |row| row.get(rank, &self.tokens));
             if value == f64::NEG_INFINITY {
                 continue;
             }
@@ -503,7 +505,7 @@ impl StringSearch {
                 let byte = self.tokens.byte_at(at, depth);
                 let end = self.tokens.end_of_byte((at, range.high), depth);
                 if !entry.done.has(byte) {
-                    let sum = logprob + row.log_sum((at, end));
+                    let sum = logprob + row.log_sum((at, end), &self.tokens);
                     sums[byte as usize] = log_add(sums[byte as usize], sum);
                 }
                 at = row.next_rank(end, range.high);

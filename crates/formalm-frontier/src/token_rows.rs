@@ -45,7 +45,6 @@ pub(crate) struct BestChildren {
 pub struct TokenScan {
     scan: RowScan,
     words: Vec<u32>,
-    masked: Vec<f32>,
     vocabulary_size: usize,
     end_token_ids: Vec<u32>,
 }
@@ -54,8 +53,7 @@ impl TokenScan {
     /// Creates scratch space for a vocabulary.
     pub fn new(vocabulary_size: usize, end_token_ids: Vec<u32>) -> TokenScan {
         let words = vec![0; vocabulary_size.div_ceil(32)];
-        let (scan, masked) = (RowScan::default(), Vec::new());
-        TokenScan { scan, words, masked, vocabulary_size, end_token_ids }
+        TokenScan { scan: RowScan::default(), words, vocabulary_size, end_token_ids }
     }
 
     /// Computes the mask of a state without end tokens, and returns `true` if an end may follow.
@@ -73,10 +71,10 @@ impl TokenScan {
 
     /// Returns a copy of a row with minus infinity for tokens that the last [`TokenScan::look`]
     /// does not allow.
-    pub(crate) fn masked(&mut self, row: Row<'_>) -> &[f32] {
-        self.masked.resize(self.vocabulary_size, f32::NEG_INFINITY);
-        row.copy_allowed(Allowed::of(&self.words, self.vocabulary_size), &mut self.masked);
-        &self.masked
+    pub(crate) fn masked(&self, row: Row<'_>) -> Box<[f32]> {
+        let mut values = vec![f32::NEG_INFINITY; self.vocabulary_size];
+        row.copy_allowed(Allowed::of(&self.words, self.vocabulary_size), &mut values);
+        values.into()
     }
 
     /// Returns the tokens that a rule leaves of an answer, if they are few, ascending.

@@ -60,8 +60,9 @@ const LANES: usize = 16;
 const CHUNK: usize = 4 * LANES;
 
 /// Returns the sum of e^(value - offset), for values that exceed `offset` by at most 80, with a
-/// relative error below [`crate::LOG_SUM_ERROR`]. Values more than 85 below `offset` count as 1e-37,
-/// so a sum below 1e-28 is not accurate. Neither is any if `offset` is not below 1e4 in magnitude.
+/// relative error below [`crate::LOG_SUM_ERROR`]. It is 0 if all are minus infinity. Other values
+/// more than 85 below `offset` count as 1e-37, so a sum below 1e-28 is not accurate. Neither is any
+/// if `offset` is not below 1e4 in magnitude.
 pub fn exponential_sum(values: &[f32], offset: f64) -> f64 {
     run(ExponentialSum(values, offset))
 }
@@ -81,7 +82,7 @@ impl Kernel for ExponentialSum<'_> {
             let mut lanes = [0.0f32; LANES];
             for four in chunk.as_chunks::<LANES>().0 {
                 for lane in 0..LANES {
-                    lanes[lane] += four[lane].weight::<FMA>(exponent, floor);
+                    lanes[lane] += weight::<FMA>(four[lane], exponent, floor);
                 }
             }
             for lane in 0..LANES {
@@ -92,11 +93,63 @@ impl Kernel for ExponentialSum<'_> {
             let mut lanes = [f32::NEG_INFINITY; LANES];
             lanes[..part.len()].copy_from_slice(part);
             for lane in 0..LANES {
-                wide[lane] += f64::from(lanes[lane].weight::<FMA>(exponent, floor));
+                wide[lane] += f64::from(weight::<FMA>(lanes[lane], exponent, floor));
             }
         }
         let sum: f64 = wide.iter().sum();
         sum * (f64::from(exponent) * f32::ln2::<FMA>() - self.1).exp()
+    }
+}
+
+/// Returns the weight of a value; 0 for minus infinity.
+#[inline(always)]
+fn weight<const FMA: bool>(value: f32, exponent: f32, floor: f32) -> f32 {
+    let weight = value.weight::<FMA>(exponent, floor);
+    if value == f32::NEG_INFINITY { 0.0 } else { weight }
+}
+
+/// Returns [`exponential_sum`] of the values of each class.
+///
+/// # Panics
+///
+/// If there are fewer classes than values.
+pub fn exponential_sums(values: &[f32], offset: f64, classes: &[u8]) -> Box<[f64; 256]> {
+    run(ExponentialSums { values, offset, classes: &classes[..values.len()] })
+}
+
+struct ExponentialSums<'a> {
+    values: &'a [f32],
+    offset: f64,
+    classes: &'a [u8],
+}
+
+impl Kernel for ExponentialSums<'_> {
+    type Output = Box<[f64; 256]>;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> Box<[f64; 256]> {
+        /// Tables that neighbors alternate between, so that few additions wait for the one before.
+        const TABLES: usize = 4;
+        let top = self.offset as f32;
+        let (exponent, floor) = (<f32 as Real>::exponent(top), <f32 as Real>::floor(top));
+        let mut tables = [[0.0f64; 256]; TABLES];
+        let mut weights = [0.0f32; BLOCK];
+        for (values, classes) in self.values.chunks(BLOCK).zip(self.classes.chunks(BLOCK)) {
+            for (to, &value) in weights.iter_mut().zip(values) {
+                *to = weight::<FMA>(value, exponent, floor);
+            }
+            for (place, (&class, &one)) in classes.iter().zip(&weights).enumerate() {
+                tables[place % TABLES][class as usize] += f64::from(one);
+            }
+        }
+        let scale = (f64::from(exponent) * f32::ln2::<FMA>() - self.offset).exp();
+        let mut sums = Box::new([0.0; 256]);
+        for (class, sum) in sums.iter_mut().enumerate() {
+            for table in &tables {
+                *sum += table[class] * scale;
+            }
+        }
+        sums
     }
 }
 
@@ -117,6 +170,13 @@ mod tests {
                 logits.iter().map(|&value| (f64::from(value) - offset).exp()).sum();
             let found = exponential_sum(&logits, offset);
             prop_assert!((found - expected).abs() <= crate::LOG_SUM_ERROR * expected + 1e-30);
+            let classes: Vec<u8> = (0..logits.len()).map(|at| (at * 7 % 256) as u8).collect();
+            let sums = exponential_sums(&logits, offset, &classes);
+            for (class, &found) in sums.iter().enumerate() {
+                let of_class = logits.iter().zip(&classes).filter(|one| *one.1 as usize == class);
+                let expected: f64 = of_class.map(|one| (f64::from(*one.0) - offset).exp()).sum();
+                prop_assert!((found - expected).abs() <= crate::LOG_SUM_ERROR * expected + 1e-30);
+            }
         }
 
         #[test]

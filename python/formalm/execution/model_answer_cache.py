@@ -14,13 +14,17 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from formalm.models import LogitRow, Position, Session
+from formalm.models import LogitRow, ModelState, Position, Session
 
 __all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache", "children_bytes"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 Value = TypeVar("Value")
+ENTRY_BYTES = 300
+"""Memory of the entry of a state, measured."""
+LATEST_ANSWERS = 8
+"""Answers of a batch that are kept where only the latest are of use."""
 NO_ROW = LogitRow(np.empty(0), is_normalized=True)
 
 
@@ -115,7 +119,8 @@ class ModelAnswerCache:
         Maximum memory for cached values except those of the roots: half for answers, half for
         states. A state that does not report its size counts as much as its answer.
     answer_bytes
-        Maximum memory of the answers, if it is not half of the budget.
+        Maximum memory of the answers, for a caller that needs only the latest ones; if None, half
+        of the budget, and all are cached.
 
     Attributes
     ----------
@@ -144,6 +149,7 @@ class ModelAnswerCache:
             budget_bytes // 2 if answer_bytes is None else answer_bytes,
             lambda answer: answer.row.memory_bytes,
         )
+        self._answers_of_batch = None if answer_bytes is None else LATEST_ANSWERS
         self._states = _StateCache(budget_bytes // 2)
 
     @property
@@ -161,8 +167,9 @@ class ModelAnswerCache:
         anew = [node for node in nodes if node not in found]
         answers = self.session.start_many([self.token_ids(node) for node in anew])
         found.update(zip(anew, answers, strict=True))
-        for node in nodes:
-            self._keep(node, found[node])
+        for place, node in enumerate(nodes, 1 - len(nodes)):
+            is_latest = self._answers_of_batch is None or -place < self._answers_of_batch
+            self._keep(node, found[node], answer=is_latest)
         return [found[node] for node in nodes]
 
     def know(self, node: int, position: Position) -> None:
@@ -209,20 +216,22 @@ class ModelAnswerCache:
         while (above := trie.parent_of(node)) >= 0:
             run.append(trie.token_of(node))
             node = above
-            found = self._roots.get(node) or self._states.find(node)
+            found = self._roots.get(node)
             if found is not None:
                 return found, run[::-1]
+            state = self._states.find(node)
+            if state is not None:
+                return Position(self.token_ids(node), NO_ROW, state), run[::-1]
         return None, []
 
-    def _keep(self, node: int, position: Position) -> None:
+    def _keep(self, node: int, position: Position, *, answer: bool) -> None:
         if self._trie.parent_of(node) < 0:
             self._roots[node] = position
             return
-        answer = position
-        if position.state is not None:
+        if answer:
             shown = (position.unseen, position.unseen_each)
-            answer = Position(position.token_ids, position.row, None, *shown)
-        self._answers.keep(node, answer)
+            bare = Position(position.token_ids, position.row, None, *shown)
+            self._answers.keep(node, bare if position.state is not None else position)
         if position.state is not None:
             self._states.keep(node, self._nearest_cached_ancestor(node), position)
 
@@ -246,14 +255,14 @@ class _StateCache:
     def __init__(self, budget_bytes: int) -> None:
         self.memory_bytes = 0
         self._budget = budget_bytes
-        self._kept: dict[int, tuple[Position, int | None, int]] = {}
+        self._kept: dict[int, tuple[ModelState, int | None, int]] = {}
         self._children: dict[int, int] = {}
         self._outermost: OrderedDict[int, None] = OrderedDict()
 
     def __contains__(self, node: int) -> bool:
         return node in self._kept
 
-    def find(self, node: int) -> Position | None:
+    def find(self, node: int) -> ModelState | None:
         found = self._kept.get(node)
         if found is None:
             return None
@@ -287,12 +296,11 @@ class _StateCache:
                 self._outermost.move_to_end(above, last=False)
 
 
-def _without_answer(position: Position) -> tuple[Position, int]:
-    """Returns the part of a position that is needed to continue from it, and its bytes."""
+def _without_answer(position: Position) -> tuple[ModelState, int]:
+    """Returns the part of a state that is needed to continue from it, and its bytes."""
     state = position.state
+    assert state is not None
     reported = getattr(state, "memory_bytes", None)
     size = reported if isinstance(reported, int) else position.row.memory_bytes
     bare = getattr(state, "bare", None)
-    if bare is None:
-        return position, size
-    return Position(position.token_ids, NO_ROW, bare()), size
+    return (state if bare is None else bare()), size + ENTRY_BYTES

@@ -15,7 +15,7 @@ from formalm.models import Position
 
 __all__ = ["ModelRows", "cache_bytes", "frontier_contexts", "native_top_k"]
 
-CACHE_BYTES = 48 << 20
+CACHE_BYTES = 40 << 20
 """Maximum memory of cached children or rows."""
 ANSWER_BYTES = 4 << 20
 """Maximum memory of the model's answers, of which a checkpoint stores a few."""
