@@ -69,7 +69,7 @@ impl StateIndex {
     }
 
     pub(crate) fn add(&mut self, term: TermId) -> u32 {
-        self.0.add(term) + DEAD + 1
+        self.0.intern_new(term) + DEAD + 1
     }
 
     pub(crate) fn term(&self, state: u32) -> TermId {

@@ -86,7 +86,7 @@ impl TermArena {
             self.list_bytes += 16 + list.len() * size_of::<TermId>();
         }
         self.properties.push(properties);
-        TermId(self.terms.add(term))
+        TermId(self.terms.intern_new(term))
     }
 
     pub(crate) fn dawg(&mut self, dag: DawgId) -> TermId {

@@ -229,7 +229,7 @@ impl Dawgs {
         self.min_len.push(if accepting { 0 } else { below.min().unwrap_or(0).saturating_add(1) });
         self.alphabet.push(self.edge_alphabet(&node.edges));
         self.edge_count += node.edges.len();
-        DawgId(self.nodes.add(node))
+        DawgId(self.nodes.intern_new(node))
     }
 
     /// Returns a node for the nonempty words below `node`; there must be one.

@@ -147,7 +147,7 @@ impl LexicalTables {
             return known;
         }
         self.bytes += 80 + 8 * list.len();
-        self.lists.add(list.into())
+        self.lists.intern_new(list.into())
     }
 
     fn tokens(&mut self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> JoinedTokens {
@@ -184,6 +184,6 @@ impl LexicalTables {
             return known;
         }
         self.bytes += 80 + node_list.memory_bytes();
-        self.groups.add(node_list)
+        self.groups.intern_new(node_list)
     }
 }

@@ -123,7 +123,7 @@ impl<T: Eq + Hash> Interner<T> {
     pub fn intern(&mut self, entry: T) -> u32 {
         match self.find(&entry) {
             Some(id) => id,
-            None => self.add(entry),
+            None => self.intern_new(entry),
         }
     }
 
@@ -137,12 +137,13 @@ impl<T: Eq + Hash> Interner<T> {
     {
         match self.find(like) {
             Some(id) => id,
-            None => self.add(make()),
+            None => self.intern_new(make()),
         }
     }
 
-    /// Inserts an entry that is not interned, and returns its number.
-    pub fn add(&mut self, entry: T) -> u32 {
+    /// Inserts an entry that is not interned yet, without a look-up, and returns its number.
+    pub fn intern_new(&mut self, entry: T) -> u32 {
+        debug_assert!(self.find(&entry).is_none(), "the entry is not interned");
         let id = self.list.len() as u32;
         push(&mut self.list, entry);
         index_last(&self.list, &mut self.slots, hash_of);

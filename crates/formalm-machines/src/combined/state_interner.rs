@@ -88,7 +88,7 @@ impl StateInterner {
             return Err(Error::Limit { resource: Resource::States, needed, allowed: self.limit });
         }
         self.bytes += 64 + 8 * items.len();
-        Ok(self.items.add(items.into()))
+        Ok(self.items.intern_new(items.into()))
     }
 
     pub(super) fn items(&self, state: u32) -> Arc<[PartState]> {

@@ -98,7 +98,7 @@ impl TransitionKernels<'_> {
                 if next == MAX_TRANSITIONS || self.cells > MAX_CELLS {
                     return None;
                 }
-                self.list.add(transition);
+                self.list.intern_new(transition);
                 self.after.push([NONE; 256]);
                 self.extends.push((before, byte));
                 next as u16

@@ -178,7 +178,7 @@ impl Splitter {
                     let alone = both().zip(&alone).any(|(bits, alone)| bits & alone != 0);
                     self.completable.push([any, alone]);
                 }
-                known.add((&*alive).into())
+                known.intern_new((&*alive).into())
             });
             self.live_classes.push(id);
         }

@@ -145,7 +145,7 @@ impl<'a> SegmentInterner<'a> {
             return id;
         }
         self.ends.push(self.split_step.may_end(&segment));
-        let id = self.list.add(segment);
+        let id = self.list.intern_new(segment);
         self.after.resize(self.list.len() * self.classes * 3, UNKNOWN);
         id
     }
