@@ -2,32 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from formalm import ArgumentError, Limits, Query, Regex, search
 from formalm.models.canary import canary
+from formalm.query import Decoding
 from formalm.searching import lazy_prefixes
 
 
-@pytest.mark.parametrize("unique", ["tokens", "strings"])
+class Plain:
+    """A model without states, which fails at some calls."""
+
+    def __init__(self, *, length: int | None = None, failures: Sequence[int] = ()) -> None:
+        self.vocabulary = canary().vocabulary
+        self.bos_token_id = canary().bos_token_id
+        self.context_length = length
+        self._failures, self._calls = failures, 0
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> Any:
+        """Returns what the model returns, or fails."""
+        self._calls += 1
+        if self._calls in self._failures:
+            raise OSError("no answer")
+        return canary().next_logprobs(prefixes)
+
+
+PREFIXES = "(The|This|A|Every) (man|woman)"
+MEMBERS = Regex(PREFIXES + " (was|knows|came|there)")
+
+
+@pytest.mark.parametrize(
+    ("unique", "options"),
+    [
+        ("tokens", {}),
+        ("tokens", {"limits": Limits(hits=20, beams=3)}),
+        ("tokens", {"tokenization": "canonical", "event": "complete"}),
+        ("tokens", {"decoding": Decoding(top_k=60), "decoded": "both"}),
+        ("strings", {}),
+        ("strings", {"event": "complete", "limits": Limits(hits=20, state_bytes=1)}),
+    ],
+)
 def test_hits_are_those_of_prefixes_listed_in_advance(
-    unique: str, monkeypatch: pytest.MonkeyPatch
+    unique: Literal["tokens", "strings"], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    language = Regex("(The|This|A|Every) (man|woman) (was|knows|came|there)")
-    query = Query(
-        language, given=Regex("(The|This|A|Every) (man|woman)"), prefix_cost="joint", unique=unique
-    )
+    options = {"limits": Limits(hits=20), **options}
+    query = Query(MEMBERS, given=Regex(PREFIXES), prefix_cost="joint", unique=unique, **options)
     listed = []
     for most in (1000, 0):
         monkeypatch.setattr(lazy_prefixes, "EAGER_PREFIXES", most)
-        listed.append(list(search(canary(), query, limits=Limits(hits=20))))
+        listed.append(list(search(canary(), query)))
     first, second = ([(h.text, h.given, h.token_ids) for h in hits] for hits in listed)
     assert first == second
+    assert first
     for one, other in zip(*listed, strict=True):
         assert one.logprob == pytest.approx(other.logprob, abs=1e-4)
+
+
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_an_error_of_the_model_loses_no_prefix(
+    unique: Literal["tokens", "strings"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_prefixes, "EAGER_PREFIXES", 0)
+    query = Query(MEMBERS, given=Regex(PREFIXES), prefix_cost="joint", unique=unique)
+    limits = Limits(hits=12)
+    failing = search(Plain(failures=range(1, 400, 2)), query, limits=limits)
+    hits: list[Any] = []
+    while failing.status == "running":
+        try:
+            hits.extend(failing)
+        except OSError:
+            continue
+    assert failing.truncated_by == "hits"
+    expected = list(search(Plain(), query, limits=limits))
+    assert [(h.text, h.token_ids) for h in hits] == [(h.text, h.token_ids) for h in expected]
+
+
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_prefixes_longer_than_the_context_are_reported(
+    unique: Literal["tokens", "strings"],
+) -> None:
+    query = Query(
+        Regex("(very )+(good|bad)"),
+        given=Regex("(very )*very"),
+        prefix_cost="joint",
+        unique=unique,
+        tokenization="canonical-given",
+    )
+    found = search(Plain(length=5), query)
+    hits = list(found)
+    assert found.truncated_by == "context"
+    encode = canary().vocabulary.encode
+    prefixes = [" ".join(["very"] * times) for times in range(1, 9)]
+    # The first token of a sequence takes a place, the last one is not read.
+    assert {hit.given for hit in hits} == {one for one in prefixes if 1 + len(encode(one)) <= 5}
+    assert max(1 + len(encode(hit.given)) + len(hit.token_ids) for hit in hits) <= 5 + 1
 
 
 def test_an_infinite_prefix_language_has_its_best_hits_by_brute_force() -> None:
@@ -60,10 +133,13 @@ def _logprob(ids: list[int]) -> float:
     return float(sum(row[token] for row, token in zip(rows, ids, strict=True)))
 
 
-def test_thousands_of_prefixes_cost_no_more_than_no_given() -> None:
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_thousands_of_prefixes_cost_no_more_than_no_given(
+    unique: Literal["tokens", "strings"],
+) -> None:
     pattern = "https://www.[a-z]+-[a-z]+\\.[a-z]+(/[a-z0-9/]*)?"
-    joint = Query(Regex(pattern), given=Regex("https://www."), prefix_cost="joint", unique="tokens")
-    whole = Query(Regex(pattern), unique="tokens")
+    joint = Query(Regex(pattern), given=Regex("https://www."), prefix_cost="joint", unique=unique)
+    whole = Query(Regex(pattern), unique=unique)
     costs = []
     for query in (joint, whole):
         found = search(canary(), query)

@@ -15,9 +15,9 @@ use formalm_core::{
 };
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, NoLexicalMachine,
-    PositionAutomaton, ScratchCache, ScratchMachine, StateClasses, StatesAsClasses, StringClasses,
-    ValueClasses,
+    ClassRenewal, ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds,
+    NoLexicalMachine, PositionAutomaton, ScratchCache, ScratchMachine, StateClasses,
+    StatesAsClasses, StringClasses, ValueClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -354,6 +354,8 @@ impl<K: MaskClasses> StateClasses for PositionMaskClasses<K> {
         self.keys.memory_bytes() + looks + known + classes + self.mask_bytes()
     }
 }
+
+impl<K: MaskClasses> MemberEnds for PositionMaskClasses<K> {}
 
 impl<K: MaskClasses> ApproximateClasses for PositionMaskClasses<K> {
     #[inline]

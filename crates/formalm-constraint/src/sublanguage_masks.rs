@@ -27,7 +27,7 @@ use formalm_core::{
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
     ClassRenewal, ClassVisitor, HostConfiguration, MaskAutomaton, MaskClasses, MaskShortcuts,
-    NoLexicalMachine, StateClasses, StringClasses, SublanguageHost, SublanguageTables,
+    MemberEnds, NoLexicalMachine, StateClasses, StringClasses, SublanguageHost, SublanguageTables,
     ValueClasses, self_loop_repetition,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
@@ -266,6 +266,8 @@ impl<H: SublanguageHost, K: MaskClasses> StateClasses for SublanguageMaskClasses
         self.host.memory_bytes() + own + classes + self.mask_bytes()
     }
 }
+
+impl<H: SublanguageHost, K: MaskClasses> MemberEnds for SublanguageMaskClasses<H, K> {}
 
 impl<H: SublanguageHost, K: MaskClasses> ApproximateClasses for SublanguageMaskClasses<H, K> {
     #[inline]

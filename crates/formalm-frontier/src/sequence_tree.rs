@@ -5,8 +5,9 @@
 //!    └────a────► node 2                         4 bytes  4       4       8                 4
 //! ```
 //!
-//! Nodes are numbered in the order of creation, so a parent precedes its children. The first nodes
-//! are the roots, one for each context of the query.
+//! Nodes are numbered in the order of creation, so a parent precedes its children. Each context of
+//! the query has a root. Contexts are numbered in the order of their roots; a root may be added after
+//! other nodes.
 
 use std::cmp::Ordering;
 
@@ -38,6 +39,8 @@ pub struct SequenceTree {
     depth: Vec<u32>,
     logprob: Vec<f64>,
     state: Vec<u32>,
+    /// The root of each context, ascending.
+    roots: Vec<u32>,
 }
 
 impl SequenceTree {
@@ -53,12 +56,14 @@ impl SequenceTree {
 
     /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        24 * self.len()
+        24 * self.len() + 4 * self.roots.len()
     }
 
-    /// Adds a root and returns its node.
+    /// Adds the root of the next context and returns its node.
     pub fn add_root(&mut self, logprob: f64, state: u32) -> u32 {
-        self.push(-1, ROOT, 0, logprob, state)
+        let node = self.push(-1, ROOT, 0, logprob, state);
+        self.roots.push(node);
+        node
     }
 
     /// Adds a child and returns its node.
@@ -126,12 +131,12 @@ impl SequenceTree {
         steps
     }
 
-    /// Returns the root above a node.
+    /// Returns the number of the context of a node.
     pub fn root(&self, mut node: u32) -> u32 {
         while let Some(above) = self.parent(node) {
             node = above;
         }
-        node
+        self.roots.partition_point(|&root| root < node) as u32
     }
 
     /// Returns the state of the language at a node, computed along the path where it is unknown.
@@ -194,7 +199,7 @@ impl SequenceTree {
 
     /// Restores the tree that [`SequenceTree::arrays`] described; its roots are in place. Returns
     /// `false` if the arrays do not describe a tree over a vocabulary of `vocabulary_size` tokens
-    /// with these roots.
+    /// with these roots, before all other nodes.
     #[must_use]
     pub fn restore(&mut self, arrays: &NodeArrays, vocabulary_size: usize) -> bool {
         let (roots, size) = (self.len(), arrays.parent.len());

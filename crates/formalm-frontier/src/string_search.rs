@@ -143,20 +143,47 @@ impl StringSearch {
             cut_by_context: false,
         };
         for &(logprob, state) in roots {
-            search.tree.add_root(logprob, state);
-            search.lengths.push(0);
-            search.ends.push(f64::NAN);
-            search.strings.add_root(state);
-        }
-        for context in 0..roots.len() as u32 {
-            let mut entry = StringEntry::new(context, context, false);
-            let exact = vec![context];
-            if search.may_extend(context, context) {
-                entry.pending.push(context);
-            }
-            search.add(entry, exact, language)?;
+            search.queue_root(logprob, state, language)?;
         }
         Ok(search)
+    }
+
+    /// Adds a context that was found while the search runs, and returns its root. `room` is the number
+    /// of tokens that the model can read after it. The order of hits is that of a search that had all
+    /// contexts from the start, if the context's log-probability is at most the `floor` of all steps
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenLanguage::is_finished`]. The search must not be used then.
+    pub fn add_context<L: TokenLanguage>(
+        &mut self,
+        logprob: f64,
+        state: u32,
+        room: Option<u32>,
+        language: &mut L,
+    ) -> Result<u32, L::Error> {
+        self.options.lengths.context_rooms.push(room);
+        self.queue_root(logprob, state, language)
+    }
+
+    /// Queues the empty string after a new root.
+    fn queue_root<L: TokenLanguage>(
+        &mut self,
+        logprob: f64,
+        state: u32,
+        language: &mut L,
+    ) -> Result<u32, L::Error> {
+        let root = self.tree.add_root(logprob, state);
+        self.lengths.push(0);
+        self.ends.push(f64::NAN);
+        let (string, context) = (self.strings.add_root(state), self.tree.root(root));
+        let mut entry = StringEntry::new(string, context, false);
+        if self.may_extend(root, context) {
+            entry.pending.push(root);
+        }
+        self.add(entry, vec![root], language)?;
+        Ok(root)
     }
 
     /// Returns the tree of readings.
@@ -201,15 +228,22 @@ impl StringSearch {
     /// Runs until a member is found or the model is needed. After an error, and after
     /// [`StringSearch::requeue`], the search is as before.
     ///
+    /// `floor` bounds the contexts that may be added later, if there are any: the batch ends before an
+    /// entry whose bound does not exceed it.
+    ///
     /// # Errors
     ///
     /// As [`TokenLanguage::step`].
     pub fn step<L: TokenLanguage>(
         &mut self,
         batch: usize,
+        floor: Option<f64>,
         language: &mut L,
     ) -> Result<StringStep, L::Error> {
         while self.requests.len() < batch && self.looked_at / 4 < batch {
+            if floor.is_some_and(|floor| self.queue.top().is_none_or(|top| top <= floor)) {
+                break;
+            }
             let Some(mut entry) = self.queue.pop(&self.strings) else { break };
             let is_evaluated = |&node: &u32| !self.ends[node as usize].is_nan();
             if entry.pending.iter().any(is_evaluated) {

@@ -123,7 +123,7 @@ fn run_strings(
     while !search.is_exhausted() && found.len() < hits {
         search.begin_batch();
         loop {
-            match search.step(batch, &mut language) {
+            match search.step(batch, None, &mut language) {
                 Ok(StringStep::Hit(hit)) => {
                     found.push(hit);
                     if found.len() == hits {
@@ -157,6 +157,126 @@ fn record(search: &mut StringSearch, seed: u64, nodes: &[u32], language: &mut Sh
     }
 }
 
+/// Contexts, best first: log-probability, state, number of tokens that the model can read.
+type Roots = Vec<(f64, u32, Option<u32>)>;
+
+fn contexts() -> impl Strategy<Value = Roots> {
+    let context = (0u8..12, 0u32..4, prop_oneof![Just(None), Just(Some(1))]);
+    prop::collection::vec(context, 1..6).prop_map(|mut all| {
+        all.sort();
+        let root = |(cost, state, room)| (-f64::from(cost) / 2.0, state, room);
+        all.into_iter().map(root).collect()
+    })
+}
+
+/// The contexts that a search has from the start, and those that it gets while it runs.
+fn split(contexts: &Roots, late: bool) -> (Vec<(f64, u32)>, LengthLimits, Roots) {
+    let early = if late { &[] } else { &contexts[..] };
+    let context_rooms = early.iter().map(|context| context.2).collect();
+    let lengths = LengthLimits { max_tokens: None, context_rooms, complete: false };
+    let late = if late { contexts.iter().rev().copied().collect() } else { Roots::new() };
+    (early.iter().map(|context| (context.0, context.1)).collect(), lengths, late)
+}
+
+/// Returns the hits of a search over token sequences: context, tokens, log-probability.
+fn token_hits(
+    contexts: &Roots,
+    late: bool,
+    complete: bool,
+    beams: Option<u32>,
+    (seed, batch): (u64, usize),
+) -> Vec<(u32, Vec<u32>, f64)> {
+    let (roots, lengths, mut waiting) = split(contexts, late);
+    let lengths = LengthLimits { complete, ..lengths };
+    let options = TokenOptions { lengths, beams, cache_bytes: 0 };
+    let mut search = TokenSearch::new(&roots, TokenScan::new(TOKENS.len(), vec![END_ID]), options);
+    let (mut language, mut found) = (ShortStrings { most: 4 }, Vec::new());
+    loop {
+        while let Some(&(logprob, state, room)) = waiting.last()
+            && search.best_bound().is_none_or(|bound| logprob >= bound)
+        {
+            search.add_context(logprob, state, room);
+            waiting.pop();
+        }
+        if search.top().is_none() {
+            return found;
+        }
+        if let Some(hit) = search.pop_hit() {
+            let tree = search.tree();
+            found.push((tree.root(hit), tree.path(hit), tree.logprob(hit)));
+            continue;
+        }
+        let floor = waiting.last().map(|context| context.0);
+        let got = search.collect(batch, floor, &mut language).unwrap_or_default();
+        for &node in got.nodes.iter().chain(&got.again) {
+            let tree = search.tree();
+            let is_new = !got.again.contains(&node);
+            assert!(!is_new || floor.is_none_or(|floor| tree.logprob(node) > floor));
+            let values = row(seed ^ u64::from(tree.root(node)), &tree.path(node));
+            let answer = Continuations::All(Row::of_f64(&values), 0.0);
+            let expanded = if is_new {
+                search.expand(node, answer, &mut language)
+            } else {
+                search.expand_again(node, answer, &mut language)
+            };
+            assert_eq!(expanded, Ok(()));
+        }
+    }
+}
+
+/// Returns the hits of a search over strings: context, string, log-probability.
+fn string_hits(
+    contexts: &Roots,
+    late: bool,
+    complete: bool,
+    (seed, batch): (u64, usize),
+) -> Vec<(u32, Vec<u8>, f64)> {
+    let (roots, lengths, mut waiting) = split(contexts, late);
+    let lengths = LengthLimits { complete, ..lengths };
+    let options = StringOptions { lengths, tolerance: 0.0, cache_bytes: 1 << 20 };
+    let tokens = Arc::new(SortedTokens::new(TOKENS.iter().copied()));
+    let scan = TokenScan::new(TOKENS.len(), vec![END_ID]);
+    let mut language = ShortStrings { most: 4 };
+    let mut search = StringSearch::new(&roots, tokens, scan, options, &mut language)
+        .unwrap_or_else(|()| panic!());
+    let mut found = Vec::new();
+    loop {
+        while let Some(&(logprob, state, room)) = waiting.last()
+            && search.best_bound().is_none_or(|bound| logprob >= bound)
+        {
+            assert!(search.add_context(logprob, state, room, &mut language).is_ok());
+            waiting.pop();
+        }
+        if search.is_exhausted() {
+            return found;
+        }
+        search.begin_batch();
+        let floor = waiting.last().map(|context| context.0);
+        loop {
+            let (nodes, again) = match search.step(batch, floor, &mut language) {
+                Ok(StringStep::Hit(hit)) => {
+                    assert!(floor.is_none_or(|floor| hit.logprob > floor - 1e-12));
+                    found.push((hit.context, hit.data, hit.logprob));
+                    continue;
+                }
+                Ok(StringStep::Recall(nodes)) => (nodes, true),
+                Ok(StringStep::Evaluate(nodes)) => (nodes, false),
+                Err(()) => panic!("the language allows every step"),
+            };
+            for &node in &nodes {
+                let tree = search.tree();
+                let values = row(seed ^ u64::from(tree.root(node)), &tree.path(node));
+                let answer = Continuations::All(Row::of_f64(&values), 0.0);
+                assert_eq!(search.record(node, answer, &mut language), Ok(()));
+            }
+            if !again {
+                search.requeue();
+                break;
+            }
+        }
+    }
+}
+
 /// Returns `true` if the model of a seed returns float32 logits.
 fn is_narrow(seed: u64) -> bool {
     seed % 2 == 1
@@ -176,7 +296,7 @@ proptest! {
                 found.push((search.tree().path(hit), search.tree().logprob(hit)));
                 continue;
             }
-            let got = search.collect(batch, &mut language).unwrap_or_default();
+            let got = search.collect(batch, None, &mut language).unwrap_or_default();
             for node in got.nodes {
                 let values = row(seed, &search.tree().path(node));
                 let answer = Continuations::All(Row::of_f64(&values), 0.0);
@@ -247,6 +367,36 @@ proptest! {
         let mut other = string_search(complete, 0.0, 1 << 20, most);
         let refused = other.restore(&nodes, &broken, TOKENS.len(), false, &mut ShortStrings { most });
         prop_assert_eq!(refused, Err(InvalidSearch::Arrays));
+    }
+
+    #[test]
+    fn late_contexts_have_the_token_sequences_of_early_ones(
+        contexts in contexts(), seed in any::<u64>(), batch in 1usize..6, complete: bool,
+        beams in prop_oneof![Just(None), (1u32..4).prop_map(Some)],
+    ) {
+        let whole = token_hits(&contexts, false, complete, beams, (seed, batch));
+        let late = token_hits(&contexts, true, complete, beams, (seed, batch));
+        prop_assert_eq!(late, whole);
+    }
+
+    #[test]
+    fn late_contexts_have_the_strings_of_early_ones(
+        contexts in contexts(), seed in any::<u64>(), batch in 1usize..6, complete: bool,
+    ) {
+        let mut whole = string_hits(&contexts, false, complete, (seed, batch));
+        let mut late = string_hits(&contexts, true, complete, (seed, batch));
+        prop_assert_eq!(late.len(), whole.len());
+        for (one, other) in late.iter().zip(&whole) {
+            // Ties that rounding breaks may change places.
+            prop_assert!((one.2 - other.2).abs() < 1e-9, "{:?} {:?}", one, other);
+        }
+        let order = |one: &(u32, Vec<u8>, f64), other: &(u32, Vec<u8>, f64)| one.0.cmp(&other.0).then(one.1.cmp(&other.1));
+        whole.sort_by(order);
+        late.sort_by(order);
+        for (one, other) in late.iter().zip(&whole) {
+            prop_assert_eq!((one.0, &one.1), (other.0, &other.1));
+            prop_assert!((one.2 - other.2).abs() < 1e-9, "{:?} {:?}", one, other);
+        }
     }
 
     #[test]

@@ -80,10 +80,24 @@ impl TokenSearch {
             cut_by_beam: false,
         };
         for &(logprob, state) in roots {
-            let root = search.tree.add_root(logprob, state);
-            search.queue.push(&search.tree, root);
+            search.queue_root(logprob, state);
         }
         search
+    }
+
+    /// Adds a context that was found while the search runs, and returns its root. `room` is the number
+    /// of tokens that the model can read after it. The order of hits is that of a search that had all
+    /// contexts from the start, if the context's log-probability is at most the `floor` of all steps
+    /// before.
+    pub fn add_context(&mut self, logprob: f64, state: u32, room: Option<u32>) -> u32 {
+        self.options.lengths.context_rooms.push(room);
+        self.queue_root(logprob, state)
+    }
+
+    fn queue_root(&mut self, logprob: f64, state: u32) -> u32 {
+        let root = self.tree.add_root(logprob, state);
+        self.queue.push(&self.tree, root);
+        root
     }
 
     /// Returns the tree.
@@ -122,6 +136,15 @@ impl TokenSearch {
         }
     }
 
+    /// Returns an upper bound on the log-probability of what is still to come from these contexts:
+    /// infinity while children have to be computed again, `None` if the search is over.
+    pub fn best_bound(&self) -> Option<f64> {
+        if !self.again.is_empty() {
+            return Some(f64::INFINITY);
+        }
+        self.queue.top().map(|node| self.tree.logprob(node))
+    }
+
     /// Removes and returns the best queued node, if it is a hit.
     pub fn pop_hit(&mut self) -> Option<u32> {
         if !self.again.is_empty() {
@@ -136,17 +159,21 @@ impl TokenSearch {
     /// Takes the best nodes to evaluate, at most `room`, and queues those that are also hits as
     /// hits. After an error the search is as before.
     ///
+    /// `floor` bounds the contexts that may be added later, if there are any: only nodes above it are
+    /// taken.
+    ///
     /// # Errors
     ///
     /// As [`TokenLanguage::step`].
     pub fn collect<L: TokenLanguage>(
         &mut self,
         room: usize,
+        floor: Option<f64>,
         language: &mut L,
     ) -> Result<Batch, L::Error> {
         let mut hits = Vec::new();
         let mut batch = Batch { nodes: Vec::new(), again: std::mem::take(&mut self.again) };
-        let done = self.collect_into(room, language, &mut batch, &mut hits);
+        let done = self.collect_into((room, floor), language, &mut batch, &mut hits);
         for &node in &hits {
             self.queue.push(&self.tree, node);
         }
@@ -159,7 +186,7 @@ impl TokenSearch {
 
     fn collect_into<L: TokenLanguage>(
         &mut self,
-        room: usize,
+        (room, floor): (usize, Option<f64>),
         language: &mut L,
         batch: &mut Batch,
         hits: &mut Vec<u32>,
@@ -169,6 +196,9 @@ impl TokenSearch {
         while batch.nodes.len() + batch.again.len() < room {
             let Some(top) = self.queue.top() else { break };
             if longest.is_some_and(|longest| self.tree.depth(top) > longest) {
+                break;
+            }
+            if floor.is_some_and(|floor| self.tree.logprob(top) <= floor) {
                 break;
             }
             let Some(node) = self.queue.pop(&self.tree) else { break };

@@ -8,8 +8,8 @@ use formalm_core::{ByteSet, Error, Machine, MaskClassId, Renewal, StateId};
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
     ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd, LexemeStep, LexerContextId,
-    LexerStateId, LexerTables, LexicalConfiguration, MaskShortcuts, ParserStateId, ParserTables,
-    StackPrefixId, StateClasses, StringClasses, SublanguageHost, SublanguagePosition,
+    LexerStateId, LexerTables, LexicalConfiguration, MaskShortcuts, MemberEnds, ParserStateId,
+    ParserTables, StackPrefixId, StateClasses, StringClasses, SublanguageHost, SublanguagePosition,
     SublanguageTables, ValueClasses, self_loop_repetition,
 };
 use rustc_hash::FxHashMap;
@@ -72,6 +72,8 @@ impl StateClasses for GrammarMaskClasses {
         0
     }
 }
+
+impl MemberEnds for GrammarMaskClasses {}
 
 impl ApproximateClasses for GrammarMaskClasses {}
 

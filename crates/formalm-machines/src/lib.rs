@@ -13,8 +13,8 @@ pub use mask_classes::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
     ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd, LexemeStep, LexerContextId,
     LexerStateId, LexerTables, LexicalConfiguration, LexicalMachine, LiteralList, MaskAutomaton,
-    MaskClasses, MaskShortcuts, NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables,
-    RegularMaskClasses, StackPrefixId, StateClasses, StringClasses, SublanguageHost,
+    MaskClasses, MaskShortcuts, MemberEnds, NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId,
+    ParserTables, RegularMaskClasses, StackPrefixId, StateClasses, StringClasses, SublanguageHost,
     SublanguagePosition, SublanguageTables, ValueClasses, ValueEnd, self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

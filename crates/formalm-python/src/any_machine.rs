@@ -16,8 +16,8 @@ use formalm_core::{
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, CompletionLength,
-    IdentityClasses, Intersection, IntersectionBounds, PositionAutomaton, Precision, Prefix,
-    PrefixedMachine, PrefixedMaskClasses, ProductCache, RegularMaskClasses, StateClasses,
+    IdentityClasses, Intersection, IntersectionBounds, MemberEnds, PositionAutomaton, Precision,
+    Prefix, PrefixedMachine, PrefixedMaskClasses, ProductCache, RegularMaskClasses, StateClasses,
 };
 use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;
@@ -534,12 +534,14 @@ macro_rules! delegate_mask_classes {
                 $on!(&self.kind, one => one.visit_accepting(state, visitor))
             }
 
-            fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
-                $on!(&self.kind, one => one.last_bytes())
-            }
-
             fn memory_bytes(&self) -> usize {
                 $on!(&self.kind, one => one.memory_bytes())
+            }
+        }
+
+        impl MemberEnds for $classes {
+            fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
+                $on!(&self.kind, one => one.last_bytes())
             }
         }
 

@@ -5,7 +5,6 @@
 mod any_machine;
 mod cached_mask_arrays;
 mod constraint;
-mod draft_masks;
 mod encoder;
 mod errors;
 mod gil_cell;
@@ -14,11 +13,9 @@ mod graph_cache;
 mod interruptible;
 mod json_schema;
 mod lazy_automaton;
-mod logit_rows;
-mod masked_logits;
+mod logits;
 mod matcher;
 mod materialized_graphs;
-mod numpy_bitmasks;
 mod parse_trees;
 mod parser;
 mod regular_language;
@@ -56,8 +53,6 @@ mod _core {
     #[pymodule_export]
     use super::constraint::Constraint;
     #[pymodule_export]
-    use super::draft_masks::fill_drafts;
-    #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]
     use super::grammar::{Grammar, GrammarText, IndentationLevels};
@@ -68,18 +63,20 @@ mod _core {
     #[pymodule_export]
     use super::lazy_automaton::Automaton;
     #[pymodule_export]
-    use super::logit_rows::{
+    use super::logits::draft_masks::fill_drafts;
+    #[pymodule_export]
+    use super::logits::logit_rows::{
         DrawTable, best_tokens, expand_row, generation_step, log_sum_of_tokens, log_sums,
         log_sums_by_class, masked_log_sums,
     };
     #[pymodule_export]
-    use super::masked_logits::masked_scores;
+    use super::logits::masked_logits::masked_scores;
+    #[pymodule_export]
+    use super::logits::numpy_bitmasks::apply_bitmask;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
     #[pymodule_export]
     use super::materialized_graphs::{Graph, Members};
-    #[pymodule_export]
-    use super::numpy_bitmasks::apply_bitmask;
     #[pymodule_export]
     use super::parse_trees::Trees;
     #[pymodule_export]

@@ -14,7 +14,7 @@ use crate::errors;
 use crate::errors::RejectedInput;
 use crate::gil_cell::{GilCell, GilGuard};
 use crate::interruptible::{Timeout, under, without_gil, without_gil_or};
-use crate::numpy_bitmasks::{BitmaskRow, bitmask, bitmask_of};
+use crate::logits::numpy_bitmasks::{BitmaskRow, bitmask, bitmask_of};
 
 type Constraint = formalm_constraint::Constraint<AnyMaskClasses>;
 pub(crate) type Cursor = formalm_constraint::Matcher<AnyMaskClasses>;

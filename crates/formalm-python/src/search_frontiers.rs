@@ -88,6 +88,13 @@ impl SearchParts {
         TokenScan::new(self.vocabulary.len(), end_token_ids)
     }
 
+    /// Returns the state of a context that was found while the search runs.
+    fn state(&mut self, py: Python<'_>, matcher: &Matcher) -> PyResult<u32> {
+        let cursor = matcher.take(py)?.clone();
+        let state = py.detach(|| self.language.0.add_root(cursor));
+        state.map_err(|error| errors::failure(py, &error, None))
+    }
+
     /// Returns the bytes that the tokens of a node spell.
     fn bytes(&self, tree: &SequenceTree, node: u32) -> Vec<u8> {
         let tokens = tree.path(node);
@@ -300,11 +307,36 @@ impl TokenFrontier {
         Ok(self.take(py)?.1.pop_hit())
     }
 
-    /// Nodes to evaluate, and nodes to evaluate again for their next children.
-    fn collect(&self, py: Python<'_>, room: usize) -> PyResult<(Vec<u32>, Vec<u32>)> {
+    /// An upper bound on what is still to come; infinity while children have to be computed again.
+    #[getter]
+    fn best_bound(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.take(py)?.1.best_bound())
+    }
+
+    /// Adds a context and returns its root.
+    fn add_context(
+        &self,
+        py: Python<'_>,
+        matcher: &Bound<'_, Matcher>,
+        logprob: f64,
+        room: Option<u32>,
+    ) -> PyResult<u32> {
+        let mut inner = self.take(py)?;
+        let state = inner.0.state(py, matcher.get())?;
+        Ok(inner.1.add_context(logprob, state, room))
+    }
+
+    /// Nodes above `floor` to evaluate, and nodes to evaluate again for their next children.
+    #[pyo3(signature = (room, floor=None))]
+    fn collect(
+        &self,
+        py: Python<'_>,
+        room: usize,
+        floor: Option<f64>,
+    ) -> PyResult<(Vec<u32>, Vec<u32>)> {
         let mut inner = self.take(py)?;
         let (parts, search) = &mut *inner;
-        let batch = py.detach(|| search.collect(room, &mut parts.language));
+        let batch = py.detach(|| search.collect(room, floor, &mut parts.language));
         let Batch { nodes, again } = batch.map_err(|refusal| refused(py, &refusal))?;
         Ok((nodes, again))
     }
@@ -504,21 +536,38 @@ impl StringFrontier {
         Ok(self.take(py)?.1.is_exhausted())
     }
 
+    /// Adds a context and returns its root.
+    fn add_context(
+        &self,
+        py: Python<'_>,
+        matcher: &Bound<'_, Matcher>,
+        logprob: f64,
+        room: Option<u32>,
+    ) -> PyResult<u32> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let state = parts.state(py, matcher.get())?;
+        let root = search.add_context(logprob, state, room, &mut parts.language);
+        root.map_err(|refusal| refused(py, &refusal))
+    }
+
     fn begin_batch(&self, py: Python<'_>) -> PyResult<()> {
         self.take(py)?.1.begin_batch();
         Ok(())
     }
 
-    /// Runs until a string is found or the model is needed: the string, or the nodes to evaluate and
-    /// whether they were evaluated before.
+    /// Runs until a string is found, the model is needed, or nothing exceeds `floor`: the string, or
+    /// the nodes to evaluate and whether they were evaluated before.
+    #[pyo3(signature = (batch, floor=None))]
     fn step<'py>(
         &self,
         py: Python<'py>,
         batch: usize,
+        floor: Option<f64>,
     ) -> PyResult<(Option<FoundString<'py>>, Vec<u32>, bool)> {
         let mut inner = self.take(py)?;
         let (parts, search) = &mut *inner;
-        let step = py.detach(|| search.step(batch, &mut parts.language));
+        let step = py.detach(|| search.step(batch, floor, &mut parts.language));
         Ok(match step.map_err(|refusal| refused(py, &refusal))? {
             StringStep::Hit(hit) => {
                 let data = PyBytes::new(py, &hit.data);

@@ -91,7 +91,7 @@ class Frontier:
             self.trie.add_root(context.logprob, self.states.of(context.matcher))
             for context in execution.contexts
         ]
-        self._prefixes = prefixes = [context.token_ids for context in execution.contexts]
+        prefixes = [context.token_ids for context in execution.contexts]
         budget = execution.limits.state_bytes or STATE_BYTES
         self.answer_cache = ModelAnswerCache(execution.session, self.trie, prefixes, budget)
         self.unseen: dict[int, float] = {}
@@ -109,25 +109,6 @@ class Frontier:
     def memory_bytes(self) -> int:
         """Memory of the trie and its queue."""
         return self.trie.memory_bytes + self.queue.memory_bytes
-
-    def add_context(self, context: QueryContext, position: Position | None) -> int:
-        """Adds a context that was found while the search runs, and returns its root.
-
-        Parameters
-        ----------
-        context
-            The context.
-        position
-            The model's position at the root, if it was evaluated.
-        """
-        number = len(self.execution.contexts)
-        self.execution.contexts.append(context)
-        self._prefixes.append(context.token_ids)
-        state = self.states.of(context.matcher)
-        node = self.trie.add_late_root(context.logprob, state, number)
-        if position is not None:
-            self.answer_cache.know(node, position)
-        return node
 
     def context(self, node: int) -> QueryContext:
         """Returns the root above a node."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -175,6 +176,16 @@ class ModelAnswerCache:
     def know(self, node: int, position: Position) -> None:
         """Adopts the position of a root that was evaluated elsewhere."""
         self._known[node] = position
+
+    def position(self, node: int) -> Position | None:
+        """Returns the answer and the state at a node, if both are cached."""
+        if node in self._roots:
+            return self._roots[node]
+        answer = self._answers.get(node)
+        if answer is None or not self.session.incremental:
+            return answer
+        before = self._states.find(node)
+        return None if before is None else replace(answer, state=before.state)
 
     def kept(self) -> list[int]:
         """The nodes whose answers are cached, the roots last."""

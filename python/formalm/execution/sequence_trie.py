@@ -54,8 +54,6 @@ Ids = npt.NDArray[np.int64]
 class SequenceTrie:
     """Nodes, numbered in the order of creation; the first ones are the roots.
 
-    A root that is added after other nodes has a number of its own, see :meth:`add_late_root`.
-
     Attributes
     ----------
     parent, token, depth, logprob, state
@@ -75,7 +73,6 @@ class SequenceTrie:
         self._stop = array("q")
         self._count = array("i")
         self._more = bytearray()
-        self._late: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -122,12 +119,6 @@ class SequenceTrie:
         """Adds a root and returns its node."""
         return self._append(-1, ROOT, 0, logprob, state)
 
-    def add_late_root(self, logprob: float, state: int, number: int) -> int:
-        """Adds root number ``number`` after other nodes, and returns its node."""
-        node = self.add_root(logprob, state)
-        self._late[node] = number
-        return node
-
     def add(self, parent: int, token_id: int, logprob: float, state: int = UNKNOWN) -> int:
         """Adds a child and returns its node."""
         return self._append(parent, token_id, self.depth[parent] + 1, logprob, state)
@@ -171,10 +162,10 @@ class SequenceTrie:
         return found[::-1]
 
     def root(self, node: int) -> int:
-        """Returns the number of the root above a node."""
+        """Returns the root above a node."""
         while self.parent[node] >= 0:
             node = self.parent[node]
-        return self._late.get(node, node) if self._late else node
+        return node
 
     def list_children(self, node: int, ids: Ids, logprobs: Floats) -> None:
         """Lists the next best children of a node that were not listed before, more each time.

@@ -10,26 +10,22 @@ likely ones among them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from heapq import heappop, heappush
+from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
-
-from formalm._core import Matcher
+from formalm._core import Matcher, StringFrontier, TokenFrontier
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, VocabularyError
 from formalm.execution.arguments import prefix_token_ids
-from formalm.execution.frontier import Frontier
+from formalm.execution.model_answer_cache import STATE_BYTES
 from formalm.execution.query_contexts import QueryContext, canonical_start
-from formalm.execution.query_execution import QueryExecution, RawHit
-from formalm.models import Position, Session
+from formalm.execution.query_execution import QueryExecution
+from formalm.models import Session
+from formalm.query.decoding_rules import Decoding
 from formalm.query.query import Query
-from formalm.query.state_ids import States
+from formalm.searching.model_rows import ModelRows
 from formalm.searching.string_search import StringSearch
 from formalm.searching.token_search import TokenSearch
-from formalm.searching.tokenization_nodes import StringEntry
 
 __all__ = ["EAGER_PREFIXES", "LazyPrefixes", "LazyStringSearch", "LazyTokenSearch", "lazy_prefixes"]
 
@@ -37,33 +33,25 @@ EAGER_PREFIXES = 64
 """Up to this many prefixes are all scored at the start: a search over them can be saved."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Prefix:
-    """A prefix in tokens, the state of the prefix language after it, and the position before its
-    last token.
-    """
-
-    token_ids: tuple[int, ...]
-    logprob: float
-    state: int
-    before: Position | None = None
-
-
 class _Driver(Protocol):
     """A search that contexts can be added to."""
 
     execution: QueryExecution
-    frontier: Frontier
+    rows: ModelRows
+    is_consistent: bool
 
-    def best_bound(self) -> float:
-        """Returns an upper bound on the log-probability of the next hit so far."""
+    @property
+    def frontier(self) -> TokenFrontier | StringFrontier:
+        """The frontier, which bounds the next hit from the contexts so far."""
 
-    def add_context(self, context: QueryContext, position: Position | None) -> None:
-        """Adds a starting point."""
+    def room(self) -> int:
+        """Reports progress and returns the maximum size of the next batch."""
 
 
 class LazyPrefixes:
     """The prefixes of a query, best first, each as the tokenizer spells it.
+
+    They are the hits of a search over token sequences of their own.
 
     Parameters
     ----------
@@ -81,93 +69,87 @@ class LazyPrefixes:
         front: tuple[int, ...],
         listed: Constraint,
     ) -> None:
-        self._session, self._constraint, self._query, self._front = (
-            session,
-            constraint,
-            query,
-            front,
-        )
-        self._states = States(listed)
-        self._tokens = [data or b"" for data in session.vocabulary.tokens()]
-        self._queue: list[tuple[float, int, tuple[int, ...], _Prefix]] = []
+        self._constraint, self._front = constraint, front
         after = () if query.tokenization == "all" else front
-        start = self._states.of(listed.matcher(after=after).core)
-        self._push(_Prefix((), 0.0, start))
+        start = QueryContext(front, b"", 0.0, listed.matcher(after=after).core)
+        plain = (Decoding(), False)
+        rule = plain if query.decoded == "suffix" else (query.decoding, query.renormalize)
+        execution = QueryExecution(
+            session,
+            listed,
+            [start],
+            *rule,
+            complete=False,
+            batch_size=1,  # not used: the driver has the size of each batch
+            max_tokens=None,
+            limits=replace(query.limits, beams=None),
+        )
+        # A context is evaluated again unless the answer at its prefix is still cached.
+        self._listing = TokenSearch(execution, answer_bytes=STATE_BYTES)
 
     @property
-    def best(self) -> float:
-        """The log-probability of the next prefix, which bounds all further hits; minus infinity
-        if there is none.
+    def best(self) -> float | None:
+        """The log-probability of the next prefix, which bounds all further hits; None if there is
+        none.
         """
-        return -self._queue[0][0] if self._queue else -math.inf
+        return self._listing.frontier.best_bound
 
-    def admit(self, driver: _Driver) -> None:
-        """Adds contexts to a search until no further prefix could lead to its next hit.
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the prefixes."""
+        return self._listing.memory_bytes
+
+    def admit(self, driver: _Driver) -> bool:
+        """Adds contexts to a search until no further prefix could lead to its next hit, or until
+        the model was asked for more prefixes.
+
+        Returns
+        -------
+        bool
+            True if the model was asked: more contexts may follow.
 
         Raises
         ------
         LimitReached
             If a limit is reached.
         """
-        while self._queue and self.best >= driver.best_bound():
-            room = driver.execution.room()
-            due: list[_Prefix] = []
-            while len(due) < room and self._queue and self.best >= driver.best_bound():
-                prefix = heappop(self._queue)[3]
-                if not driver.execution.fits(len(prefix.token_ids), self._at_front()):
-                    continue
-                if self._states.is_finished(prefix.state):
-                    self._add(driver, prefix, None)
-                else:
-                    due.append(prefix)
-            for prefix, position in zip(due, self._evaluated(due), strict=True):
-                self._continue(prefix, position)
-                if self._states.accepting[prefix.state]:
-                    self._add(driver, prefix, position)
+        while (best := self.best) is not None:
+            bound = driver.frontier.best_bound
+            if bound is not None and best < bound:
+                return False
+            node = self._listing.frontier.pop_hit()
+            if node is None:
+                self._list(driver, bound)
+                return True
+            driver.is_consistent = False
+            self._add(driver, node)
+            driver.is_consistent = True
+        return False
 
-    def _at_front(self) -> QueryContext:
-        return QueryContext(self._front, b"", 0.0, self._constraint.core.matcher())
+    def _list(self, driver: _Driver, bound: float | None) -> None:
+        """Evaluates the best prefixes that could lead to the next hit of a search."""
+        # A prefix that ties with the next hit comes before it.
+        floor = None if bound is None else math.nextafter(bound, -math.inf)
+        room = driver.room()
+        try:
+            self._listing.batch(room, floor)
+        finally:
+            driver.is_consistent = self._listing.is_consistent
+        driver.execution.cut_by_context |= self._listing.execution.cut_by_context
 
-    def _push(self, prefix: _Prefix) -> None:
-        heappush(self._queue, (-prefix.logprob, len(prefix.token_ids), prefix.token_ids, prefix))
-
-    def _evaluated(self, due: list[_Prefix]) -> list[Position]:
-        """Evaluates the model after some prefixes, from their parents' states where it can."""
-        if not due:
-            return []
-        if not self._session.incremental:
-            return self._session.start_many([(*self._front, *one.token_ids) for one in due])
-        found: dict[int, Position] = {}
-        going_on = [one for one in due if one.before is not None]
-        before = [one.before for one in going_on if one.before is not None]
-        answers = self._session.extend(before, [one.token_ids[-1] for one in going_on])
-        found.update(zip(map(id, going_on), answers, strict=True))
-        anew = [one for one in due if one.before is None]
-        answers = self._session.start_many([(*self._front, *one.token_ids) for one in anew])
-        found.update(zip(map(id, anew), answers, strict=True))
-        return [found[id(one)] for one in due]
-
-    def _continue(self, prefix: _Prefix, position: Position) -> None:
-        """Queues the prefixes that are one token longer."""
-        row = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        if self._query.decoded != "suffix":
-            row = self._query.decoding.distribution(row, renormalize=self._query.renormalize)
-        for token in self._states.allowed(prefix.state).tolist():
-            logprob = prefix.logprob + float(row[token])
-            if logprob > -math.inf:
-                state = self._states.step(prefix.state, token)
-                self._push(_Prefix((*prefix.token_ids, token), logprob, state, position))
-
-    def _add(self, driver: _Driver, prefix: _Prefix, position: Position | None) -> None:
-        if not self._states.accepting[prefix.state]:
+    def _add(self, driver: _Driver, node: int) -> None:
+        """Adds the context of a prefix, unless the model cannot read it."""
+        listing = self._listing
+        token_ids = listing.frontier.path(node)
+        if not driver.execution.fits(len(token_ids), listing.execution.contexts[0]):
             return
-        data = b"".join(self._tokens[token] for token in prefix.token_ids)
-        matcher = self._start(data, prefix.token_ids)
-        ids = (*self._front, *prefix.token_ids)
-        context = QueryContext(ids, data, prefix.logprob, matcher, len(prefix.token_ids))
-        driver.add_context(context, position)
+        data = listing.frontier.data(node)
+        matcher = self._start(data, token_ids)
+        ids, logprob = (*self._front, *token_ids), listing.frontier.logprob_of(node)
+        context = QueryContext(ids, data, logprob, matcher, len(token_ids))
+        driver.rows.add_context(context, listing.rows.answer_cache.position(node))
 
-    def _start(self, data: bytes, token_ids: tuple[int, ...]) -> Matcher:
+    def _start(self, data: bytes, token_ids: list[int]) -> Matcher:
         if self._constraint.tokenization == "canonical":
             return canonical_start(self._constraint, self._front, data, token_ids)
         matcher = self._constraint.core.matcher()
@@ -211,25 +193,24 @@ class LazyTokenSearch(TokenSearch):
         super().__init__(execution)
         self.prefixes = prefixes
 
-    def run(self) -> Iterator[RawHit | None]:
-        """Yields the hits, and None after each batch."""
-        self.prefixes.admit(self)
-        for found in super().run():
-            yield found
-            self.prefixes.admit(self)
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the frontier and of the prefixes."""
+        return super().memory_bytes + self.prefixes.memory_bytes
 
-    def is_due(self, node: int) -> bool:
-        """Returns whether a node may fill a batch: none that comes after the next prefix."""
-        return self.frontier.trie.logprob[node] >= self.prefixes.best
+    def admit(self) -> bool:
+        """Adds the prefixes from which the next hit may come."""
+        return self.prefixes.admit(self)
 
-    def best_bound(self) -> float:
-        """Returns the log-probability of the best queued sequence."""
-        queue = self.frontier.queue
-        return self.frontier.trie.logprob[queue.top()] if queue else -math.inf
+    @property
+    def floor(self) -> float | None:
+        """The log-probability of the next prefix."""
+        return self.prefixes.best
 
-    def add_context(self, context: QueryContext, position: Position | None) -> None:
-        """Queues a new root."""
-        self.frontier.queue.push(self.frontier.add_context(context, position))
+    def best(self) -> float | None:
+        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
+        bounds = (super().best(), self.prefixes.best)
+        return max((bound for bound in bounds if bound is not None), default=None)
 
 
 class LazyStringSearch(StringSearch):
@@ -239,29 +220,21 @@ class LazyStringSearch(StringSearch):
         super().__init__(execution)
         self.prefixes = prefixes
 
-    def run(self) -> Iterator[RawHit | None]:
-        """Yields the hits, and None after each batch."""
-        self.prefixes.admit(self)
-        yield from super().run()
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the frontier and of the prefixes."""
+        return super().memory_bytes + self.prefixes.memory_bytes
 
-    def pop(self) -> StringEntry:
-        """Removes and returns the entry with the largest bound, after the prefixes above it."""
-        self.prefixes.admit(self)
-        found = super().pop()
-        if not self.heap:
-            # An empty queue ends the search, so the next prefixes have to be there before.
-            self.prefixes.admit(self)
-        return found
+    def admit(self) -> bool:
+        """Adds the prefixes from which the next hit may come."""
+        return self.prefixes.admit(self)
 
-    def best_bound(self) -> float:
-        """Returns the largest bound of a queued string."""
-        return -self.heap[0][0][0] if self.heap else -math.inf
+    @property
+    def floor(self) -> float | None:
+        """The log-probability of the next prefix."""
+        return self.prefixes.best
 
-    def add_context(self, context: QueryContext, position: Position | None) -> None:
-        """Queues the empty string after a new root."""
-        node = self.frontier.add_context(context, position)
-        self.tokenizations.length.append(0)
-        number = self.frontier.trie.root(node)
-        pending = [node] if self.may_be_extended(node) else []
-        state = self.frontier.trie.state[node]
-        self.add(StringEntry(b"", state, number, exact=[node], pending=pending))
+    def best(self) -> float | None:
+        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
+        bounds = (super().best(), self.prefixes.best)
+        return max((bound for bound in bounds if bound is not None), default=None)

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from formalm._core import Matcher, StringFrontier, TokenFrontier
 from formalm.execution.model_answer_cache import STATE_BYTES, ModelAnswerCache
+from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import QueryExecution
 from formalm.models import Position
 
-__all__ = ["ModelRows", "cache_bytes", "frontier_contexts", "native_top_k"]
+__all__ = ["ANSWER_BYTES", "ModelRows", "cache_bytes", "frontier_contexts", "native_top_k"]
 
 CACHE_BYTES = 40 << 20
 """Maximum memory of cached children or rows."""
@@ -27,15 +28,15 @@ def frontier_contexts(execution: QueryExecution) -> list[tuple[Matcher, float, i
     """Returns the matcher, the log-probability, and the tokens that the model can read after each
     context.
     """
-    length = execution.session.model.context_length
     return [
-        (
-            context.matcher,
-            context.logprob,
-            None if length is None else max(0, length - len(context.token_ids)),
-        )
+        (context.matcher, context.logprob, _room_after(execution, context))
         for context in execution.contexts
     ]
+
+
+def _room_after(execution: QueryExecution, context: QueryContext) -> int | None:
+    length = execution.session.model.context_length
+    return None if length is None else max(0, length - len(context.token_ids))
 
 
 def native_top_k(execution: QueryExecution) -> tuple[int, bool] | None:
@@ -56,24 +57,54 @@ def cache_bytes(execution: QueryExecution) -> int:
 class ModelRows:
     """Evaluates nodes of a frontier, and prepares their rows.
 
+    Parameters
+    ----------
+    execution, frontier
+        The query and its frontier.
+    answer_bytes
+        Maximum memory of the model's answers, at most half of the limit of ``state_bytes``.
+
     Attributes
     ----------
     answer_cache
         The model's states, and its latest answers.
     """
 
-    def __init__(self, execution: QueryExecution, frontier: TokenFrontier | StringFrontier) -> None:
+    def __init__(
+        self,
+        execution: QueryExecution,
+        frontier: TokenFrontier | StringFrontier,
+        answer_bytes: int = ANSWER_BYTES,
+    ) -> None:
         self.execution = execution
-        prefixes = [context.token_ids for context in execution.contexts]
+        self._frontier = frontier
+        self._prefixes = prefixes = [context.token_ids for context in execution.contexts]
         budget = execution.limits.state_bytes or STATE_BYTES
         self.answer_cache = ModelAnswerCache(
             execution.session,
             frontier,
             prefixes,
             budget,
-            answer_bytes=min(budget // 2, ANSWER_BYTES),
+            answer_bytes=min(budget // 2, answer_bytes),
         )
         self._native = execution.decoding.is_plain or native_top_k(execution) is not None
+
+    def add_context(self, context: QueryContext, position: Position | None) -> None:
+        """Adds a context that was found while the search runs to the query and to the frontier.
+
+        Parameters
+        ----------
+        context
+            The context.
+        position
+            The model's position there if it was evaluated, which is then not done again.
+        """
+        room = _room_after(self.execution, context)
+        self.execution.contexts.append(context)
+        self._prefixes.append(context.token_ids)
+        root = self._frontier.add_context(context.matcher, context.logprob, room)
+        if position is not None:
+            self.answer_cache.know(root, position)
 
     def has(self, node: int) -> bool:
         """Returns True if a node's answer is cached."""

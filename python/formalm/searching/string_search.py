@@ -59,12 +59,17 @@ class StringSearch:
         Yields None after each batch.
         """
         frontier = self.frontier
-        while not frontier.is_exhausted:
-            room = self._room()
+        while True:
+            if self.admit():
+                yield None
+                continue
+            if frontier.is_exhausted:
+                break
+            room, floor = self.room(), self.floor
             frontier.begin_batch()
             while True:
                 self.is_consistent = False
-                found, nodes, again = frontier.step(self.execution.batch_size)
+                found, nodes, again = frontier.step(self.execution.batch_size, floor)
                 if found is not None:
                     self.is_consistent = True
                     yield self._found(*found)
@@ -74,26 +79,46 @@ class StringSearch:
                     break
             self.is_consistent = True
             yield None
-        self.execution.cut_by_context = frontier.cut_by_context
+        self.execution.cut_by_context |= frontier.cut_by_context
 
-    def _room(self) -> int:
-        frontier = self.frontier
-        best = frontier.best_bound
-        counts = (len(frontier), frontier.queued)
-        return self.execution.room_for(*counts, best, self.memory_bytes)
+    def admit(self) -> bool:
+        """Adds the contexts that the next hit may come from. Returns True if it took a batch of
+        the model, after which more may follow.
+        """
+        return False
+
+    @property
+    def floor(self) -> float | None:
+        """An upper bound on the log-probability of the contexts to come, if there are any."""
+        return None
+
+    def best(self) -> float | None:
+        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
+        return self.frontier.best_bound
+
+    def room(self) -> int:
+        """Reports progress and returns the maximum size of the next batch.
+
+        Raises
+        ------
+        LimitReached
+            If a limit is reached.
+        """
+        counts = (len(self.frontier), self.frontier.queued)
+        return self.execution.room_for(*counts, self.best(), self.memory_bytes)
 
     def _record(self, nodes: list[int], *, again: bool) -> None:
         """Evaluates readings; queues again what waits for them, unless the step goes on."""
         evaluated = False
         try:
             if again and not all(map(self.rows.has, nodes)):
-                self._room()  # raises if a limit is reached
+                self.room()  # raises if a limit is reached
             positions = self.rows.evaluate(*(([], nodes) if again else (nodes, [])))
             evaluated = True
             self.frontier.record(nodes, self.rows.of(positions))
             self.execution.expansions += 0 if again else len(nodes)
         finally:
-            self.execution.cut_by_context = self.frontier.cut_by_context
+            self.execution.cut_by_context |= self.frontier.cut_by_context
             if not again or not evaluated:
                 self.frontier.requeue()
                 self.is_consistent = True

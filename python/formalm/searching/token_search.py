@@ -8,7 +8,13 @@ import numpy as np
 
 from formalm._core import TokenFrontier
 from formalm.execution.query_execution import LimitReached, QueryExecution, RawHit
-from formalm.searching.model_rows import ModelRows, cache_bytes, frontier_contexts, native_top_k
+from formalm.searching.model_rows import (
+    ANSWER_BYTES,
+    ModelRows,
+    cache_bytes,
+    frontier_contexts,
+    native_top_k,
+)
 
 __all__ = ["TokenSearch"]
 
@@ -18,6 +24,13 @@ class TokenSearch:
 
     Ties go to the shorter, then the smaller sequence. The crate ``formalm-frontier`` has the search
     itself.
+
+    Parameters
+    ----------
+    execution
+        The query.
+    answer_bytes
+        Maximum memory of the model's answers.
 
     Attributes
     ----------
@@ -29,7 +42,7 @@ class TokenSearch:
         True if no step is in progress, so that the search can be saved.
     """
 
-    def __init__(self, execution: QueryExecution) -> None:
+    def __init__(self, execution: QueryExecution, *, answer_bytes: int = ANSWER_BYTES) -> None:
         self.execution = execution
         ends = execution.session.vocabulary.end_token_ids
         if execution.complete and len(ends) > 1:
@@ -45,7 +58,7 @@ class TokenSearch:
             beams=execution.limits.beams,
             cache_bytes=cache_bytes(execution),
         )
-        self.rows = ModelRows(execution, self.frontier)
+        self.rows = ModelRows(execution, self.frontier, answer_bytes)
         self.is_consistent = True
         self.best_unseen = -np.inf
         """An upper bound on the log-probability of any sequence through a token that a partial
@@ -63,7 +76,13 @@ class TokenSearch:
     def run(self) -> Iterator[RawHit | None]:
         """Yields the hits, and None after each batch."""
         frontier = self.frontier
-        while (top := frontier.top()) is not None:
+        while True:
+            if self.admit():
+                yield None
+                continue
+            top = frontier.top()
+            if top is None:
+                break
             logprob, is_hit = top
             if is_hit:
                 if self.best_unseen > logprob:
@@ -72,20 +91,44 @@ class TokenSearch:
                 assert node is not None
                 yield self._found(node)
                 continue
-            if self._batch(self._room(logprob)):
+            if self.batch(self.room(), self.floor):
                 yield None
         if self.best_unseen > -np.inf:
             raise LimitReached("unseen")
 
-    def _room(self, best: float) -> int:
-        frontier = self.frontier
-        counts = (len(frontier), frontier.queued)
-        return self.execution.room_for(*counts, best, self.memory_bytes)
+    def admit(self) -> bool:
+        """Adds the contexts that the next hit may come from. Returns True if it took a batch of
+        the model, after which more may follow.
+        """
+        return False
 
-    def _batch(self, room: int) -> bool:
-        """Evaluates and expands the best nodes; puts them back if the evaluation fails."""
+    @property
+    def floor(self) -> float | None:
+        """An upper bound on the log-probability of the contexts to come, if there are any."""
+        return None
+
+    def best(self) -> float | None:
+        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
+        top = self.frontier.top()
+        return None if top is None else top[0]
+
+    def room(self) -> int:
+        """Reports progress and returns the maximum size of the next batch.
+
+        Raises
+        ------
+        LimitReached
+            If a limit is reached.
+        """
+        counts = (len(self.frontier), self.frontier.queued)
+        return self.execution.room_for(*counts, self.best(), self.memory_bytes)
+
+    def batch(self, room: int, floor: float | None) -> bool:
+        """Evaluates and expands the best nodes, all above ``floor``, and returns True if there were
+        any. Puts them back if the evaluation fails.
+        """
         self.is_consistent = False
-        nodes, again = self.frontier.collect(room)
+        nodes, again = self.frontier.collect(room, floor)
         both = nodes + again
         try:
             positions = self.rows.evaluate(nodes, again)
@@ -96,7 +139,8 @@ class TokenSearch:
         rows = self.rows.of(positions)
         self.frontier.expand(both, rows, len(again))
         self.execution.expansions += len(nodes)
-        self.execution.cut_by_context, self.execution.cut_by_beam = self.frontier.cut
+        by_context, self.execution.cut_by_beam = self.frontier.cut
+        self.execution.cut_by_context |= by_context
         for node, position in zip(both, positions, strict=True):
             if position.unseen:
                 _, each = self.execution.unseen(position, *self.frontier.allowed(node))

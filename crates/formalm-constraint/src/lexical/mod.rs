@@ -64,7 +64,7 @@ pub(crate) struct LexicalMasks {
 struct LexicalTables {
     summaries: FxHashMap<(u32, u32), u32>,
     list: Interner<LexemeSummary>,
-    loops: FxHashMap<u32, self_loops::LexerSelfLoops>,
+    loops: self_loops::SelfLoops,
     /// Node lists by group.
     groups: Interner<Arc<NodeList>>,
     joins: Interner<JoinedSummary>,
@@ -109,7 +109,7 @@ impl LexicalMasks {
             return Ok(None);
         }
         let mut tables = self.tables.lock();
-        if tables.bytes > MAX_TABLE_BYTES {
+        if tables.bytes + tables.loops.memory_bytes() > MAX_TABLE_BYTES {
             let masks = std::mem::take(&mut tables.masks);
             *tables = LexicalTables { masks, ..LexicalTables::default() };
         }
@@ -259,7 +259,7 @@ impl LexicalTables {
 
     fn memory_bytes(&self) -> usize {
         let masks: usize = self.masks.values().map(|mask| 4 * mask.len() + 40).sum();
-        self.bytes + masks
+        self.bytes + self.loops.memory_bytes() + masks
     }
 }
 

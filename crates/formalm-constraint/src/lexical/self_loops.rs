@@ -3,8 +3,7 @@
 use formalm_core::{Error, reads_all_non_ascii};
 use formalm_machines::{LexerStateId, LexicalMachine};
 use formalm_vocabulary::TokenTrie;
-
-use super::LexicalTables;
+use rustc_hash::FxHashMap;
 
 /// Subtrees of at most this many nodes are read rather than tested. Chosen, not measured.
 const MAX_READ_NODES: u32 = 64;
@@ -12,12 +11,23 @@ const MAX_READ_NODES: u32 = 64;
 /// The characters of which every sequence leaves the lexer state unchanged. No lexeme that ends
 /// inside such a sequence matters, because its leftover state forbids the next byte.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LexerSelfLoops {
-    pub(super) ascii: u128,
-    pub(super) wide: bool,
+struct LexerSelfLoops {
+    ascii: u128,
+    wide: bool,
 }
 
-impl LexicalTables {
+/// The self-loops of lexer states, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct SelfLoops {
+    by_state: FxHashMap<u32, LexerSelfLoops>,
+}
+
+impl SelfLoops {
+    /// Returns the memory in use, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        64 * self.by_state.len()
+    }
+
     /// Returns `true` if nothing below a node moves the lexer. `false` may also mean that testing
     /// this would take longer than reading the subtree.
     pub(super) fn is_within_loop(
@@ -31,7 +41,7 @@ impl LexicalTables {
         if signature.unclean() {
             return Ok(false);
         }
-        if !self.loops.contains_key(&lexer_state.0) {
+        if !self.by_state.contains_key(&lexer_state.0) {
             let here = nodes[node as usize];
             if here.end() - node <= MAX_READ_NODES {
                 return Ok(false);
@@ -52,12 +62,11 @@ impl LexicalTables {
         lexemes: &impl LexicalMachine,
         lexer_state: LexerStateId,
     ) -> Result<LexerSelfLoops, Error> {
-        if let Some(&loops) = self.loops.get(&lexer_state.0) {
+        if let Some(&loops) = self.by_state.get(&lexer_state.0) {
             return Ok(loops);
         }
         let loops = loops(lexemes, lexer_state)?;
-        self.loops.insert(lexer_state.0, loops);
-        self.bytes += 64;
+        self.by_state.insert(lexer_state.0, loops);
         Ok(loops)
     }
 }

@@ -134,7 +134,7 @@ impl LexicalTables {
                 at = here.end();
                 continue;
             };
-            if self.is_within_loop(lexemes, trie, at, next)? {
+            if self.loops.is_within_loop(lexemes, trie, at, next)? {
                 summary.take(below, rank[here.end() as usize]);
                 at = here.end();
             } else if here.end() - at > MIN_SHARED_NODES {

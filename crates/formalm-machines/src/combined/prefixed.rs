@@ -17,8 +17,8 @@ use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use crate::combined::ScratchCache;
 use crate::{
     AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal,
-    ClassVisitor, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, NoLexicalMachine,
-    StateClasses, StatesAsClasses, StringClasses, ValueClasses,
+    ClassVisitor, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds,
+    NoLexicalMachine, StateClasses, StatesAsClasses, StringClasses, ValueClasses,
 };
 
 /// The prefix of every member.
@@ -260,6 +260,8 @@ impl<K: MaskClasses> StateClasses for PrefixedMaskClasses<K> {
         self.keys.memory_bytes() + self.ahead.memory_bytes()
     }
 }
+
+impl<K: MaskClasses> MemberEnds for PrefixedMaskClasses<K> {}
 
 impl<K: MaskClasses> ApproximateClasses for PrefixedMaskClasses<K> {
     fn is_approximate(&self, state: StateId) -> bool {

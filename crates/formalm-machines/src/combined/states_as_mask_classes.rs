@@ -7,8 +7,8 @@ use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
 use super::scratch_copies::ScratchCache;
 use crate::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, MaskShortcuts, NoLexicalMachine, StateClasses, StringClasses,
-    ValueClasses,
+    ClassRenewal, ClassVisitor, MaskShortcuts, MemberEnds, NoLexicalMachine, StateClasses,
+    StringClasses, ValueClasses,
 };
 
 /// The states of a machine as its mask classes. Masks are found byte by byte.
@@ -63,6 +63,8 @@ impl<M: Machine> StateClasses for IdentityClasses<M> {
         self.ahead.memory_bytes()
     }
 }
+
+impl<M: Machine> MemberEnds for IdentityClasses<M> {}
 
 impl<M: Machine> ApproximateClasses for IdentityClasses<M> {}
 

@@ -129,6 +129,12 @@ pub trait StateClasses: Debug + Send + Sync {
         Ok(purpose.visit(&StatesAsClasses::new(&**self.machine()), key))
     }
 
+    /// Returns the memory in use in addition to the machine's, in bytes.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// Where members end, for languages inside others.
+pub trait MemberEnds: StateClasses {
     /// Returns a superset of the bytes that members end with, if it is small and known.
     ///
     /// # Errors
@@ -137,9 +143,6 @@ pub trait StateClasses: Debug + Send + Sync {
     fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
-
-    /// Returns the memory in use in addition to the machine's, in bytes.
-    fn memory_bytes(&self) -> usize;
 }
 
 /// Classes that may allow a few tokens more than some of their states.
@@ -207,9 +210,9 @@ pub trait ClassRenewal: StateClasses {
 /// The mask classes of a machine with all that they know.
 ///
 /// A new kind of machine implements [`StateClasses`], or uses [`crate::IdentityClasses`].
-pub trait MaskClasses: StateClasses + ApproximateClasses + ClassRenewal {}
+pub trait MaskClasses: StateClasses + MemberEnds + ApproximateClasses + ClassRenewal {}
 
-impl<T: StateClasses + ApproximateClasses + ClassRenewal> MaskClasses for T {}
+impl<T: StateClasses + MemberEnds + ApproximateClasses + ClassRenewal> MaskClasses for T {}
 
 /// Mask classes of a machine that leaves parts of its input to the machines of sublanguages.
 pub trait SublanguageHost: MaskClasses {

@@ -11,7 +11,7 @@ use formalm_core::{ByteSet, Error, MaskClassId, StateId};
 
 use crate::{
     ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, MaskShortcuts,
-    NoLexicalMachine, StateClasses, StringClasses, ValueClasses,
+    MemberEnds, NoLexicalMachine, StateClasses, StringClasses, ValueClasses,
 };
 
 /// The mask classes of a regular automaton.
@@ -50,6 +50,8 @@ impl StateClasses for RegularMaskClasses {
         self.0.memory_bytes()
     }
 }
+
+impl MemberEnds for RegularMaskClasses {}
 
 impl ApproximateClasses for RegularMaskClasses {}
 

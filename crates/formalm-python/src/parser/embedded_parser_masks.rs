@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use formalm_core::{Error, Machine, MaskClassId, StateId};
 use formalm_grammar::{ExternalParserState, GrammarAutomaton, SeparatedState};
-use formalm_machines::{ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses};
+use formalm_machines::{ApproximateClasses, ClassRenewal, ClassVisitor, MemberEnds, StateClasses};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -59,6 +59,8 @@ impl StateClasses for GrammarParserMasks {
         0
     }
 }
+
+impl MemberEnds for GrammarParserMasks {}
 
 impl ApproximateClasses for GrammarParserMasks {}
 

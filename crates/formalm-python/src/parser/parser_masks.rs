@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use formalm_core::{Error, LazyDfa, MaskClassId, Renewal, StateId};
-use formalm_machines::{ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses};
+use formalm_machines::{ApproximateClasses, ClassRenewal, ClassVisitor, MemberEnds, StateClasses};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -167,6 +167,8 @@ impl StateClasses for ParserMasks {
         self.groups.memory_bytes()
     }
 }
+
+impl MemberEnds for ParserMasks {}
 
 impl ApproximateClasses for ParserMasks {}
 

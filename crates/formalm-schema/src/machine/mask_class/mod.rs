@@ -32,7 +32,7 @@ use formalm_core::{
 };
 use formalm_json::NameTokens;
 use formalm_machines::{
-    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, StateClasses,
+    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, MemberEnds, StateClasses,
 };
 
 use crate::machine::SchemaAutomaton;
@@ -139,6 +139,12 @@ impl StateClasses for SchemaMaskClasses {
         Ok(purpose.visit(&SchemaLookahead::new(self.automaton.lock()), class))
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.classes.memory_bytes() + self.kept_classes.memory_bytes()
+    }
+}
+
+impl MemberEnds for SchemaMaskClasses {
     /// The first byte of a JSON value tells its kind, and so its last byte.
     fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
         let mut last = ByteSet::default();
@@ -154,10 +160,6 @@ impl StateClasses for SchemaMaskClasses {
             }
         }
         Ok(Some(last))
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.classes.memory_bytes() + self.kept_classes.memory_bytes()
     }
 }
 

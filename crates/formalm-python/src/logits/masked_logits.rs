@@ -4,8 +4,8 @@ use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::logits::numpy_bitmasks::disallow;
 use crate::matcher::Matcher;
-use crate::numpy_bitmasks::disallow;
 
 /// Returns the scores with minus infinity where the row's matcher does not allow the token, and the
 /// maximum of each row (NaN if an allowed score is NaN). A row without a matcher allows nothing.

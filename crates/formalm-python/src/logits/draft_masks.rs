@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::interruptible::under;
+use crate::logits::numpy_bitmasks::{BitmaskRow, bitmask};
 use crate::matcher::{Cursor, Matcher, draft_ids};
-use crate::numpy_bitmasks::{BitmaskRow, bitmask};
 
 /// The draft of one matcher, with the rows that it fills.
 struct DraftJob<'a> {
