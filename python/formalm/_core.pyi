@@ -24,6 +24,8 @@ __all__ = [
     "Members",
     "Parser",
     "SchemaOptions",
+    "StringFrontier",
+    "TokenFrontier",
     "Trees",
     "Vocabulary",
     "__version__",
@@ -575,6 +577,7 @@ class TokenFrontier:
     def arrays(self) -> dict[str, npt.NDArray[Any]]: ...
     def restore(self, arrays: dict[str, npt.NDArray[Any]], cut: tuple[bool, bool]) -> None: ...
 
+@final
 class StringFrontier:
     """A best-first search over strings, each with the sum of its tokenizations."""
 
@@ -620,6 +623,7 @@ class StringFrontier:
     def arrays(self) -> dict[str, npt.NDArray[Any]]: ...
     def restore(self, arrays: dict[str, npt.NDArray[Any]], cut: bool) -> None: ...
 
+@final
 class Matcher:
     """One sequence's position. Every method is a ConcurrencyError when two threads meet."""
 

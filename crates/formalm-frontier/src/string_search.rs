@@ -100,6 +100,7 @@ pub struct StringSearch {
     strings: PrefixStrings,
     queue: EntryQueue,
     /// Entries that wait for the evaluation of `requests`.
+    #[expect(clippy::vec_box, reason = "entries move to and from the queue, which boxes them")]
     aside: Vec<Box<StringEntry>>,
     requests: Vec<u32>,
     looked_at: usize,
