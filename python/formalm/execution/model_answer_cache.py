@@ -184,8 +184,11 @@ class ModelAnswerCache:
         answer = self._answers.get(node)
         if answer is None or not self.session.incremental:
             return answer
-        before = self._states.find(node)
-        return None if before is None else replace(answer, state=before.state)
+        state = self._states.find(node)
+        if state is None:
+            return None
+        shown = (answer.unseen, answer.unseen_each)
+        return Position(answer.token_ids, answer.row, state, *shown)
 
     def kept(self) -> list[int]:
         """The nodes whose answers are cached, the roots last."""
