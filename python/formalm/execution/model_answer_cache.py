@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
