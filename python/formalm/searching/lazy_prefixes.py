@@ -17,7 +17,6 @@ from formalm._core import Matcher, StringFrontier, TokenFrontier
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, VocabularyError
 from formalm.execution.arguments import prefix_token_ids
-from formalm.execution.model_answer_cache import STATE_BYTES
 from formalm.execution.query_contexts import QueryContext, canonical_start
 from formalm.execution.query_execution import QueryExecution
 from formalm.models import Session
@@ -85,7 +84,7 @@ class LazyPrefixes:
             limits=replace(query.limits, beams=None),
         )
         # A context is evaluated again unless the answer at its prefix is still cached.
-        self._listing = TokenSearch(execution, answer_bytes=STATE_BYTES)
+        self._listing = TokenSearch(execution, answer_bytes=None)
 
     @property
     def best(self) -> float | None:

@@ -62,7 +62,8 @@ class ModelRows:
     execution, frontier
         The query and its frontier.
     answer_bytes
-        Maximum memory of the model's answers, at most half of the limit of ``state_bytes``.
+        Maximum memory of the model's answers, at most half of the limit of ``state_bytes``. None
+        caches all answers of a batch, within that half.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class ModelRows:
         self,
         execution: QueryExecution,
         frontier: TokenFrontier | StringFrontier,
-        answer_bytes: int = ANSWER_BYTES,
+        answer_bytes: int | None = ANSWER_BYTES,
     ) -> None:
         self.execution = execution
         self._frontier = frontier
@@ -85,7 +86,7 @@ class ModelRows:
             frontier,
             prefixes,
             budget,
-            answer_bytes=min(budget // 2, answer_bytes),
+            answer_bytes=None if answer_bytes is None else min(budget // 2, answer_bytes),
         )
         self._native = execution.decoding.is_plain or native_top_k(execution) is not None
 

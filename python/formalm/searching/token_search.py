@@ -30,7 +30,7 @@ class TokenSearch:
     execution
         The query.
     answer_bytes
-        Maximum memory of the model's answers.
+        As in :class:`~formalm.searching.model_rows.ModelRows`.
 
     Attributes
     ----------
@@ -42,7 +42,9 @@ class TokenSearch:
         True if no step is in progress, so that the search can be saved.
     """
 
-    def __init__(self, execution: QueryExecution, *, answer_bytes: int = ANSWER_BYTES) -> None:
+    def __init__(
+        self, execution: QueryExecution, *, answer_bytes: int | None = ANSWER_BYTES
+    ) -> None:
         self.execution = execution
         ends = execution.session.vocabulary.end_token_ids
         if execution.complete and len(ends) > 1:
