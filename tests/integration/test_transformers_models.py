@@ -390,8 +390,11 @@ def test_answers_that_are_refused(monkeypatch) -> None:
         network.transformer.wte.weight[7] = float("nan")
     with pytest.raises(ModelError, match="row 1 of the batch, a prefix of 3 tokens"):
         model.next_logprobs([[5, 6, 8], [1, 7, 9]])
+    (broken,) = model.extend([state], [7])  # the row stays on its device until it is used
     with pytest.raises(ModelError, match="NaN"):
-        model.extend([state], [7])
+        _ = broken.logprobs
+    with pytest.raises(ModelError, match="NaN"):
+        generate(model, [5, 7], max_tokens=1)
 
     def full(*args, **options):
         raise torch.OutOfMemoryError("out of memory")

@@ -80,7 +80,7 @@ def test_forced_strings_are_not_appended_before_their_end() -> None:
     assert matcher.forced_bytes() == "€".encode()
     matcher.advance(6)
     assert (Counting.calls, matcher.is_accepting) == (1, True)
-    with pytest.raises(TokenError, match="after 3 bytes"):
+    with pytest.raises(TokenError, match="only its first 3 bytes"):
         Constraint(Forced("abc"), VOCABULARY).matcher().advance_bytes(b"abac")
 
 

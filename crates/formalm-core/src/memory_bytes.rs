@@ -4,7 +4,7 @@
 //! `memory_bytes`. Containers count their capacity, not their length, and what their entries own. A
 //! table whose entries own nothing is measured without a look at them.
 //!
-//! [`memory_bytes!`](crate::memory_bytes) implements the trait for a struct: it lists the fields
+//! [`memory_bytes!`](macro@crate::memory_bytes) implements the trait for a struct: it lists the fields
 //! that count, and after a semicolon those that do not. A field in neither list does not compile.
 //!
 //! Some tables count by hand: those that a lookahead rolls back (by length, so that the number is

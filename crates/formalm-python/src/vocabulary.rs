@@ -1,7 +1,8 @@
 //! `Vocabulary`: token bytes and the tables of masks.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use formalm_core::SetOnce;
 use formalm_frontier::SortedTokens;
 
 use formalm_machines::special_token_bytes;
@@ -19,12 +20,12 @@ pub(crate) struct Vocabulary {
     /// Token groups that parsers have used, each with its bitmask.
     pub(crate) groups: Py<PyDict>,
     /// Made by the first search over strings.
-    sorted: OnceLock<Arc<SortedTokens>>,
+    sorted: SetOnce<Arc<SortedTokens>>,
 }
 
 impl Vocabulary {
     fn of(py: Python<'_>, inner: Arc<formalm_vocabulary::Vocabulary>) -> Vocabulary {
-        Vocabulary { inner, groups: PyDict::new(py).unbind(), sorted: OnceLock::new() }
+        Vocabulary { inner, groups: PyDict::new(py).unbind(), sorted: SetOnce::default() }
     }
 
     /// Returns the tokens sorted by bytes.

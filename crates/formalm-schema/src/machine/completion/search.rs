@@ -27,7 +27,7 @@ use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::values::Values;
 
 /// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
-const MAX_STEPS: u64 = 600_000;
+const MAX_STEPS: u64 = 1_000_000;
 
 /// Maximum number of steps where the caller can use another completion instead. Chosen, not
 /// measured.
@@ -35,6 +35,10 @@ const FEW_STEPS: u64 = 100_000;
 
 /// Search steps charged for each step of the solver. Chosen, not measured.
 const STEPS_READING: u64 = 4;
+
+/// Search steps charged for a byte of a recorded item: its record and the frames after it are new
+/// and stay until the search ends. Chosen, not measured.
+const RECORDING_STEPS: u64 = 2;
 
 /// Maximum length of a completion, in bytes. Longer ones would exceed the step limit anyway.
 const MAX_BYTES: usize = 100_000;
@@ -400,13 +404,13 @@ impl<'a> CompletionSearch<'a> {
         }
     }
 
-    /// Returns the position after a byte, and charges the solver's steps to the self.budget.
+    /// Returns the position after a byte, and charges the step and those of the solver.
     fn read_counted(
         &mut self,
         here: ReaderPosition,
         byte: u8,
     ) -> Result<Option<ReaderPosition>, Error> {
-        self.budget.step()?;
+        self.budget.steps_of(if here.record == NO_RECORD { 1 } else { RECORDING_STEPS })?;
         let next = self.reader.read_byte(here, byte)?;
         self.budget.steps_of(STEPS_READING * self.reader.values.core.base.steps())?;
         Ok(next)
