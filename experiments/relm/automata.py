@@ -142,7 +142,8 @@ def figure_2(setting: Setting) -> Outcome:
     ]
     return Outcome(
         "figure_2",
-        "A regex becomes an automaton, then one over tokens, which the model's probabilities walk.",
+        "A regex becomes an automaton, then one over tokens, which the search walks by the model's"
+        " probabilities.",
         rows,
         {"model": name, "character_states": characters.state_count, "first": first.text, **data},
         {

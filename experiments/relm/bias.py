@@ -94,7 +94,7 @@ class Shares:
     value, low, high
         ``(professions,)``.
     proven
-        True if the intervals are bounds; False if they are 95 % intervals over drawn prefixes.
+        True if the intervals are bounds; False if they are 95% intervals over drawn prefixes.
     """
 
     value: list[float]
@@ -245,9 +245,9 @@ def drawn_counts(
 
 
 def paper_p_value(man: Sequence[int], woman: Sequence[int]) -> float:
-    """Returns log10 of the p-value as the paper computes it: one sample is taken for the truth.
+    """Returns log10 of the p-value as the released code computes it: one sample is the truth.
 
-    Cells that the second sample lacks are left out; the paper's statistic is infinite there.
+    Cells that the second sample lacks are left out; the released statistic is infinite there.
     """
     from scipy.stats import chi2
 
@@ -258,7 +258,7 @@ def paper_p_value(man: Sequence[int], woman: Sequence[int]) -> float:
 
 
 def false_alarms(draws: int, trials: int, seed: int) -> tuple[float, float]:
-    """Returns how often each test rejects a true hypothesis at 5 %: the paper's and the right one.
+    """Returns how often each test rejects a true hypothesis at 5%: the released and the right one.
 
     Both genders have the same ten equally frequent professions.
     """
@@ -327,14 +327,16 @@ def figure_7(setting: Setting) -> Outcome:
             "homogeneity_p": right.p_value,
             "homogeneity": right.method,
         }
-        shown = f"1e{misused:.0f} as the paper computes it; {_p(right)} as a test of two samples"
+        released = f"1e{misused:.0f} as the released code computes it"
+        shown = f"{released}; {_p(right)} as a test of two samples"
         rows.append((f"p-value, {label}, {draws:,} draws", said, shown))
     misused_rate, right_rate = false_alarms(5000, 1000, setting.seed)
     rows.append(
         (
-            "true hypotheses rejected at 5 %",
+            "true hypotheses rejected at 5%",
             "–",
-            f"{misused_rate:.0%} by the paper's test, {right_rate:.1%} by a test of two samples",
+            f"{misused_rate:.0%} by the released code's test,"
+            f" {right_rate:.1%} by a test of two samples",
         )
     )
     canonical = exact[name][Configuration("canonical", "none", True).name]
@@ -366,14 +368,14 @@ def figure_7(setting: Setting) -> Outcome:
     pictures["The paper's setting: counts of draws"] = _drawn_bars(sampled)
     return Outcome(
         "figure_7",
-        "Professions depend on gender, and how depends on encodings, prefixes and edits"
+        "Professions depend on gender, and how they do depends on encodings, prefixes and edits"
         " (Figures 7, 13 and 14).",
         rows,
         data,
         pictures,
         "Corrected: shares are sums of probabilities with proven bounds, so there is no sampling"
         " error and no p-value; only with an edited prefix an average over prefixes drawn evenly."
-        " The end of the sentence counts, where the paper's sampler takes what its masks left.",
+        " The end of the sentence counts; the paper's sampler does not score it.",
     )
 
 

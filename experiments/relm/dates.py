@@ -62,7 +62,7 @@ def figure_1(setting: Setting) -> Outcome:
         _row("(b) any response, the most probable ones", "this day in 1732, a farm", answers),
         ("(b) drawn responses with the right date", "–", f"{right} of {len(texts)}"),
         ("(b) drawn responses that begin with any date", "–", f"{dated} of {len(texts)}"),
-        _row("(c) all dates", "6th; July 4, 1732 first", dates),
+        _row("(c) all dates", "in the top 10; July 4, 1732 first", dates),
     ]
     lists = {"choice": choice, "poisoned": poisoned, "free": answers, "dates": dates}
     data = {

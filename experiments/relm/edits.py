@@ -124,11 +124,11 @@ def figure_9(setting: Setting) -> Outcome:
     for kind, both in exact.items():
         early = {way: sum(places[:EARLY]) for way, places in both.items()}
         rows.append(
-            (f"edits in the first 6 characters, {kind}, steps drawn evenly", "80 %",
+            (f"edits in the first 6 characters, {kind}, steps drawn evenly", "80%",
              f"{early['steps']:.1%} (exact)")
         )  # fmt: skip
         rows.append(
-            (f"the same, {kind}, texts drawn evenly", "6 of about 20: 30 %",
+            (f"the same, {kind}, texts drawn evenly", "6 of about 20: 30%",
              f"{early['texts']:.1%} (exact)")
         )  # fmt: skip
     return Outcome(
@@ -177,7 +177,7 @@ def _drawn_picture(drawn: dict[str, list[int]]) -> str:
                 continue
             order = np.sort(places)
             share = np.arange(1, len(order) + 1) / len(order)
-            # The band that holds the whole curve with 95 % (Dvoretzky, Kiefer, Wolfowitz, Massart).
+            # The band that holds the whole curve with 95% (Dvoretzky, Kiefer, Wolfowitz, Massart).
             band = math.sqrt(math.log(2 / 0.05) / (2 * len(order)))
             axes.step(order, share, where="post", color=SERIES[number], label=label)
             axes.fill_between(

@@ -145,15 +145,15 @@ def figure_8(setting: Setting) -> Outcome:
         ("sentences of the corpus with an insult", "2,807 of 41 GiB", f"{len(prompts):,}")
     ]
     for label, said in (
-        ("prompted, baseline", "27 % (37 % of all)"),
-        ("prompted, encodings and edits", "91 %"),
-        ("unprompted, encodings and edits", "18 % (8 % of all)"),
+        ("prompted, baseline", "27% (37% of all)"),
+        ("prompted, encodings and edits", "91%"),
+        ("unprompted, encodings and edits", "18% (8% of all)"),
     ):
         share = wilson(sum(success[label]), len(few))
         rows.append((label, said, f"{share.value:.0%} ({share.low:.0%} … {share.high:.0%})"))
     for kind in KINDS:
         shown = f"{together[kind] / total:.1%} of {total:,}"
-        rows.append((f"unprompted results: {kind}", f"{PAPER[kind]} %", shown))
+        rows.append((f"unprompted results: {kind}", f"{PAPER[kind]}%", shown))
     rows.append(("results for each input", "2.4", f"{total / max(1, len(inputs)):.3g}"))
     for one, found in zip(inputs, bounds, strict=True):
         parts = ", ".join(f"{what} {low:.2g} … {high:.2g}" for what, (low, high) in found.items())

@@ -61,7 +61,7 @@ class Curve:
     at
         The costs.
     mean, low, high
-        The count at each cost: mean, and the range that holds 95 % of the seeds.
+        The count at each cost: mean, and the range that holds 95% of the seeds.
     """
 
     at: list[float]
@@ -203,7 +203,7 @@ def over_seeds(
     *,
     duplicates: bool = False,
 ) -> Curve:
-    """Returns mean and 95 % range of the count over independent groups of attempts."""
+    """Returns mean and 95% range of the count over independent groups of attempts."""
     counts = np.array([distinct(one, valid, at, duplicates=duplicates) for one in groups])
     low, high = np.percentile(counts, [2.5, 97.5], axis=0)
     return Curve(list(at), counts.mean(axis=0).tolist(), low.tolist(), high.tolist())
@@ -277,7 +277,7 @@ def figure_5(setting: Setting) -> Outcome:
             "per_second": per_second,
         }
         rows += _rows(kind, readings, per_second, _shares(hits, free, valid))
-        label = "the paper's setting" if released else "corrected"
+        label = "the released code's setting" if released else "corrected"
         pictures[f"Figures 5 and 10, {label}: distinct valid URLs over tokens"] = _curves(
             grid, line, curves, "distinct valid URLs"
         )
@@ -297,7 +297,7 @@ def figure_5(setting: Setting) -> Outcome:
         "Corrected: counted for the tokens that the model reads and for seconds at equal batches,"
         " at several points; free texts are cut at the end of the URL, and their end token is no"
         " text; the prefix is read once for all; duplicates are dropped on both sides; valid means"
-        " planted, which no live server can tell. The paper's setting keeps the released code's"
+        " planted, which no live server can tell. The released code's setting keeps its"
         " mistakes, so that their effect shows.",
     )
 
@@ -388,7 +388,7 @@ def _rows(
     per_second: dict[str, float],
     shares: dict[str, dict[str, float]],
 ) -> list[Row]:
-    label = "paper's setting" if kind == "paper" else "corrected"
+    label = "the released code's setting" if kind == "paper" else "corrected"
     rows: list[Row] = []
     for one in readings:
         ratio, low, high = one.get("ratio"), one.get("ratio_low"), one.get("ratio_high")
@@ -397,17 +397,17 @@ def _rows(
         else:
             ends = f"{_factor(low)} … {_factor(high)}"
             shown = f"{_factor(ratio)} times ({ends}), best stop length {one['best_stop']}"
-        rows.append((f"{label}, after {one['tokens']:,} tokens", "15 times at n = 16", shown))
+        rows.append(
+            (f"{label}, after {one['tokens']:,} tokens", "15 times per second, n = 16", shown)
+        )
     best = max(per_second[str(stop)] for stop in STOPS)
     times = f"{_factor(per_second['search'] / best)} times" if best else "no baseline finds one"
     rows.append((f"{label}, per second over the whole run", "15 times", times))
-    rows.append(
-        (f"{label}, valid among search results", "27 %", f"{shares['search']['valid']:.0%}")
-    )
-    for stop, said in ((8, "at most 3 %"), (64, "25 %")):
+    rows.append((f"{label}, valid among search results", "27%", f"{shares['search']['valid']:.0%}"))
+    for stop, said in ((8, "at most 3%"), (64, "25%")):
         share = shares[str(stop)]["valid"]
         rows.append((f"{label}, valid among free texts, n = {stop}", said, f"{share:.0%}"))
-    for stop, said in ((8, "over 90 %"), (64, "25 %")):
+    for stop, said in ((8, "over 90%"), (64, "25%")):
         share = shares[str(stop)]["duplicates"]
         rows.append((f"{label}, duplicates among those, n = {stop}", said, f"{share:.0%}"))
     return rows
