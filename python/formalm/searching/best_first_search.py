@@ -29,12 +29,7 @@ from formalm.query.limits import Limits
 from formalm.query.query import Event, Query, TokenEvent, Tokenization, Unique
 from formalm.records.record import Origin, Record
 from formalm.searching.checkpoint import load, save
-from formalm.searching.lazy_prefixes import (
-    LazyPrefixes,
-    LazyStringSearch,
-    LazyTokenSearch,
-    lazy_prefixes,
-)
+from formalm.searching.lazy_prefixes import LazyPrefixes, lazy_prefixes
 from formalm.searching.string_search import StringSearch
 from formalm.searching.token_search import TokenSearch
 
@@ -167,15 +162,13 @@ class Search(Iterator[Hit]):
     ) -> None:
         self.query = query
         self._execution = execution
-        self._driver: StringSearch | TokenSearch
-        if prefixes is None:
-            self._driver = StringSearch(execution) if merge else TokenSearch(execution)
-        elif resume is not None:
+        if prefixes is not None and resume is not None:
             raise _unsaved()
-        elif merge:
-            self._driver = LazyStringSearch(execution, prefixes)
+        self._driver: StringSearch | TokenSearch
+        if merge:
+            self._driver = StringSearch(execution, source=prefixes)
         else:
-            self._driver = LazyTokenSearch(execution, prefixes)
+            self._driver = TokenSearch(execution, source=prefixes)
         self._found = self._driver.run()
         self._guard = ReentrancyGuard("a search")
         self.status: Status = "running"
@@ -191,7 +184,7 @@ class Search(Iterator[Hit]):
             If it was interrupted in the middle of a step, if its prefixes are listed while it
             runs, or the file cannot be written.
         """
-        if isinstance(self._driver, (LazyStringSearch, LazyTokenSearch)):
+        if self._driver.source is not None:
             raise _unsaved()
         with self._guard:
             save(path, self._driver, self.query, self.hits)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Protocol
 
-from formalm._core import Matcher, StringFrontier, TokenFrontier
+from formalm._core import Matcher
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, VocabularyError
 from formalm.execution.arguments import prefix_token_ids
@@ -22,29 +21,13 @@ from formalm.execution.query_execution import QueryExecution
 from formalm.models import Session
 from formalm.query.decoding_rules import Decoding
 from formalm.query.query import Query
-from formalm.searching.model_rows import ModelRows
-from formalm.searching.string_search import StringSearch
+from formalm.searching.frontier_search import FrontierSearch
 from formalm.searching.token_search import TokenSearch
 
-__all__ = ["EAGER_PREFIXES", "LazyPrefixes", "LazyStringSearch", "LazyTokenSearch", "lazy_prefixes"]
+__all__ = ["EAGER_PREFIXES", "LazyPrefixes", "lazy_prefixes"]
 
 EAGER_PREFIXES = 64
 """Up to this many prefixes are all scored at the start: a search over them can be saved."""
-
-
-class _Driver(Protocol):
-    """A search that contexts can be added to."""
-
-    execution: QueryExecution
-    rows: ModelRows
-    is_consistent: bool
-
-    @property
-    def frontier(self) -> TokenFrontier | StringFrontier:
-        """The frontier, which bounds the next hit from the contexts so far."""
-
-    def room(self) -> int:
-        """Reports progress and returns the maximum size of the next batch."""
 
 
 class LazyPrefixes:
@@ -98,7 +81,7 @@ class LazyPrefixes:
         """Memory of the prefixes."""
         return self._listing.memory_bytes
 
-    def admit(self, driver: _Driver) -> bool:
+    def admit(self, driver: FrontierSearch) -> bool:
         """Adds contexts to a search until no further prefix could lead to its next hit, or until
         the model was asked for more prefixes.
 
@@ -125,7 +108,7 @@ class LazyPrefixes:
             driver.is_consistent = True
         return False
 
-    def _list(self, driver: _Driver, bound: float | None) -> None:
+    def _list(self, driver: FrontierSearch, bound: float | None) -> None:
         """Evaluates the best prefixes that could lead to the next hit of a search."""
         # A prefix that ties with the next hit comes before it.
         floor = None if bound is None else math.nextafter(bound, -math.inf)
@@ -136,7 +119,7 @@ class LazyPrefixes:
             driver.is_consistent = self._listing.is_consistent
         driver.execution.cut_by_context |= self._listing.execution.cut_by_context
 
-    def _add(self, driver: _Driver, node: int) -> None:
+    def _add(self, driver: FrontierSearch, node: int) -> None:
         """Adds the context of a prefix, unless the model cannot read it."""
         listing = self._listing
         token_ids = listing.frontier.path(node)
@@ -183,57 +166,3 @@ def lazy_prefixes(
     except (ArgumentError, VocabularyError):
         return None
     return LazyPrefixes(session, constraint, query, front, listed)
-
-
-class LazyTokenSearch(TokenSearch):
-    """A search over token sequences whose prefixes are listed while it runs."""
-
-    def __init__(self, execution: QueryExecution, prefixes: LazyPrefixes) -> None:
-        super().__init__(execution)
-        self.prefixes = prefixes
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the frontier and of the prefixes."""
-        return super().memory_bytes + self.prefixes.memory_bytes
-
-    def admit(self) -> bool:
-        """Adds the prefixes from which the next hit may come."""
-        return self.prefixes.admit(self)
-
-    @property
-    def floor(self) -> float | None:
-        """The log-probability of the next prefix."""
-        return self.prefixes.best
-
-    def best(self) -> float | None:
-        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
-        bounds = (super().best(), self.prefixes.best)
-        return max((bound for bound in bounds if bound is not None), default=None)
-
-
-class LazyStringSearch(StringSearch):
-    """A search over strings whose prefixes are listed while it runs."""
-
-    def __init__(self, execution: QueryExecution, prefixes: LazyPrefixes) -> None:
-        super().__init__(execution)
-        self.prefixes = prefixes
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the frontier and of the prefixes."""
-        return super().memory_bytes + self.prefixes.memory_bytes
-
-    def admit(self) -> bool:
-        """Adds the prefixes from which the next hit may come."""
-        return self.prefixes.admit(self)
-
-    @property
-    def floor(self) -> float | None:
-        """The log-probability of the next prefix."""
-        return self.prefixes.best
-
-    def best(self) -> float | None:
-        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
-        bounds = (super().best(), self.prefixes.best)
-        return max((bound for bound in bounds if bound is not None), default=None)

@@ -8,29 +8,30 @@ import numpy as np
 
 from formalm._core import StringFrontier
 from formalm.execution.query_execution import QueryExecution, RawHit
+from formalm.searching.frontier_search import ContextSource, FrontierSearch
 from formalm.searching.model_rows import ModelRows, cache_bytes, frontier_contexts, native_top_k
 
 __all__ = ["StringSearch"]
 
 
-class StringSearch:
+class StringSearch(FrontierSearch):
     """One search over strings, each with the sum of all its tokenizations, most probable first.
 
     The crate ``formalm-frontier`` has the search itself, and the proof of its bound.
 
-    Attributes
+    Parameters
     ----------
-    frontier
-        The readings and the queue.
-    rows
-        The model's answers.
-    is_consistent
-        True if no step is in progress, so that the search can be saved.
+    execution
+        The query.
+    source
+        What adds contexts while the search runs, if anything does.
     """
 
-    def __init__(self, execution: QueryExecution) -> None:
+    frontier: StringFrontier
+
+    def __init__(self, execution: QueryExecution, *, source: ContextSource | None = None) -> None:
         execution.needs_all("a listing of strings")
-        self.execution = execution
+        self.execution, self.source = execution, source
         self.frontier = StringFrontier(
             execution.constraint.spelled.core,
             frontier_contexts(execution),
@@ -43,11 +44,6 @@ class StringSearch:
         )
         self.rows = ModelRows(execution, self.frontier)
         self.is_consistent = True
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the readings and the queue."""
-        return self.frontier.memory_bytes
 
     def restart(self, arrays: dict[str, np.ndarray], cut: tuple[bool, bool]) -> None:
         """Continues another search, given the arrays of its frontier."""
@@ -80,32 +76,6 @@ class StringSearch:
             self.is_consistent = True
             yield None
         self.execution.cut_by_context |= frontier.cut_by_context
-
-    def admit(self) -> bool:
-        """Adds the contexts that the next hit may come from. Returns True if it took a batch of
-        the model, after which more may follow.
-        """
-        return False
-
-    @property
-    def floor(self) -> float | None:
-        """An upper bound on the log-probability of the contexts to come, if there are any."""
-        return None
-
-    def best(self) -> float | None:
-        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
-        return self.frontier.best_bound
-
-    def room(self) -> int:
-        """Reports progress and returns the maximum size of the next batch.
-
-        Raises
-        ------
-        LimitReached
-            If a limit is reached.
-        """
-        counts = (len(self.frontier), self.frontier.queued)
-        return self.execution.room_for(*counts, self.best(), self.memory_bytes)
 
     def _record(self, nodes: list[int], *, again: bool) -> None:
         """Evaluates readings; queues again what waits for them, unless the step goes on."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from formalm._core import TokenFrontier
 from formalm.execution.query_execution import LimitReached, QueryExecution, RawHit
+from formalm.searching.frontier_search import ContextSource, FrontierSearch
 from formalm.searching.model_rows import (
     ANSWER_BYTES,
     ModelRows,
@@ -19,7 +20,7 @@ from formalm.searching.model_rows import (
 __all__ = ["TokenSearch"]
 
 
-class TokenSearch:
+class TokenSearch(FrontierSearch):
     """One search over token sequences that spell members, most probable first.
 
     Ties go to the shorter, then the smaller sequence. The crate ``formalm-frontier`` has the search
@@ -31,21 +32,20 @@ class TokenSearch:
         The query.
     answer_bytes
         As in :class:`~formalm.searching.model_rows.ModelRows`.
-
-    Attributes
-    ----------
-    frontier
-        The tree and the queue.
-    rows
-        The model's answers.
-    is_consistent
-        True if no step is in progress, so that the search can be saved.
+    source
+        What adds contexts while the search runs, if anything does.
     """
 
+    frontier: TokenFrontier
+
     def __init__(
-        self, execution: QueryExecution, *, answer_bytes: int | None = ANSWER_BYTES
+        self,
+        execution: QueryExecution,
+        *,
+        answer_bytes: int | None = ANSWER_BYTES,
+        source: ContextSource | None = None,
     ) -> None:
-        self.execution = execution
+        self.execution, self.source = execution, source
         ends = execution.session.vocabulary.end_token_ids
         if execution.complete and len(ends) > 1:
             # One end token that was shown says too little about all of them.
@@ -65,11 +65,6 @@ class TokenSearch:
         self.best_unseen = -np.inf
         """An upper bound on the log-probability of any sequence through a token that a partial
         model did not show."""
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory of the tree and the queue."""
-        return self.frontier.memory_bytes
 
     def restart(self, arrays: dict[str, np.ndarray], cut: tuple[bool, bool]) -> None:
         """Continues another search, given the arrays of its frontier."""
@@ -98,32 +93,10 @@ class TokenSearch:
         if self.best_unseen > -np.inf:
             raise LimitReached("unseen")
 
-    def admit(self) -> bool:
-        """Adds the contexts that the next hit may come from. Returns True if it took a batch of
-        the model, after which more may follow.
-        """
-        return False
-
-    @property
-    def floor(self) -> float | None:
-        """An upper bound on the log-probability of the contexts to come, if there are any."""
-        return None
-
-    def best(self) -> float | None:
-        """Returns an upper bound on the log-probability of the next hit; None if there is none."""
+    def queued_best(self) -> float | None:
+        """Returns the log-probability of the best queued sequence; None if the queue is empty."""
         top = self.frontier.top()
         return None if top is None else top[0]
-
-    def room(self) -> int:
-        """Reports progress and returns the maximum size of the next batch.
-
-        Raises
-        ------
-        LimitReached
-            If a limit is reached.
-        """
-        counts = (len(self.frontier), self.frontier.queued)
-        return self.execution.room_for(*counts, self.best(), self.memory_bytes)
 
     def batch(self, room: int, floor: float | None) -> bool:
         """Evaluates and expands the best nodes, all above ``floor``, and returns True if there were
