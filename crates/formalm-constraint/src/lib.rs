@@ -14,6 +14,7 @@ mod mask_builder;
 mod mask_cache;
 mod mask_identity;
 mod matcher;
+mod part_masks;
 mod position_automaton_masks;
 pub mod reference;
 mod repetition;

@@ -146,11 +146,12 @@ impl Mask {
                 }
             }
             Mask::Patched { base, add, remove } => {
-                for (at, (word, more)) in out.iter_mut().zip(&**base).enumerate() {
-                    let removed = remove.iter().filter(|&&id| id as usize >> 5 == at);
-                    *word |= removed.fold(*more, |more, id| more & !(1 << (id & 31)));
+                let missing: Vec<u32> =
+                    remove.iter().copied().filter(|&id| !has(out, id)).collect();
+                for (word, more) in out.iter_mut().zip(&**base) {
+                    *word |= more;
                 }
-                patch(out, add, &[]);
+                patch(out, add, &missing);
             }
         }
     }

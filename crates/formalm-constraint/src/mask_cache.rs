@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwapOption;
 use formalm_core::{ForkSafeMutex, OnceSlice};
@@ -29,12 +29,65 @@ struct CachedMask {
 
 type CacheSlot = ArcSwapOption<CachedMask>;
 
+/// The memory of a cache, in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct MaskMemory {
+    /// Bytes that no other cache can take.
+    own: usize,
+    /// Bytes that several caches share beyond their own.
+    shared: Option<Arc<SharedMaskMemory>>,
+}
+
+/// Memory that several caches share.
+#[derive(Debug)]
+struct SharedMaskMemory {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl MaskMemory {
+    /// Creates the memory of a single cache.
+    pub(crate) fn of_one(limit_bytes: usize) -> MaskMemory {
+        MaskMemory { own: limit_bytes, shared: None }
+    }
+
+    /// Creates the memory of `count` caches; to be cloned for each. Half of it is divided equally.
+    /// The other half serves whichever caches are used: of the many parts of a machine, an input
+    /// visits few.
+    pub(crate) fn of_several(limit_bytes: usize, count: usize) -> MaskMemory {
+        let shared = SharedMaskMemory { limit: limit_bytes / 2, used: AtomicUsize::new(0) };
+        MaskMemory { own: limit_bytes / 2 / count.max(1), shared: Some(Arc::new(shared)) }
+    }
+
+    /// Returns `true` if a cache of `bytes` bytes may grow by `more` bytes.
+    fn has_room(&self, bytes: usize, more: usize) -> bool {
+        bytes + more <= self.own
+            || self.shared.as_ref().is_some_and(|shared| {
+                let beyond = (bytes + more - self.own).min(more);
+                shared.used.load(Ordering::Relaxed) + beyond <= shared.limit
+            })
+    }
+
+    /// Returns the size of the largest cache.
+    fn largest(&self) -> usize {
+        self.own + self.shared.as_ref().map_or(0, |shared| shared.limit)
+    }
+
+    /// Records that a cache of `before` bytes now has `after`.
+    fn resize(&self, before: usize, after: usize) {
+        let Some(shared) = &self.shared else { return };
+        let beyond = |bytes: usize| bytes.saturating_sub(self.own);
+        shared.used.fetch_add(beyond(after), Ordering::Relaxed);
+        shared.used.fetch_sub(beyond(before), Ordering::Relaxed);
+    }
+}
+
 /// A growing table of masks.
 #[derive(Debug)]
 pub(crate) struct MaskCache {
     chunks: [OnceSlice<CacheSlot>; 26],
     state: ForkSafeMutex<CacheState>,
-    limit_bytes: usize,
+    memory: MaskMemory,
 }
 
 #[derive(Debug, Default)]
@@ -79,10 +132,15 @@ impl CacheState {
 
 impl MaskCache {
     pub(crate) fn new(limit_bytes: usize) -> MaskCache {
+        MaskCache::within(MaskMemory::of_one(limit_bytes))
+    }
+
+    /// Creates a cache that takes its memory from `memory`.
+    pub(crate) fn within(memory: MaskMemory) -> MaskCache {
         MaskCache {
             chunks: std::array::from_fn(|_| OnceSlice::new()),
             state: ForkSafeMutex::default(),
-            limit_bytes,
+            memory,
         }
     }
 
@@ -120,7 +178,7 @@ impl MaskCache {
 
     /// Returns `true` if the cache can hold a mask of `bytes` bytes.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
-        bytes <= self.limit_bytes
+        bytes <= self.memory.largest()
     }
 
     /// Inserts a mask, and evicts others if there is no room.
@@ -134,12 +192,16 @@ impl MaskCache {
         if slot.load().is_some() {
             return;
         }
-        while state.bytes + most > self.limit_bytes {
+        while !self.memory.has_room(state.bytes, most) {
             let Some(oldest) = state.order.pop_front() else { break };
+            let before = state.bytes;
             self.evict(oldest, &mut state);
+            self.memory.resize(before, state.bytes);
         }
+        let before = state.bytes;
         let mask = state.shared(mask);
         state.bytes += mask.memory_bytes();
+        self.memory.resize(before, state.bytes);
         state.order.push_back(key);
         slot.store(Some(Arc::new(CachedMask { mask, used: AtomicBool::new(false) })));
     }
@@ -200,6 +262,29 @@ mod tests {
         let shared: usize = state.shared.iter().map(|(words, _)| 4 * words.len()).sum();
         let counted: usize = state.shared.iter().map(|one| one.1).sum();
         assert!(shared <= state.bytes && counted == state.order.len());
+    }
+
+    #[test]
+    fn caches_that_share_memory_take_what_others_leave() {
+        let memory = MaskMemory::of_several(200_000, 20);
+        let caches: Vec<MaskCache> = (0..20).map(|_| MaskCache::within(memory.clone())).collect();
+        let held = |memo: &MaskCache| memo.state.lock().bytes;
+        for key in 0..2_000 {
+            caches[0].insert(key, mask(key));
+        }
+        // One cache has its own share and all that is shared.
+        assert!((95_000..=105_000).contains(&held(&caches[0])), "{}", held(&caches[0]));
+        for key in 0..2_000 {
+            for memo in &caches[1..] {
+                memo.insert(key, mask(key));
+            }
+        }
+        let all: usize = caches.iter().map(held).sum();
+        assert!((150_000..=200_000).contains(&all), "{all}");
+        assert!(caches.iter().all(|memo| held(memo) > 4_000));
+        let beyond = caches.iter().map(|memo| held(memo).saturating_sub(memory.own)).sum::<usize>();
+        let used = memory.shared.as_ref().map(|shared| shared.used.load(Ordering::Relaxed));
+        assert_eq!(used, Some(beyond));
     }
 
     #[test]

@@ -10,20 +10,20 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CompactMap, CompletionHints, Error, ForkSafeMutex, LazyDfa, MaskClassId,
-    Renewal, StateId,
+    AppendVec, ByteSet, CompactMap, Error, ForkSafeMutex, LazyDfa, MaskClassId, Renewal, StateId,
 };
 use formalm_machines::{
-    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds,
-    NoLexicalMachine, PositionAutomaton, ScratchCache, ScratchMachine, StateClasses,
-    StatesAsClasses, StringClasses, ValueClasses,
+    AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal,
+    ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NoLexicalMachine,
+    PositionAutomaton, ScratchCache, ScratchMachine, StateClasses, StatesAsClasses, StringClasses,
+    ValueClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::epoch::StateEpoch;
 use crate::mask::{Mask, patch};
+use crate::mask_cache::MaskMemory;
+use crate::part_masks::PartMasks;
 use crate::trie_walk::{TrieWalk, difference};
 
 /// Flag of states with a position whose mask class leaves a few tokens undecided.
@@ -46,7 +46,7 @@ pub struct PositionMaskClasses<K: MaskClasses> {
     composed: Arc<PositionAutomaton<K::Machine>>,
     vocabulary: Arc<Vocabulary>,
     /// The masks of each position, unless it is read with others.
-    letters: Vec<Option<Arc<StateEpoch<K>>>>,
+    letters: Vec<Option<Arc<PartMasks<K>>>>,
     /// Per state, its mask class plus one, where known.
     keys: AppendVec,
     known: ForkSafeMutex<InternedClasses<K::Machine>>,
@@ -98,9 +98,9 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         for letter in composed.positions() {
             same.entry(Arc::as_ptr(&letter.machine)).or_insert_with(|| parts(&letter.machine));
         }
-        let limit = memory_limit_bytes / same.values().flatten().count().max(1);
-        let lift = |keys| Arc::new(StateEpoch::over(keys, Arc::clone(&vocabulary), limit));
-        let same: FxHashMap<_, Option<Arc<StateEpoch<K>>>> =
+        let memory = MaskMemory::of_several(memory_limit_bytes, same.values().flatten().count());
+        let lift = |keys| Arc::new(PartMasks::new(keys, &vocabulary, memory.clone()));
+        let same: FxHashMap<_, Option<Arc<PartMasks<K>>>> =
             same.into_iter().map(|(machine, keys)| (machine, keys.map(lift))).collect();
         let masks = composed.positions().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
         let letters = masks.collect();
@@ -108,8 +108,8 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
     }
 
     /// Returns the masks of the positions, each once.
-    fn parts(&self) -> impl Iterator<Item = &StateEpoch<K>> {
-        let mut parts: Vec<&StateEpoch<K>> =
+    fn parts(&self) -> impl Iterator<Item = &PartMasks<K>> {
+        let mut parts: Vec<&PartMasks<K>> =
             self.letters.iter().flatten().map(|one| &**one).collect();
         parts.sort_unstable_by_key(|&part| std::ptr::from_ref(part));
         parts.dedup_by_key(|part| std::ptr::from_ref(*part));
@@ -120,7 +120,7 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         machine: Arc<K::Machine>,
         composed: Arc<PositionAutomaton<K::Machine>>,
         vocabulary: Arc<Vocabulary>,
-        letters: Vec<Option<Arc<StateEpoch<K>>>>,
+        letters: Vec<Option<Arc<PartMasks<K>>>>,
     ) -> PositionMaskClasses<K> {
         let (keys, known, ahead) =
             (AppendVec::default(), ForkSafeMutex::default(), ScratchCache::default());
@@ -133,7 +133,7 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         machine: &Arc<K::Machine>,
         composed: &Arc<PositionAutomaton<K::Machine>>,
     ) -> Option<PositionMaskClasses<K>> {
-        let mut same: FxHashMap<*const K::Machine, Arc<StateEpoch<K>>> = FxHashMap::default();
+        let mut same: FxHashMap<*const K::Machine, Arc<PartMasks<K>>> = FxHashMap::default();
         let mut letters = Vec::with_capacity(self.letters.len());
         for (part, letter) in self.letters.iter().zip(composed.positions()) {
             letters.push(match (part, same.get(&Arc::as_ptr(&letter.machine))) {
@@ -142,8 +142,8 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
                 (Some(part), None) => {
                     // `None` if the machine is its own lookahead machine.
                     let keys = part.keys().over_scratch(&letter.machine)?;
-                    let vocabulary = Arc::clone(&self.vocabulary);
-                    let made = Arc::new(StateEpoch::over(keys, vocabulary, LOOKAHEAD_MASK_BYTES));
+                    let memory = MaskMemory::of_one(LOOKAHEAD_MASK_BYTES);
+                    let made = Arc::new(PartMasks::new(keys, &self.vocabulary, memory));
                     same.insert(Arc::as_ptr(&letter.machine), Arc::clone(&made));
                     Some(made)
                 }
@@ -202,17 +202,19 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
     fn add_leaving(
         &self,
         (letter, state): (u32, StateId),
-        part: &StateEpoch<K>,
+        part: &PartMasks<K>,
         words: &mut [u32],
     ) -> Result<(), Error> {
-        let machine = &self.composed.positions()[letter as usize].machine;
-        if machine.min_bytes_hint(state)? >= self.vocabulary.longest_token_bytes() {
+        if self.composed.positions()[letter as usize].follows.is_empty() {
             return Ok(());
         }
         let trie = self.vocabulary.trie();
-        let Some(ends) = part.keys().visit_accepting(state, EndNodes { trie })?? else {
+        let Some(ends) = part.ends(state, MAX_END_NODES)? else {
             return self.add_walked(&[(letter, state)], words);
         };
+        if ends.is_empty() {
+            return Ok(());
+        }
         match self.ahead.of(&self.composed) {
             Some(ahead) => {
                 let Some(after) = ahead.machine.state_after(letter)? else { return Ok(()) };
@@ -347,11 +349,10 @@ impl<K: MaskClasses> StateClasses for PositionMaskClasses<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        let parts = self.parts().map(|part| part.sizes());
-        let classes: usize = parts.map(|sizes| sizes.classes + sizes.completions).sum();
+        let classes: usize = self.parts().map(PartMasks::memory_bytes).sum();
         let known = self.known().bytes;
         let looks = self.ahead.memory_bytes();
-        self.keys.memory_bytes() + looks + known + classes + self.mask_bytes()
+        self.keys.memory_bytes() + looks + known + classes
     }
 }
 
@@ -372,12 +373,12 @@ impl<K: MaskClasses> ClassRenewal for PositionMaskClasses<K> {
     fn is_abandoned(&self) -> bool {
         self.known.is_abandoned()
             || self.machine.is_abandoned()
-            || self.parts().any(StateEpoch::is_abandoned)
+            || self.parts().any(|part| part.masks.is_abandoned())
     }
 
     fn mask_bytes(&self) -> usize {
         let base_masks: usize = self.known().base_masks.values().map(Mask::memory_bytes).sum();
-        base_masks + self.parts().map(|part| part.sizes().masks).sum::<usize>()
+        base_masks + self.parts().map(|part| part.masks.mask_bytes()).sum::<usize>()
     }
 }
 
@@ -461,7 +462,7 @@ impl<K: MaskClasses> MaskShortcuts for MaskingClasses<'_, K> {
         for item in keys.composed.active_positions(keys.state(key)) {
             match &keys.letters[item.0 as usize] {
                 Some(part) => {
-                    part.with_mask(item.1, |mask| mask.join(&mut words))?;
+                    part.masks.with_mask(item.1, |mask| mask.join(&mut words))?;
                     keys.add_leaving(item, part, &mut words)?;
                 }
                 None => together.push(item),
@@ -488,17 +489,4 @@ fn add_below_nodes(
         walk.below(node, after, &mut |tokens| patch(words, tokens, &[]))?;
     }
     Ok(())
-}
-
-/// The trie nodes at which a string of the language ends.
-struct EndNodes<'a> {
-    trie: &'a TokenTrie,
-}
-
-impl AcceptingVisitor for EndNodes<'_> {
-    type Result = Result<Option<Vec<u32>>, Error>;
-
-    fn visit(self, steps: &impl AcceptingMaskAutomaton, key: MaskClassId) -> Self::Result {
-        TrieWalk::new(steps, self.trie).ends(key, MAX_END_NODES)
-    }
 }

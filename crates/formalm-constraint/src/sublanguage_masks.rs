@@ -21,8 +21,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CompletionHints, Error, ForkSafeMutex, LazyDfa, Machine, MaskClassId,
-    Renewal, SetOnce, StateId,
+    AppendVec, ByteSet, Error, ForkSafeMutex, LazyDfa, Machine, MaskClassId, Renewal, StateId,
 };
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
@@ -33,11 +32,11 @@ use formalm_machines::{
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::epoch::StateEpoch;
-use crate::json_string::regular::SharedStringMasks;
 use crate::lexical::{LexicalMasks, SublanguageTokens};
 use crate::mask::{Mask, patch};
-use crate::trie_walk::{NodesBeforeBytes, TrieWalk};
+use crate::mask_cache::MaskMemory;
+use crate::part_masks::PartMasks;
+use crate::trie_walk::TrieWalk;
 
 /// Flag of states with a position whose mask class leaves a few tokens undecided.
 const UNDECIDED_FLAG: u32 = 1 << 31;
@@ -57,42 +56,11 @@ pub struct SublanguageMaskClasses<H, K: MaskClasses> {
     host: H,
     vocabulary: Arc<Vocabulary>,
     /// The masks of each sublanguage, by terminal.
-    parts: FxHashMap<u32, Arc<Part<K>>>,
+    parts: FxHashMap<u32, Arc<PartMasks<K>>>,
     lexical: LexicalMasks,
     /// Per state, its mask class plus one, where known.
     keys: AppendVec,
     known: ForkSafeMutex<InternedClasses>,
-}
-
-/// A sublanguage's machine over the vocabulary.
-#[derive(Debug)]
-struct Part<K: MaskClasses> {
-    masks: StateEpoch<K>,
-    /// The trie nodes at which members can end, if they are few.
-    end_nodes: SetOnce<Option<Arc<NodesBeforeBytes>>>,
-}
-
-impl<K: MaskClasses> Part<K> {
-    fn keys(&self) -> &K {
-        self.masks.keys()
-    }
-
-    fn end_nodes(&self, vocabulary: &Vocabulary) -> Result<Option<&NodesBeforeBytes>, Error> {
-        if let Some(known) = self.end_nodes.get() {
-            return Ok(known.as_deref());
-        }
-        let last = self.keys().last_bytes()?;
-        let made = self.end_nodes.get_or_init(|| {
-            let kept = vocabulary.extension::<SharedStringMasks>()?;
-            Some(kept.end_nodes.of(vocabulary.trie(), last?))
-        });
-        Ok(made.as_deref())
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let sizes = self.masks.sizes();
-        sizes.classes + sizes.completions
-    }
 }
 
 #[derive(Debug, Default)]
@@ -130,12 +98,9 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
         if same.is_empty() {
             return Err(host);
         }
-        let limit = memory_limit_bytes / same.len();
-        let lift = |keys| {
-            let masks = StateEpoch::over(keys, Arc::clone(&vocabulary), limit);
-            Arc::new(Part { masks, end_nodes: SetOnce::new() })
-        };
-        let same: FxHashMap<*const (), Arc<Part<K>>> =
+        let memory = MaskMemory::of_several(memory_limit_bytes, same.len());
+        let lift = |keys| Arc::new(PartMasks::new(keys, &vocabulary, memory.clone()));
+        let same: FxHashMap<*const (), Arc<PartMasks<K>>> =
             same.into_iter().map(|(machine, keys)| (machine, lift(keys))).collect();
         let parts = machines
             .iter()
@@ -157,8 +122,8 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
     }
 
     /// Returns the masks of the sublanguages, each once.
-    fn distinct_parts(&self) -> impl Iterator<Item = &Part<K>> {
-        let mut parts: Vec<&Part<K>> = self.parts.values().map(|one| &**one).collect();
+    fn distinct_parts(&self) -> impl Iterator<Item = &PartMasks<K>> {
+        let mut parts: Vec<&PartMasks<K>> = self.parts.values().map(|one| &**one).collect();
         parts.sort_unstable_by_key(|&part| std::ptr::from_ref(part));
         parts.dedup_by_key(|part| std::ptr::from_ref(*part));
         parts.into_iter()
@@ -261,9 +226,9 @@ impl<H: SublanguageHost, K: MaskClasses> StateClasses for SublanguageMaskClasses
     }
 
     fn memory_bytes(&self) -> usize {
-        let classes: usize = self.distinct_parts().map(Part::memory_bytes).sum();
+        let classes: usize = self.distinct_parts().map(PartMasks::memory_bytes).sum();
         let own = self.keys.memory_bytes() + self.known().bytes + self.lexical.memory_bytes();
-        self.host.memory_bytes() + own + classes + self.mask_bytes()
+        self.host.memory_bytes() + own + classes
     }
 }
 
@@ -288,7 +253,7 @@ impl<H: SublanguageHost, K: MaskClasses> ClassRenewal for SublanguageMaskClasses
     }
 
     fn mask_bytes(&self) -> usize {
-        self.distinct_parts().map(|part| part.masks.sizes().masks).sum()
+        self.distinct_parts().map(|part| part.masks.mask_bytes()).sum()
     }
 }
 
@@ -419,38 +384,13 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageTokens for SublanguageMaskCl
 
     fn ends(&self, terminal: u32, state: StateId) -> Result<Vec<u32>, Error> {
         let Some(part) = self.parts.get(&terminal) else { return Ok(Vec::new()) };
-        let machine = part.masks.machine();
-        if machine.min_bytes_hint(state)? >= self.vocabulary.longest_token_bytes() {
-            return Ok(Vec::new());
-        }
-        let trie = self.vocabulary.trie();
-        let selected = part.end_nodes(&self.vocabulary)?;
-        part.keys().visit_accepting(state, EndNodes { trie, selected })?
+        Ok(part.ends(state, usize::MAX)?.unwrap_or_default())
     }
 
     fn below(&self, terminal: u32, nodes: &[u32]) -> Result<(Vec<u32>, Vec<u32>), Error> {
         let Some(part) = self.parts.get(&terminal) else { return Ok(Default::default()) };
         let trie = self.vocabulary.trie();
         part.keys().visit_accepting(part.masks.machine().start(), FromNodes { trie, nodes })?
-    }
-}
-
-/// The trie nodes at which a string of the language ends.
-struct EndNodes<'a> {
-    trie: &'a TokenTrie,
-    /// The nodes at which one can end, with those before them, if they are few.
-    selected: Option<&'a NodesBeforeBytes>,
-}
-
-impl AcceptingVisitor for EndNodes<'_> {
-    type Result = Result<Vec<u32>, Error>;
-
-    fn visit(self, steps: &impl AcceptingMaskAutomaton, key: MaskClassId) -> Self::Result {
-        let mut walk = TrieWalk::new(steps, self.trie);
-        match self.selected {
-            Some(selected) => walk.ends_among(key, selected),
-            None => Ok(walk.ends(key, usize::MAX)?.unwrap_or_default()),
-        }
     }
 }
 

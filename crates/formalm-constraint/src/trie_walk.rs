@@ -294,7 +294,8 @@ impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
         &mut self,
         key: MaskClassId,
         selected: &NodesBeforeBytes,
-    ) -> Result<Vec<u32>, Error> {
+        most: usize,
+    ) -> Result<Option<Vec<u32>>, Error> {
         let nodes = self.trie.nodes();
         let mut found = Vec::new();
         let few = if K::KNOWS_POSSIBLE_BYTES { self.keys.possible_bytes(key)? } else { None };
@@ -302,8 +303,11 @@ impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
         while let Some(&(node, end)) = selected.0.get(at) {
             let from = (nodes[node as usize].depth() == 1).then_some((key, few));
             at = if self.reads_on(from, node, &mut found)? { at + 1 } else { end as usize };
+            if found.len() > most {
+                return Ok(None);
+            }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// Reads the byte of a node, from a class or from what was read before. Adds the node if the

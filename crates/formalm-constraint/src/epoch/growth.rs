@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use formalm_core::ForkCheck;
+use formalm_core::{ForkCheck, LazyDfa};
 use formalm_machines::MaskClasses;
 
 use super::StateEpoch;
@@ -14,6 +14,10 @@ use crate::canonical::CanonicalMasks;
 /// Work between two measurements, in tokens read. Chosen, not measured: what these tokens intern
 /// is small compared to any budget, and the measurement costs less than 1 % of reading them.
 const TOKENS_BETWEEN_MEASUREMENTS: u32 = 256;
+
+/// Factor by which there may be more work between two measurements while the budget is far: the
+/// size of machines with hundreds of parts takes a millisecond to add up. Chosen, not measured.
+const MAX_MEASUREMENT_FACTOR: usize = 16;
 
 /// Work that a new mask counts as, in tokens read. Chosen, not measured.
 pub(super) const TOKENS_PER_MASK: u32 = 32;
@@ -29,6 +33,8 @@ pub(super) struct EpochGrowth {
     serial: u64,
     /// Tokens read since the last measurement.
     noted: AtomicU32,
+    /// Work until the next measurement, in tokens read.
+    interval: AtomicU32,
     /// Size at the last measurement without masks, in bytes.
     bytes: AtomicUsize,
     /// Size at which the epoch is replaced, in bytes.
@@ -44,6 +50,7 @@ impl EpochGrowth {
         EpochGrowth {
             serial: NEXT.fetch_add(1, Ordering::Relaxed),
             noted: AtomicU32::new(0),
+            interval: AtomicU32::new(TOKENS_BETWEEN_MEASUREMENTS),
             bytes: AtomicUsize::new(0),
             budget: AtomicUsize::new(usize::MAX),
             retired: AtomicBool::new(false),
@@ -83,7 +90,7 @@ impl<K: MaskClasses> StateEpoch<K> {
     #[inline]
     pub(crate) fn note(&self, tokens: u32) {
         let noted = self.growth.noted.fetch_add(tokens, Ordering::Relaxed);
-        if noted.saturating_add(tokens) >= TOKENS_BETWEEN_MEASUREMENTS {
+        if noted.saturating_add(tokens) >= self.growth.interval.load(Ordering::Relaxed) {
             self.measure();
         }
     }
@@ -96,10 +103,15 @@ impl<K: MaskClasses> StateEpoch<K> {
             return;
         }
         let bytes = self.state_bytes();
-        self.growth.bytes.store(bytes, Ordering::Relaxed);
+        let before = self.growth.bytes.swap(bytes, Ordering::Relaxed);
         if bytes > budget {
             self.retire();
         }
+        // At four times the growth so far, the budget is not exceeded before the next measurement.
+        let growth = bytes.saturating_sub(before).max(1);
+        let factor = budget.saturating_sub(bytes) / growth.saturating_mul(4);
+        let factor = factor.clamp(1, MAX_MEASUREMENT_FACTOR) as u32;
+        self.growth.interval.store(TOKENS_BETWEEN_MEASUREMENTS * factor, Ordering::Relaxed);
     }
 
     /// Makes new matchers begin in another epoch.
@@ -140,7 +152,8 @@ impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the size of everything numbered by input, in bytes: machine, mask classes,
     /// completions, canonical states. Masks and tables of the vocabulary have limits of their own.
     pub(crate) fn state_bytes(&self) -> usize {
-        let sizes = self.sizes();
-        sizes.machine + sizes.classes + sizes.completions + sizes.canonical
+        let canonical = self.canonical.as_deref().map_or(0, CanonicalMasks::memory_bytes);
+        let machine = self.machine().memory_bytes() + self.ahead_bytes();
+        machine + self.class_bytes() + self.completion_bytes() + canonical
     }
 }

@@ -29,7 +29,7 @@ use crate::json_string::length::QuoteContinuations;
 use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_builder;
-use crate::mask_cache::MaskCache;
+use crate::mask_cache::{MaskCache, MaskMemory};
 use crate::matcher::AdvanceError;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
@@ -142,7 +142,16 @@ impl<K: MaskClasses> StateEpoch<K> {
     /// Lifts any machine to a vocabulary. `keys` are its mask classes for inputs as long as the
     /// longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> StateEpoch<K> {
-        let memo = MaskCache::new(memory_limit_bytes);
+        StateEpoch::within(keys, vocabulary, MaskMemory::of_one(memory_limit_bytes))
+    }
+
+    /// As [`StateEpoch::over`], with memory for masks that other machines may share.
+    pub(crate) fn within(
+        keys: K,
+        vocabulary: Arc<Vocabulary>,
+        memory: MaskMemory,
+    ) -> StateEpoch<K> {
+        let memo = MaskCache::within(memory);
         let (lexical, continuations) = (LexicalMasks::default(), QuoteContinuations::default());
         let forgets_items = keys.drops_seen_items();
         StateEpoch {
@@ -447,16 +456,34 @@ impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the memory in use by part, in bytes.
     pub fn sizes(&self) -> MemorySizes {
         let canonical = self.canonical.as_deref();
-        let keys_masks = self.keys.mask_bytes();
         MemorySizes {
-            machine: self.machine().memory_bytes() + self.ahead.memory_bytes(),
-            classes: self.keys.memory_bytes() - keys_masks + self.lexical.memory_bytes(),
-            completions: self.completing.memory_bytes() + self.continuations.memory_bytes(),
+            machine: self.machine().memory_bytes() + self.ahead_bytes(),
+            classes: self.class_bytes(),
+            completions: self.completion_bytes(),
             canonical: canonical.map_or(0, CanonicalMasks::memory_bytes),
-            masks: self.memo.size().1
-                + keys_masks
-                + canonical.map_or(0, CanonicalMasks::mask_bytes),
+            masks: self.mask_bytes(),
         }
+    }
+
+    /// Returns the memory of the lookahead machine, in bytes.
+    pub(crate) fn ahead_bytes(&self) -> usize {
+        self.ahead.memory_bytes()
+    }
+
+    /// See [`MemorySizes::classes`].
+    pub(crate) fn class_bytes(&self) -> usize {
+        self.keys.memory_bytes() + self.lexical.memory_bytes()
+    }
+
+    /// See [`MemorySizes::completions`].
+    pub(crate) fn completion_bytes(&self) -> usize {
+        self.completing.memory_bytes() + self.continuations.memory_bytes()
+    }
+
+    /// See [`MemorySizes::masks`].
+    pub(crate) fn mask_bytes(&self) -> usize {
+        let canonical = self.canonical.as_deref().map_or(0, CanonicalMasks::mask_bytes);
+        self.memo.size().1 + self.keys.mask_bytes() + canonical
     }
 
     /// Returns the number of queries that masks left undecided and answered with yes: whether

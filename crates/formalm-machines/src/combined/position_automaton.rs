@@ -21,7 +21,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scratch_copies::ScratchCache;
 use super::state_interner::{
-    PartState, StateInterner, class_of, live_bytes_by_step, shortest_by_distance,
+    MAX_RUN_BYTES, PartState, StateInterner, class_of, live_bytes_by_step, packed_run,
+    shortest_by_distance,
 };
 
 /// The position of the initial state, before anything is read.
@@ -202,6 +203,44 @@ impl<M: Machine> PositionAutomaton<M> {
         Ok(())
     }
 
+    /// Returns the state after a run of bytes, without the states between. Returns `None` if they
+    /// matter: a position may end and another begin, or nothing continues so.
+    ///
+    /// Inputs of large unions are in hundreds of positions, so each state is a long list.
+    fn after_run(&self, state: StateId, run: &[u8]) -> Result<Option<StateId>, Error> {
+        let packed = packed_run(run);
+        let items = {
+            let states = self.lock();
+            if let Some(known) = states.after_run(state.number(), packed) {
+                return Ok(Some(StateId::from_number(known)));
+            }
+            states.items(state.number())
+        };
+        let active = items.iter().filter(|item| item.0 != START_POSITION);
+        for &(at, state) in active.clone() {
+            let Position { machine, follows, .. } = &self.positions[at as usize];
+            if !follows.is_empty() && machine.min_bytes_hint(state)? < run.len() {
+                return Ok(None);
+            }
+        }
+        let mut next = Vec::new();
+        for &(at, state) in active {
+            let Position { machine, follows, .. } = &self.positions[at as usize];
+            let Ok(after) = machine.walk(state, run)? else { continue };
+            next.push((at, after));
+            if !follows.is_empty() && machine.is_accepting(after)? {
+                self.add_starts(follows, &mut next)?;
+            }
+        }
+        if next.is_empty() {
+            return Ok(None);
+        }
+        let mut states = self.lock();
+        let number = states.intern(next)?;
+        states.set_after_run(state.number(), packed, number);
+        Ok(Some(StateId::from_number(number)))
+    }
+
     /// Returns the minimum, over all positions, of the bytes that `own` reports and those that
     /// follow.
     fn min_over_positions(
@@ -268,6 +307,26 @@ impl<M: Machine> LazyDfa for PositionAutomaton<M> {
         let number = if next.is_empty() { None } else { Some(states.intern(next)?) };
         states.set_successor(state.number(), byte, number);
         Ok(number.map(StateId::from_number))
+    }
+
+    fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+        let (mut state, mut done) = (state, 0);
+        for run in text.chunks(MAX_RUN_BYTES) {
+            let after = if run.len() > 1 { self.after_run(state, run)? } else { None };
+            match after {
+                Some(after) => state = after,
+                None => {
+                    for (at, &byte) in run.iter().enumerate() {
+                        match self.step(state, byte)? {
+                            Some(next) => state = next,
+                            None => return Ok(Err(done + at)),
+                        }
+                    }
+                }
+            }
+            done += run.len();
+        }
+        Ok(Ok(state))
     }
 
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {

@@ -1,11 +1,11 @@
 //! Scratch machines: copies of a machine for searches, kept from one query to the next.
 //!
-//! Consecutive queries meet the same states, so a scratch machine is reused. It is dropped once it
-//! uses more than [`SCRATCH_BYTES`].
+//! Consecutive queries meet the same states, so a scratch machine is reused. It is dropped once a
+//! measurement finds that it uses more than [`SCRATCH_BYTES`].
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, ForkSafeMutex, Machine, MaskClassId, StateId};
+use formalm_core::{ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, MaskClassId, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -17,16 +17,45 @@ use crate::{
 /// measured.
 pub const SCRATCH_BYTES: usize = 8 << 20;
 
+/// Maximum number of queries between two measurements of a scratch machine's memory. A machine of
+/// hundreds of parts takes longer to measure than to query. Chosen, not measured.
+const MAX_UNMEASURED_QUERIES: usize = 16;
+
 /// Mask classes from this number on are states of the scratch machine.
 const FIRST_SCRATCH_CLASS: u32 = 1 << 30;
 
 /// A cache for the scratch machine of one machine.
 #[derive(Debug)]
-pub struct ScratchCache<M>(ForkSafeMutex<Option<Arc<ScratchMachine<M>>>>);
+pub struct ScratchCache<M>(ForkSafeMutex<CachedScratch<M>>);
+
+#[derive(Debug)]
+struct CachedScratch<M> {
+    machine: Option<Arc<ScratchMachine<M>>>,
+    /// The number of queries before the next measurement.
+    unmeasured: usize,
+}
+
+impl<M: Machine> CachedScratch<M> {
+    /// Returns `true` if the machine can serve another query.
+    fn serves(&mut self) -> bool {
+        let Some(machine) = self.machine.as_ref().filter(|one| !one.is_abandoned()) else {
+            return false;
+        };
+        if self.unmeasured > 0 {
+            self.unmeasured -= 1;
+            return true;
+        }
+        let Some(left) = SCRATCH_BYTES.checked_sub(machine.memory_bytes()) else { return false };
+        // The closer to the limit, the sooner.
+        self.unmeasured =
+            (left * 2 * MAX_UNMEASURED_QUERIES / SCRATCH_BYTES).min(MAX_UNMEASURED_QUERIES);
+        true
+    }
+}
 
 impl<M> Default for ScratchCache<M> {
     fn default() -> ScratchCache<M> {
-        ScratchCache(ForkSafeMutex::default())
+        ScratchCache(ForkSafeMutex::new(CachedScratch { machine: None, unmeasured: 0 }))
     }
 }
 
@@ -34,11 +63,11 @@ impl<M: Machine> ScratchCache<M> {
     /// Returns the scratch machine of `machine`, or `None` if `machine` itself may be searched.
     pub fn of(&self, machine: &M) -> Option<Arc<ScratchMachine<M>>> {
         let kept = &mut *self.0.lock();
-        if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > SCRATCH_BYTES)
-        {
-            *kept = machine.scratch_copy().map(|machine| Arc::new(ScratchMachine::new(machine)));
+        if !kept.serves() {
+            let made = machine.scratch_copy().map(|machine| Arc::new(ScratchMachine::new(machine)));
+            *kept = CachedScratch { machine: made, unmeasured: 0 };
         }
-        kept.clone()
+        kept.machine.clone()
     }
 
     /// Returns the memory in use, in bytes.
@@ -48,7 +77,7 @@ impl<M: Machine> ScratchCache<M> {
 
     /// Returns the scratch machine of the last query.
     pub(super) fn current(&self) -> Option<Arc<ScratchMachine<M>>> {
-        self.0.lock().clone().filter(|one| !one.is_abandoned())
+        self.0.lock().machine.clone().filter(|one| !one.is_abandoned())
     }
 }
 
@@ -59,6 +88,7 @@ pub struct ScratchMachine<M> {
     pub machine: Arc<M>,
     /// Scratch states that were imported, with their numbers in the original.
     imported: ForkSafeMutex<FxHashMap<u32, u32>>,
+    survey: ForkCheck,
 }
 
 impl<M: Machine> ScratchMachine<M> {
@@ -66,6 +96,7 @@ impl<M: Machine> ScratchMachine<M> {
         ScratchMachine {
             machine: Arc::new(machine),
             imported: ForkSafeMutex::new(FxHashMap::default()),
+            survey: ForkCheck::new(),
         }
     }
 
@@ -79,7 +110,7 @@ impl<M: Machine> ScratchMachine<M> {
     }
 
     fn is_abandoned(&self) -> bool {
-        self.imported.is_abandoned() || self.machine.is_abandoned()
+        self.survey.is_abandoned(|| self.imported.is_abandoned() || self.machine.is_abandoned())
     }
 
     fn memory_bytes(&self) -> usize {

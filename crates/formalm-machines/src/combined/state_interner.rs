@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use formalm_core::{ByteSet, Error, Interner, Resource, StateId};
+use rustc_hash::FxHashMap;
 
 /// A part of a composite machine with one of its states.
 pub(super) type PartState = (u32, StateId);
@@ -68,13 +69,16 @@ pub(super) struct StateInterner {
     items: Interner<Arc<[PartState]>>,
     /// The successors of each state.
     rows: Vec<SuccessorRow>,
+    /// States after several bytes, packed below a leading one bit.
+    runs: FxHashMap<(u32, u64), u32>,
     bytes: usize,
     limit: u64,
 }
 
 impl StateInterner {
     pub(super) fn new(limit: u64) -> StateInterner {
-        StateInterner { items: Interner::default(), rows: Vec::new(), bytes: 0, limit }
+        let (items, rows, runs) = Default::default();
+        StateInterner { items, rows, runs, bytes: 0, limit }
     }
 
     pub(super) fn intern(&mut self, mut items: Vec<PartState>) -> Result<u32, Error> {
@@ -106,13 +110,30 @@ impl StateInterner {
         self.bytes += self.rows[state as usize].set(byte, next);
     }
 
+    /// Returns the state after a run of bytes, if it is known. `run` is packed by [`packed_run`].
+    pub(super) fn after_run(&self, state: u32, run: u64) -> Option<u32> {
+        self.runs.get(&(state, run)).copied()
+    }
+
+    pub(super) fn set_after_run(&mut self, state: u32, run: u64, next: u32) {
+        self.runs.insert((state, run), next);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.bytes + self.rows.len() * size_of::<SuccessorRow>()
+        self.bytes + self.rows.len() * size_of::<SuccessorRow>() + self.runs.capacity() * 25
     }
+}
+
+/// Maximum length of a run, in bytes: with a leading one bit it fits 64 bits.
+pub(super) const MAX_RUN_BYTES: usize = 7;
+
+/// Packs a run of at most [`MAX_RUN_BYTES`] bytes.
+pub(super) fn packed_run(run: &[u8]) -> u64 {
+    run.iter().fold(1, |packed, &byte| packed << 8 | u64::from(byte))
 }
 
 /// Returns the bytes with a successor.

@@ -129,7 +129,7 @@ pub trait StateClasses: Debug + Send + Sync {
         Ok(purpose.visit(&StatesAsClasses::new(&**self.machine()), key))
     }
 
-    /// Returns the memory in use in addition to the machine's, in bytes.
+    /// Returns the memory in use in addition to the machine's and to masks, in bytes.
     fn memory_bytes(&self) -> usize;
 }
 
@@ -182,8 +182,8 @@ pub trait ClassRenewal: StateClasses {
         None
     }
 
-    /// Returns how many of these bytes are masks of the machine's parts, which have a limit of
-    /// their own.
+    /// Returns the memory of masks of the machine's parts, which have a limit of their own, in
+    /// bytes.
     fn mask_bytes(&self) -> usize {
         0
     }
