@@ -163,6 +163,42 @@ class Xgrammar:
         return int(constraint.memory_size_bytes)
 
 
+class Glrmask:
+    """glrmask with the strategy that it chooses by default."""
+
+    name = "glrmask"
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        import glrmask
+
+        self._glrmask = glrmask
+        end = vocabulary.end_token_id
+        tokens = enumerate(vocabulary.tokens)
+        self._vocabulary = glrmask.Vocab.from_id_to_bytes(
+            {at: token for at, token in tokens if token is not None and at != end}
+        )
+        self._out = np.zeros(vocabulary.words, dtype=np.int32)
+
+    def compile(self, pattern: str) -> Any:
+        escaped = pattern.replace("/", r"\/")
+        return self._glrmask.Grammar.from_lark(f"start: /{escaped}/").compile(self._vocabulary)
+
+    def start(self, constraint: Any) -> Any:
+        return constraint.start()
+
+    def fill(self, cursor: Any) -> Callable[[], object]:
+        return partial(cursor.fill_mask, self._out)
+
+    def advance(self, cursor: Any, token_id: int) -> bool:
+        return bool(cursor.commit_token(token_id))
+
+    def bits(self) -> npt.NDArray[np.int32]:
+        return self._out
+
+    def memory_bytes(self, constraint: Any) -> int | None:
+        return None
+
+
 class OutlinesCore:
     """outlines-core through its raw-pointer bitmask call."""
 

@@ -12,6 +12,9 @@ from typing import Any
 from benches.engines import ENGINES, version
 
 ROOT = Path(__file__).parent.parent
+#: Packages beside the engines of all benchmarks whose versions matter.
+OTHERS = ("glrmask", "numpy", "torch", "tokenizers")
+
 #: One thread each; what a library would start by itself is switched off.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -31,7 +34,7 @@ def describe() -> dict[str, Any]:
         "load_average": [round(x, 2) for x in os.getloadavg()] if hasattr(os, "getloadavg") else [],
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in [*ENGINES, "numpy", "torch", "tokenizers"]},
+        "versions": {name: version(name) for name in [*ENGINES, *OTHERS]},
         "commit": commit(),
     }
 

@@ -1,4 +1,4 @@
-"""MaskBench's measurement of JSON Schemas, side by side with llguidance and XGrammar.
+"""MaskBench's measurement of JSON Schemas, side by side with llguidance, XGrammar and glrmask.
 
 Run as ``python -m benches.maskbench``; writes ``records/maskbench-DATE.md`` and the ``.json``
 beside it. A schema is compiled and its first mask filled; then each instance is written compactly,
@@ -7,7 +7,9 @@ advanced. An instance must be accepted or refused as it is marked. Engines take 
 run by run, as MaskBench measures them, or schema by schema, which leaves the processor's caches
 cold. Times are those on the wall, or CPU times of the thread (``--clock cpu``). XGrammar works in
 a process of its own for each schema, for it does not survive them all. Where the extension is built
-with the feature ``solver-clock``, the solver's share is told.
+with the feature ``solver-clock``, the solver's share is told. With ``--layout line`` texts have the
+separators ``", "`` and ``": "``; with ``--glrmask`` that engine, which has no other layout and no
+order but the declared one, is measured too.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from benches.cases import load_vocabulary
 from benches.clocks import CLOCKS
 from benches.machine import ROOT, describe
 from benches.maskbench_page import markdown, summary
-from benches.schema_engines import Idle, Ours, Theirs, Xgr
+from benches.schema_engines import SEPARATORS, Glr, Idle, Ours, Theirs, Xgr
+from benches.slow_masks import Slow, told
 from benches.writing import write
 
 
@@ -56,13 +59,15 @@ def main() -> None:
     arguments = parse()
     vocabulary = load_vocabulary(arguments.vocabulary, arguments.shared / "tokenizers")
     engines: dict[str, Any] = {
-        "formalm": Ours(vocabulary, arguments.order, arguments.blanks),
-        "llguidance": Theirs(vocabulary, arguments.blanks),
+        "formalm": Ours(vocabulary, arguments.order, arguments.blanks, arguments.layout),
+        "llguidance": Theirs(vocabulary, arguments.blanks, arguments.layout),
     }
+    if arguments.glrmask:
+        engines["glrmask"] = Glr(vocabulary)
     if arguments.xgrammar_every:
         engines["xgrammar"] = Xgr(vocabulary, arguments.blanks)
     tokenizer = Tokenizer.from_str(vocabulary.json)
-    named = ("vocabulary", "every", "order", "blanks", "turns", "clock")
+    named = ("vocabulary", "every", "first", "order", "blanks", "layout", "turns", "clock")
     asked = {name: getattr(arguments, name) for name in named}
     about = {**describe(), **asked}
     todo = list(cases(tokenizer, arguments))
@@ -72,10 +77,13 @@ def main() -> None:
     about["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
     idle: list[int] = []
     walk(Idle(), None, [0] * 10_000, idle, watch_of(arguments))
+    for one in runs:
+        one["slowest"] = told(one["slowest"], tokenizer)
     record = {"about": about, "runs": runs, "idle": summary(idle)}
     page = markdown(record)
     way = [] if arguments.order == "any" else [f"order-{arguments.order}"]
     way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []
+    way += [] if arguments.layout == "compact" else [f"layout-{arguments.layout}"]
     way += [] if arguments.turns == "runs" else [f"turns-{arguments.turns}"]
     way += [] if arguments.clock == "wall" else [f"clock-{arguments.clock}"]
     way += [] if runs[0]["solver_seconds"] is None else ["solver-clock"]
@@ -93,6 +101,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--order", choices=("any", "schema"), default="any")
     parser.add_argument("--blanks", type=int, default=0, help="most blanks in a gap")
+    parser.add_argument("--layout", choices=tuple(SEPARATORS), default="compact")
+    parser.add_argument("--glrmask", action="store_true", help="measure glrmask too")
     parser.add_argument(
         "--turns",
         choices=("runs", "schemas"),
@@ -108,7 +118,12 @@ def parse() -> argparse.Namespace:
         help="XGrammar takes one of so many of these, in the first run: it compiles for seconds",
     )
     parser.add_argument("--output", type=Path, default=ROOT / "records")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.glrmask and (arguments.order, arguments.layout) != ("schema", "line"):
+        parser.error("--glrmask must be used with --order schema --layout line")
+    if arguments.blanks and arguments.layout != "compact":
+        parser.error("--blanks must be 0 with another --layout than compact")
+    return arguments
 
 
 def watch_of(arguments: argparse.Namespace) -> Watch:
@@ -124,13 +139,16 @@ def cases(tokenizer: Tokenizer, arguments: argparse.Namespace) -> Iterator[Case]
             if at % arguments.every != arguments.first % arguments.every:
                 continue
             case = json.loads(line)
-            tests = [(one["valid"], tokens(tokenizer, one["data"])) for one in case["tests"]]
+            layout = SEPARATORS[arguments.layout]
+            tests = [
+                (one["valid"], tokens(tokenizer, one["data"], layout)) for one in case["tests"]
+            ]
             yield case["name"], json.dumps(case["schema"]), tests
 
 
-def tokens(tokenizer: Tokenizer, data: object) -> list[int]:
+def tokens(tokenizer: Tokenizer, data: object, separators: tuple[str, str]) -> list[int]:
     """Return an instance's tokens."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(data, separators=separators, ensure_ascii=False)
     ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
     return ids
 
@@ -148,15 +166,18 @@ def run(
     verdicts: dict[str, Counter[str]] = {name: Counter() for name in engines}
     faults: dict[str, list[str]] = {name: [] for name in engines}
     memory: list[float] = []
+    slow = Slow()
     solver = Solver()
     gc.disable()
     results: list[dict[str, Result]] = [{} for _ in cases]
     for who, at in turns(list(engines), len(cases), arguments.turns):
-        _, schema, tests = cases[at]
+        name, schema, tests = cases[at]
         asked = (engines[who], schema, tests, watch_of(arguments))
         if who != "xgrammar":
             with solver:
                 results[at][who] = judged(*asked, memory if who == "formalm" else [])
+            if who == "formalm":
+                slow.note(name, tests, results[at][who][1]["between"])
         elif at % arguments.xgrammar_every == 0:
             results[at][who] = apart(asked, 20 + arguments.limit * len(tests))
     gc.enable()
@@ -179,6 +200,7 @@ def run(
         "figures": figures,
         "verdicts": verdicts,
         "faults": faults,
+        "slowest": slow.slowest,
         "memory_bytes": {f"p{q}": float(np.percentile(memory, q)) for q in (50, 99, 100)},
         "solver_seconds": solver.seconds,
     }

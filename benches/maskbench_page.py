@@ -22,6 +22,8 @@ TURNS = {
     "runs": "each engine reads all schemas, then the next one",
     "schemas": "engines take turns schema by schema, so that caches are cold",
 }
+#: Thresholds, in µs, of slow masks; their number is steadier than quantiles.
+SLOW = (15, 50, 200)
 WHAT = {"first": "time to first mask", "between": "time between masks"}
 
 
@@ -32,7 +34,8 @@ def summary(times: list[int]) -> dict[str, float]:
     values = np.array(times) / 1e3
     quantiles = {f"p{q}": float(np.percentile(values, q)) for q in (50, 90, 99, 99.9)}
     most, mean = float(values.max()), float(values.mean())
-    return {"count": len(times), **quantiles, "mean": mean, "max": most}
+    above = {f"above {limit}": int((values > limit).sum()) for limit in SLOW}
+    return {"count": len(times), **quantiles, "mean": mean, "max": most, **above}
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -50,13 +53,15 @@ def markdown(record: dict[str, Any]) -> str:
         "",
         f"One schema of {about['every']} of the development part;",
         f"medians of {len(runs)} runs, in µs of {NAMES[about['clock']]}; {TURNS[about['turns']]}.",
-        f"Members in order {about['order']!r}, at most {about['blanks']} blanks in a gap of ours.",
+        f"Members in order {about['order']!r}, at most {about['blanks']} blanks in a gap of ours,",
+        f"layout {about['layout']!r}; the first schema is number {about['first']}.",
         "Times are compared on schemas that the peer compiles; ours on the others stand beside.",
         f"Between masks {record['idle']['p50']:.2f} µs are the clock's and the loop's, as an",
         "engine that does nothing has them; the net ratio is without them on both sides.",
     ]
     for peer in runs[0]["figures"]:
         lines += ["", f"## {peer}", "", *table(runs, peer, record["idle"]["p50"])]
+    lines += ["", *slow_masks(runs)]
     kept = runs[0]["memory_bytes"]
     sizes = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in kept.items())
     lines += ["", f"Memory of a schema above the vocabulary, in MB: {sizes}."]
@@ -98,6 +103,34 @@ def table(runs: list[dict[str, Any]], peer: str, idle: float) -> list[str]:
             f"| {WHAT[what]} | {figure} | {ours:.1f} | {theirs:.1f} | 1/{theirs / ours:.1f} |"
             f" 1/{1 / ratio:.1f} | {asked} | {verdict} | {other:.1f} |"
         )
+    return lines
+
+
+def slow_masks(runs: list[dict[str, Any]]) -> list[str]:
+    """Return how many masks are slow, and our slowest with the place in the text."""
+    heads = " | ".join(f"above {limit} µs" for limit in SLOW)
+    lines = [f"| peer, and whose masks | masks | {heads} |", "| --- " * (len(SLOW) + 2) + "|"]
+    for peer, of in runs[0]["figures"].items():
+        measured = [one for one in runs if peer in one["figures"]]
+        for who in ("formalm", peer):
+            counts = [
+                median(
+                    [
+                        one["figures"][peer][who]["between"].get(f"above {limit}", 0)
+                        for one in measured
+                    ]
+                )
+                for limit in SLOW
+            ]
+            every = of[who]["between"]["count"]
+            lines.append(
+                f"| {peer}: {who} | {every} | " + " | ".join(f"{n:.0f}" for n in counts) + " |"
+            )
+    lines += ["", "Our ten slowest masks of the first run:", ""]
+    lines += [
+        f"- {one['us']:.0f} µs, {one['place']}, {one['schema']}: `{one['before']}` `{one['token']}`"
+        for one in runs[0]["slowest"]
+    ]
     return lines
 
 

@@ -8,7 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benches.cases import Vocabulary
-from benches.engines import Formalm, Llguidance, Xgrammar
+from benches.engines import Formalm, Glrmask, Llguidance, Xgrammar
+
+#: The separators of items, and of names and values, by layout.
+SEPARATORS = {"compact": (",", ":"), "line": (", ", ": ")}
 
 
 class Idle:
@@ -41,15 +44,19 @@ class Idle:
 class Ours(Formalm):
     """Formalm; members in any order and no blanks, unless told otherwise."""
 
-    def __init__(self, vocabulary: Vocabulary, order: str = "any", blanks: int = 0) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, order: str = "any", blanks: int = 0, layout: str = "compact"
+    ) -> None:
         super().__init__(vocabulary)
-        self._order, self._blanks = order, blanks
+        self._options: dict[str, Any] = {"property_order": order}
+        if layout == "compact":
+            self._options["max_whitespace"] = blanks
+        else:
+            self._options["separators"] = SEPARATORS[layout]
 
     def compile(self, pattern: str) -> Any:
         """Build the constraint of a schema from its text."""
-        schema = self._formalm.JsonSchema(
-            pattern, property_order=self._order, max_whitespace=self._blanks
-        )
+        schema = self._formalm.JsonSchema(pattern, **self._options)
         return self._formalm.Constraint(schema, self._vocabulary)
 
     def accepts(self, cursor: Any) -> bool:
@@ -60,14 +67,18 @@ class Ours(Formalm):
 class Theirs(Llguidance):
     """llguidance; no blanks, unless told otherwise."""
 
-    def __init__(self, vocabulary: Vocabulary, blanks: int = 0) -> None:
+    def __init__(self, vocabulary: Vocabulary, blanks: int = 0, layout: str = "compact") -> None:
         super().__init__(vocabulary)
-        self._flexible = blanks > 0
+        item, name = SEPARATORS[layout]
+        self._options = {
+            "whitespace_flexible": blanks > 0,
+            "item_separator": item,
+            "key_separator": name,
+        }
 
     def compile(self, pattern: str) -> Any:
         """Build the matcher of a schema from its text."""
-        options = {"whitespace_flexible": self._flexible}
-        grammar = self._matcher.grammar_from_json_schema(pattern, overrides=options)
+        grammar = self._matcher.grammar_from_json_schema(pattern, overrides=self._options)
         matcher = self._matcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
@@ -101,3 +112,15 @@ class Xgr(Xgrammar):
     def accepts(self, cursor: Any) -> bool:
         """Whether the text is complete: then the end token is read, or all is over."""
         return bool(cursor.is_terminated() or cursor.accept_token(self._end_token_id))
+
+
+class Glr(Glrmask):
+    """glrmask, which writes members in declared order and one layout: a line with spaces."""
+
+    def compile(self, pattern: str) -> Any:
+        """Build the constraint of a schema from its text."""
+        return self._glrmask.Grammar.from_json_schema(pattern).compile(self._vocabulary)
+
+    def accepts(self, cursor: Any) -> bool:
+        """Whether the text is complete."""
+        return bool(cursor.is_accepting())
