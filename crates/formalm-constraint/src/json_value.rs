@@ -15,7 +15,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{Error, ForkSafeMutex, MaskClassId, SetOnce};
 use formalm_machines::{MaskAutomaton, ValueEnd};
-use formalm_vocabulary::{JsonStringTokens, Vocabulary};
+use formalm_vocabulary::{JsonStringTokens, StringOpening, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::json_string::regular::SharedStringMasks;
@@ -39,8 +39,8 @@ thread_local! {
 pub(crate) enum TokenTable<'a> {
     /// All tokens.
     Tokens(&'a Vocabulary),
-    /// Tokens that do not begin with a quote.
-    Unquoted(&'a Vocabulary),
+    /// Tokens that do not open a string so.
+    Unopened(&'a Vocabulary, StringOpening),
     /// Suffixes after the closing quotes of strings.
     Suffixes(&'a JsonStringTokens),
 }
@@ -236,7 +236,7 @@ impl ValueMasks {
         let first = first.iter().flat_map(|first| first.iter());
         let found = &mut value_tokens.found;
         match table {
-            TokenTable::Tokens(vocabulary) | TokenTable::Unquoted(vocabulary) => {
+            TokenTable::Tokens(vocabulary) | TokenTable::Unopened(vocabulary, _) => {
                 let trie = vocabulary.trie();
                 let mut walk = if is_isolated {
                     TrieWalk::inside_value(keys, trie)
@@ -244,11 +244,24 @@ impl ValueMasks {
                     TrieWalk::new(keys, trie)
                 };
                 let emit = &mut |tokens: &[u32]| found.extend_from_slice(tokens);
-                let quoted = matches!(table, TokenTable::Tokens(_));
-                let first = first.filter(|&byte| quoted || byte != b'"');
+                let excluded = match table {
+                    TokenTable::Unopened(_, StringOpening::Quote) => Some(b'"'),
+                    TokenTable::Unopened(_, StringOpening::SpaceAndQuote) => Some(b' '),
+                    _ => None,
+                };
                 match node {
                     Some(node) => walk.below(node, key, emit)?,
-                    None => walk.tokens(key, first, emit)?,
+                    None => {
+                        for byte in first {
+                            match excluded {
+                                Some(b' ') if byte == b' ' => {
+                                    walk.tokens_without(key, (b' ', b'"'), emit)?
+                                }
+                                Some(excluded) if byte == excluded => {}
+                                _ => walk.tokens(key, [byte], emit)?,
+                            }
+                        }
+                    }
                 }
                 value_tokens.exits = walk.into_exits();
             }
@@ -283,7 +296,9 @@ impl<'a> TokenTable<'a> {
     /// Returns the vocabulary, if the table lists its tokens.
     fn vocabulary(self) -> Option<&'a Vocabulary> {
         match self {
-            TokenTable::Tokens(vocabulary) | TokenTable::Unquoted(vocabulary) => Some(vocabulary),
+            TokenTable::Tokens(vocabulary) | TokenTable::Unopened(vocabulary, _) => {
+                Some(vocabulary)
+            }
             TokenTable::Suffixes(_) => None,
         }
     }
@@ -294,7 +309,7 @@ impl TokenTable<'_> {
     fn number(self) -> usize {
         match self {
             TokenTable::Tokens(_) => 0,
-            TokenTable::Unquoted(_) => 1,
+            TokenTable::Unopened(_, opening) => 1 + opening as usize,
             TokenTable::Suffixes(strings) => std::ptr::from_ref(strings) as usize,
         }
     }

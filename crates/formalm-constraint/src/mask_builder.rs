@@ -12,7 +12,7 @@
 
 use formalm_core::{Error, MaskClassId};
 use formalm_machines::{ClassVisitor, LiteralList, MaskAutomaton};
-use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::{JsonStringTokens, StringOpening, Vocabulary};
 
 use crate::json_string::length::QuoteContinuations;
 use crate::json_string::{length, regular};
@@ -111,17 +111,19 @@ impl MaskBuilder<'_> {
             let ids = self.along_texts(keys, key, &literals)?;
             return Ok(Mask::from_ids(&ids, words));
         }
-        let quoted = match keys.possible_bytes(key)? {
-            Some(few) => few.contains(b'"'),
-            None => true,
+        let opened = match keys.possible_bytes(key)? {
+            Some(few) if !few.contains(b'"') => None,
+            // Where no object may begin, a name does.
+            Some(few) => self.opened(keys, key, !few.contains(b'{'))?,
+            None => self.opened(keys, key, false)?,
         };
-        let opened = if quoted { self.opened(keys, key)? } else { None };
         let values = &self.continuations.values;
         match opened {
             None => values.mask(keys, TokenTable::Tokens(vocabulary), (key, words)),
-            Some(opened) => {
+            Some((opened, opening)) => {
                 let mut ids = Vec::new();
-                values.below(keys, TokenTable::Unquoted(vocabulary), (None, key), &mut ids)?;
+                let table = TokenTable::Unopened(vocabulary, opening);
+                values.below(keys, table, (None, key), &mut ids)?;
                 Ok(opened.with(ids))
             }
         }
@@ -152,14 +154,43 @@ impl MaskBuilder<'_> {
         Ok(ids)
     }
 
-    /// Returns the tokens that begin with a quote, if it opens a JSON string of which at most the
-    /// length is constrained.
-    fn opened(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Option<Mask>, Error> {
-        let Some(inside) = keys.step(key, b'"')? else { return Ok(None) };
-        let Some(repetition) = keys.char_repetition(inside)? else { return Ok(None) };
+    /// Returns the tokens that open a JSON string, if at most its length is constrained, or if it
+    /// is a name and any name is allowed.
+    fn opened<K: MaskAutomaton>(
+        &self,
+        keys: &K,
+        key: MaskClassId,
+        is_name: bool,
+    ) -> Result<Option<(Mask, StringOpening)>, Error> {
+        let (inside, opening) = match keys.step(key, b'"')? {
+            Some(inside) => (inside, StringOpening::Quote),
+            None if K::KNOWS_POSSIBLE_BYTES => {
+                let Some(spaced) = keys.step(key, b' ')? else { return Ok(None) };
+                let Some(inside) = keys.step(spaced, b'"')? else { return Ok(None) };
+                (inside, StringOpening::SpaceAndQuote)
+            }
+            None => return Ok(None),
+        };
+        let reference = if is_name { keys.reference_class(inside)? } else { None };
+        let Some(repetition) = keys.char_repetition(reference.unwrap_or(inside))? else {
+            return Ok(None);
+        };
         let Some(escapes) = repetition.json_string else { return Ok(None) };
-        let strings = self.vocabulary.string_opening_tokens(escapes);
-        length::mask(keys, self.continuations, strings, &repetition).map(Some)
+        let literals = match reference {
+            None => None,
+            Some(_) => match keys.closing_literals(inside, reference)? {
+                None => return Ok(None),
+                literals => literals,
+            },
+        };
+        let strings = self.vocabulary.string_opening_tokens(opening, escapes);
+        let mut mask = length::mask(keys, self.continuations, strings, &repetition)?;
+        if let (Some(reference), Some(literals)) = (reference, literals) {
+            let tables = (strings, self.continuations);
+            let differing = closing_differences(keys, tables, (inside, reference), &literals)?;
+            mask = with_differences(mask, differing, self.vocabulary.len().div_ceil(32));
+        }
+        Ok(Some((mask, opening)))
     }
 }
 
@@ -169,34 +200,54 @@ fn from_reference(
     (key, reference): (MaskClassId, MaskClassId),
     mask: Mask,
 ) -> Result<Mask, Error> {
-    let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
-    match keys.closing_literals(key, Some(reference))? {
+    let differing = match keys.closing_literals(key, Some(reference))? {
         None => {
+            let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
             let both = (Some(key), Some(reference));
             difference(keys, vocabulary.trie(), None, both, &mut only_key, &mut only_reference)?;
+            Differing { only_key, only_reference }
         }
         Some(literals) => {
             let strings = vocabulary.json_string_tokens(literals.escapes);
-            for text in literals.iter() {
-                let Some(number) = strings.prefix_id(text) else { continue };
-                let ends =
-                    length::ClosingAfterPrefix::of(keys, continuations, strings, (key, text))?;
-                let others = length::ClosingAfterPrefix::of(
-                    keys,
-                    continuations,
-                    strings,
-                    (reference, text),
-                )?;
-                for one in strings.closing_tokens(number) {
-                    match (ends.has(one), others.has(one)) {
-                        (true, false) => only_key.push(one.token),
-                        (false, true) => only_reference.push(one.token),
-                        _ => {}
-                    }
-                }
+            closing_differences(keys, (strings, continuations), (key, reference), &literals)?
+        }
+    };
+    Ok(with_differences(mask, differing, vocabulary.len().div_ceil(32)))
+}
+
+/// The tokens that only one of two classes allows.
+struct Differing {
+    only_key: Vec<u32>,
+    only_reference: Vec<u32>,
+}
+
+/// Returns the tokens of a table that close one of `literals` and that only one class allows.
+fn closing_differences(
+    keys: &impl MaskAutomaton,
+    (strings, continuations): (&JsonStringTokens, &QuoteContinuations),
+    (key, reference): (MaskClassId, MaskClassId),
+    literals: &LiteralList,
+) -> Result<Differing, Error> {
+    let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
+    for text in literals.iter() {
+        let Some(number) = strings.prefix_id(text) else { continue };
+        let after =
+            |class| length::ClosingAfterPrefix::of(keys, continuations, strings, (class, text));
+        let (ends, others) = (after(key)?, after(reference)?);
+        for one in strings.closing_tokens(number) {
+            match (ends.has(one), others.has(one)) {
+                (true, false) => only_key.push(one.token),
+                (false, true) => only_reference.push(one.token),
+                _ => {}
             }
         }
     }
+    Ok(Differing { only_key, only_reference })
+}
+
+/// Returns the mask of a class, given that of its reference class and the difference.
+fn with_differences(mask: Mask, differing: Differing, words: usize) -> Mask {
+    let Differing { mut only_key, mut only_reference } = differing;
     match mask {
         Mask::Patched { base, add, remove } => {
             only_reference.sort_unstable();
@@ -208,13 +259,13 @@ fn from_reference(
             let mut remove = kept(&remove, &only_key);
             add.extend(only_key);
             remove.extend(only_reference);
-            Ok(Mask::patched(&base, add, remove))
+            Mask::patched(&base, add, remove)
         }
         mask => {
-            let mut words = vec![0; vocabulary.len().div_ceil(32)];
+            let mut words = vec![0; words];
             mask.fill(&mut words);
             patch(&mut words, &only_key, &only_reference);
-            Ok(Mask::from_words(words))
+            Mask::from_words(words)
         }
     }
 }

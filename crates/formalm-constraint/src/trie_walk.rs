@@ -68,6 +68,26 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         Ok(())
     }
 
+    /// Emits the tokens viable from `key` that begin with `first`, except those that continue with
+    /// `excluded`. For machines that know possible bytes.
+    pub(crate) fn tokens_without(
+        &mut self,
+        key: MaskClassId,
+        (first, excluded): (u8, u8),
+        emit: &mut impl FnMut(&[u32]),
+    ) -> Result<(), Error> {
+        let Some(node) = self.trie.root_child(first) else { return Ok(()) };
+        let Some(next) = self.keys.step(key, first)? else { return Ok(()) };
+        emit(self.trie.tokens_at(node));
+        let Some(continues) = self.continues(node, next)? else { return Ok(()) };
+        self.enter(node, next)?;
+        self.narrow(node, continues);
+        let mut others = ByteSet::default();
+        (0..=u8::MAX).filter(|&byte| byte != excluded).for_each(|byte| others.insert(byte));
+        self.narrow(node, Some(others));
+        self.rest_of_subtree(node, emit)
+    }
+
     /// Emits the tokens at and below `node`, which was just read and led to `key`.
     pub(crate) fn subtree(
         &mut self,

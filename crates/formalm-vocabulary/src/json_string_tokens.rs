@@ -28,6 +28,24 @@ use crate::{MaskWords, flat_trie};
 /// the caller computes the mask itself. Chosen, not measured.
 const MAX_SUFFIX_SET_MASKS: usize = 64;
 
+/// The bytes before the content of a JSON string that a token opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringOpening {
+    /// The opening quote.
+    Quote,
+    /// A space, as separators have it, and the quote.
+    SpaceAndQuote,
+}
+
+impl StringOpening {
+    fn bytes(self) -> &'static [u8] {
+        match self {
+            StringOpening::Quote => b"\"",
+            StringOpening::SpaceAndQuote => b" \"",
+        }
+    }
+}
+
 /// A token that closes a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndingToken {
@@ -96,16 +114,16 @@ impl JsonStringTokens {
         JsonStringTokens::of(tokens.iter(), tokens.len(), escapes)
     }
 
-    /// Classifies the tokens that begin with the opening quote, by their effect after it.
-    pub(crate) fn after_opening_quote(
+    /// Classifies the tokens that open a string, by their effect after the opening quote.
+    pub(crate) fn after_opening(
         tokens: &TokenBytes,
+        opening: StringOpening,
         escapes: EscapePolicy,
     ) -> JsonStringTokens {
-        let opening = tokens.iter().filter_map(|(token, bytes)| {
-            let (&first, rest) = bytes.split_first()?;
-            (first == b'"').then_some((token, rest))
-        });
-        JsonStringTokens::of(opening, tokens.len(), escapes)
+        let opened = tokens
+            .iter()
+            .filter_map(|(token, bytes)| Some((token, bytes.strip_prefix(opening.bytes())?)));
+        JsonStringTokens::of(opened, tokens.len(), escapes)
     }
 
     fn of<'a>(
@@ -188,10 +206,19 @@ impl JsonStringTokens {
         let last = self.continuing_masks.len() - 1;
         let most = most.map_or(last, |most| last.min(most as usize));
         self.continuing_masks[most].get_or_init(|| {
-            let mut words = vec![0; self.words];
             let few =
                 self.continuing.partition_point(|&(characters, _)| characters as usize > most);
-            for &(_, token) in &self.continuing[few..] {
+            let (longer, short) = self.continuing.split_at(few);
+            if most < last && longer.len() < short.len() {
+                // Few tokens are long, so clearing theirs is faster than setting all other bits.
+                let mut words = self.continuing(None).to_vec();
+                for &(_, token) in longer {
+                    words[token as usize >> 5] &= !(1 << (token & 31));
+                }
+                return words.into();
+            }
+            let mut words = vec![0; self.words];
+            for &(_, token) in short {
                 words[token as usize >> 5] |= 1 << (token & 31);
             }
             words.into()

@@ -10,7 +10,7 @@ use formalm_json::{NameTokens, escapes::EscapePolicy};
 use sha2::{Digest, Sha256};
 
 use crate::character_class_mask_cache::ClassMaskCache;
-use crate::json_string_tokens::JsonStringTokens;
+use crate::json_string_tokens::{JsonStringTokens, StringOpening};
 use crate::token_byte_table::TokenBytes;
 use crate::{ClassMasks, Error, MaskWords, TokenTrie};
 
@@ -42,7 +42,8 @@ struct VocabularyTables {
     whole_items: SetOnce<Box<[u32]>>,
     /// Indexed by the escapes that strings may use.
     strings: [SetOnce<JsonStringTokens>; 3],
-    opened: [SetOnce<JsonStringTokens>; 3],
+    /// Indexed by what opens the string, and by the escapes.
+    opened: [[SetOnce<JsonStringTokens>; 3]; 2],
     extension: SetOnce<Box<dyn VocabularyExtension>>,
 }
 
@@ -232,11 +233,14 @@ impl Vocabulary {
             .get_or_init(|| JsonStringTokens::new(&self.tokens, escapes))
     }
 
-    /// Returns the tokens that begin with the opening quote of a JSON string, by their effect after
-    /// it.
-    pub fn string_opening_tokens(&self, escapes: EscapePolicy) -> &JsonStringTokens {
-        self.tables.opened[escapes as usize]
-            .get_or_init(|| JsonStringTokens::after_opening_quote(&self.tokens, escapes))
+    /// Returns the tokens that open a JSON string, by their effect after the opening quote.
+    pub fn string_opening_tokens(
+        &self,
+        opening: StringOpening,
+        escapes: EscapePolicy,
+    ) -> &JsonStringTokens {
+        self.tables.opened[opening as usize][escapes as usize]
+            .get_or_init(|| JsonStringTokens::after_opening(&self.tokens, opening, escapes))
     }
 
     /// Returns the extension attached to the vocabulary, creating it on the first call. Returns
@@ -312,7 +316,7 @@ impl Vocabulary {
                 .tables
                 .strings
                 .iter()
-                .chain(&self.tables.opened)
+                .chain(self.tables.opened.as_flattened())
                 .filter_map(SetOnce::get)
                 .map(JsonStringTokens::memory_bytes)
                 .sum::<usize>()

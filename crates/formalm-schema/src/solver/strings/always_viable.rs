@@ -12,6 +12,19 @@ use crate::solver::strings::languages::{LanguageId, Languages, any_string_automa
 /// Maximum number of pairs of states that are visited. Chosen, not measured.
 const MAX_PAIRS: usize = 400;
 
+/// Number of states of a language from which there are too many pairs before the others are no
+/// longer tried: each attempt makes hundreds of states. Answering no is always safe.
+const MAX_OVERFLOWS: u32 = 2;
+
+/// The states between two characters that are reachable from a state.
+enum ReachableStates {
+    /// Each of them reads every character.
+    All(Vec<StateId>),
+    /// One of them refuses a character.
+    Refusing,
+    TooMany,
+}
+
 impl Languages {
     /// Returns `true` if every string certainly leads from the state to a live one, so nothing is
     /// rejected before the string ends. Returns `false` inside a multi-byte character.
@@ -30,6 +43,7 @@ impl Languages {
         }
         if self.is_unbounded(language)
             || base.formulas.has_exactly_one(self.language_formula(language))
+            || self.overflows.get(&language).is_some_and(|&count| count >= MAX_OVERFLOWS)
         {
             return Ok(false);
         }
@@ -42,21 +56,29 @@ impl Languages {
             return Ok(false);
         }
         let states = match reachable_states(self.automaton(language), state) {
-            Err(Error::Limit { .. }) => None,
+            Err(Error::Limit { .. }) => ReachableStates::TooMany,
             states => states?,
         };
-        let is_open = states.is_some();
-        self.always_viable.insert((language, state), is_open);
-        for state in states.into_iter().flatten() {
-            self.always_viable.insert((language, state), true);
+        match states {
+            ReachableStates::All(states) => {
+                self.always_viable.insert((language, state), true);
+                for state in states {
+                    self.always_viable.insert((language, state), true);
+                }
+                return Ok(true);
+            }
+            ReachableStates::Refusing => {}
+            ReachableStates::TooMany => {
+                let before = self.overflows.get(&language).copied().unwrap_or_default();
+                self.overflows.insert(language, before + 1);
+            }
         }
-        Ok(is_open)
+        self.always_viable.insert((language, state), false);
+        Ok(false)
     }
 }
 
-/// Returns the reachable states between two characters, if each of them reads every character;
-/// `None` otherwise, or if there are too many.
-fn reachable_states(machine: &Automaton, state: StateId) -> Result<Option<Vec<StateId>>, Error> {
+fn reachable_states(machine: &Automaton, state: StateId) -> Result<ReachableStates, Error> {
     let any = any_string_automaton()?;
     let mut bytes = [machine.class_starts(), any.class_starts()].concat();
     bytes.sort_unstable();
@@ -68,14 +90,16 @@ fn reachable_states(machine: &Automaton, state: StateId) -> Result<Option<Vec<St
             continue;
         }
         if seen.len() > MAX_PAIRS {
-            return Ok(None);
+            return Ok(ReachableStates::TooMany);
         }
         for &byte in &bytes {
             let Some(anywhere) = any.step(pair.1, byte)? else { continue };
-            let Some(next) = machine.step(pair.0, byte)? else { return Ok(None) };
+            let Some(next) = machine.step(pair.0, byte)? else {
+                return Ok(ReachableStates::Refusing);
+            };
             open.push((next, anywhere));
         }
     }
     let between = seen.into_iter().filter(|pair| pair.1 == any.start());
-    Ok(Some(between.map(|pair| pair.0).collect()))
+    Ok(ReachableStates::All(between.map(|pair| pair.0).collect()))
 }

@@ -54,6 +54,8 @@ pub(crate) struct Languages {
     unbounded: UnboundedLanguages,
     /// States from which no string is rejected.
     pub(super) always_viable: CompactMap<(LanguageId, StateId), bool>,
+    /// The number of states of a language from which too many are reachable to tell.
+    pub(super) overflows: CompactMap<LanguageId, u32>,
     /// Languages that are known to have many strings, or not.
     pub(super) has_many: CompactMap<LanguageId, bool>,
     /// Classes of strings that some tests distinguish.
@@ -189,6 +191,7 @@ impl Languages {
             + self.language_ids.table_bytes()
             + self.name_matches.table_bytes()
             + self.always_viable.table_bytes()
+            + self.overflows.table_bytes()
             + self.classes.table_bytes()
             + self.classes.len() * 2 * LIST_BYTES
             + self.many_classes.table_bytes()
