@@ -15,10 +15,23 @@ PATTERNS = ["a", "z", "-", "[", "]", "(", ")", "?", "*", "{", "}", ",", "3", "12
 PATTERNS += ["é", "€", "é-a", "\\", "\\\\", "\\\\d", "\\\\u", "00e9", "(?", "(?<", "n", ">", "(?:"]
 PATTERNS += ["a)", "a]", "+?", "{2,", "1}", "(?<n>", "\\\\k<n>", "[a-", "[^", ")+", '"', '",', '"]']
 
+HOST = {"type": "string", "format": "hostname"}
+ADDRESSES = [*HOSTS, ":", "::", "1", ".1", "127", "0.0.", "fe80", ":1", "a:b", "256"]
+
 FORMATS = [
-    ("hostname", HOSTS, {}),
-    ("hostname", HOSTS, {"maxLength": 200}),
-    ("regex", PATTERNS, {}),
+    (HOST, HOSTS),
+    ({**HOST, "maxLength": 200}, HOSTS),
+    ({**HOST, "minLength": 4, "maxLength": 64}, HOSTS),
+    ({**HOST, "minLength": 9, "maxLength": 12}, HOSTS),
+    ({**HOST, "minLength": 40, "maxLength": 41}, HOSTS),
+    ({**HOST, "minLength": 180, "maxLength": 230}, HOSTS),
+    ({"anyOf": [HOST, {"type": "string", "format": "ipv4"}]}, ADDRESSES),
+    (
+        {"anyOf": [{**HOST, "minLength": 3}, *({"format": f} for f in ("ipv6", "ipv4"))]},
+        ADDRESSES,
+    ),
+    ({"anyOf": [HOST, {"pattern": "^a-*b*$"}], "type": "string"}, HOSTS),
+    ({"type": "string", "format": "regex"}, PATTERNS),
 ]
 
 
@@ -45,12 +58,66 @@ def walk(language: JsonSchema, tokens: list[str], start: str, rng: random.Random
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize(("name", "tokens", "more"), FORMATS)
-def test_strings_of_formats(name: str, tokens: list[str], more: dict[str, int], seed: int) -> None:
-    item = {"type": "string", "format": name, **more}
+@pytest.mark.parametrize(("item", "tokens"), FORMATS)
+def test_strings_of_formats(item: dict[str, object], tokens: list[str], seed: int) -> None:
     language = JsonSchema({"type": "array", "items": item}, max_whitespace=0)
     start = "[" if seed % 3 == 0 else '["'
-    walk(language, tokens, start, random.Random(f"{name} {more} {seed}"))
+    walk(language, tokens, start, random.Random(f"{item} {seed}"))
+
+
+NAME_TOKENS = [
+    "a",
+    "b",
+    "-",
+    "A",
+    "$",
+    "ab",
+    "ab-",
+    "-A",
+    "x",
+    "é",
+    "\\",
+    "u0061",
+    "\\u0061",
+    "\\n",
+]
+NAME_TOKENS += [
+    '"',
+    '":',
+    '":1',
+    '":1,',
+    '":1,"',
+    '{"',
+    "{",
+    "}",
+    ',"',
+    '"}',
+    "1",
+    '1,"',
+    "1}",
+    'a":',
+    'b":1',
+]
+NAME_TOKENS += ['b":1,"a', ":", ","]
+NAME_PATTERNS = [
+    {"^[a-b]{2}(-[A-Z]{2})?$": {"type": "integer"}, "^(?!\\$).*$": {"type": "integer"}},
+    {"^a": {"type": "integer"}, "b$": {"type": "integer"}, "^ab?": {}},
+    {"^a+$": {"type": "integer"}, "^[ab]$": {"const": 1}},
+    {"^(a|ab|x)$": {"type": "integer"}, "x": {"enum": [1, 11]}, "^.$": {}},
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("patterns", NAME_PATTERNS)
+@pytest.mark.parametrize("more", [{}, {"properties": {"x": {"const": 1}, "aba": {}}}])
+def test_names_of_patterns_that_overlap(
+    patterns: dict[str, object], more: dict[str, object], seed: int
+) -> None:
+    schema = {"type": "object", "patternProperties": patterns, "additionalProperties": False}
+    language = JsonSchema({**schema, **more}, max_whitespace=0, property_order="any")
+    rng = random.Random(f"{patterns} {more} {seed}")
+    start = rng.choice(["", '{"', '{"ab":1,"', '{"a":1,"ab', '{"x":1,"a'])
+    walk(language, NAME_TOKENS, start if language.is_viable(start) else "", rng)
 
 
 TEXT = {"type": "string"}

@@ -37,8 +37,9 @@ pub use captures::{CaptureFinder, MemberCaptures, split_among};
 pub use language_expression::{Expression, LEXEME_END};
 pub use regex_source_recognizer::RegexSourceRecognizer;
 pub use terms::custom_language::{
-    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
-    SharedRepresentative, StateRepresentatives,
+    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
+    RecognizerAlphabet, RepresentativeState, SharedRepresentative, SimpleCompletions,
+    StateRepresentatives, TransientState,
 };
 pub use transduce::{EditOperations, EditRules, EditScript};
 

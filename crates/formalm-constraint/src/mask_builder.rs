@@ -80,6 +80,12 @@ impl MaskBuilder<'_> {
         {
             return Ok(Some(mask));
         }
+        if let Some(texts) = keys.alternative_string_states(key)?
+            && let Some(mask) =
+                regular::mask_of_any(keys, self.vocabulary, self.continuations, (key, &texts))?
+        {
+            return Ok(Some(mask));
+        }
         repetition::mask(keys, self.continuations, self.vocabulary, key)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, SharedRepresentative};
+use formalm_automata::{Automaton, TransientState};
 use formalm_core::{Error, LazyDfa, StateId};
 
 use crate::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte, some_completion};
@@ -17,9 +17,8 @@ pub struct JsonStringState {
     pub state: StateId,
     /// The escape policy.
     pub escapes: EscapePolicy,
-    /// A representative state that reads most strings alike. It is set where states of the
-    /// automaton are dropped after one query.
-    pub representative: Option<SharedRepresentative>,
+    /// What is read from the state; set where states of the automaton are dropped after one query.
+    pub transient: Option<TransientState>,
 }
 
 impl JsonStringState {

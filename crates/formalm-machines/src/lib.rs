@@ -10,11 +10,12 @@ pub use combined::{
     SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton, StatesAsClasses,
 };
 pub use mask_classes::{
-    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd, LexemeStep, LexerContextId,
-    LexerStateId, LexerTables, LexicalConfiguration, LexicalMachine, LiteralList, MaskAutomaton,
-    MaskClasses, MaskShortcuts, MemberEnds, NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId,
-    ParserTables, RegularMaskClasses, StackPrefixId, StateClasses, StringClasses, SublanguageHost,
-    SublanguagePosition, SublanguageTables, ValueClasses, ValueEnd, self_loop_repetition,
+    AcceptingMaskAutomaton, AcceptingVisitor, AlternativeStrings, ApproximateClasses,
+    CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd,
+    LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalConfiguration, LexicalMachine,
+    LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NEEDS_DEEPER_STACK,
+    NoLexicalMachine, ParserStateId, ParserTables, RegularMaskClasses, StackPrefixId, StateClasses,
+    StringClasses, SublanguageHost, SublanguagePosition, SublanguageTables, ValueClasses, ValueEnd,
+    self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

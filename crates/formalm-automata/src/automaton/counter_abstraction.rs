@@ -7,11 +7,16 @@
 //! long as that number is large, no short string can exhaust it, so the counter can be dropped. Counted
 //! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+
 use formalm_core::{Error, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::Automaton;
-use crate::terms::custom_language::{RepresentativeState, SharedRepresentative};
+use crate::terms::custom_language::{
+    CharRecognizer, CompletionLengths, RepresentativeState, TransientState,
+};
 use crate::terms::dawg::{DawgId, Dawgs};
 use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
 
@@ -64,49 +69,85 @@ impl Automaton {
         Ok(Some(Saturated { state, exact_chars: same, max_chars: most }))
     }
 
-    /// Returns the representative of a state in which nothing but a recognizer reads on.
+    /// Splits a state into what a recognizer reads on, by its representative, and alternatives that
+    /// no recognizer reads. Returns `None` if that is not possible.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn representative(&self, state: StateId) -> Result<Option<SharedRepresentative>, Error> {
+    pub fn transient_state(&self, state: StateId) -> Result<Option<TransientState>, Error> {
         let core = &mut self.lock();
         let term = self.term(core, state);
         let terms = &mut core.deriver.terms;
-        let (term, room) = without_char_limit(terms, term);
-        let TermNode::Custom(at) = *terms.get(term) else { return Ok(None) };
-        let Some((given, found)) = terms.recognizers.representative(at) else { return Ok(None) };
-        let RepresentativeState { state, max_chars, max_completion_chars, .. } = found;
-        let max_chars = match room {
-            None => max_chars,
-            // Some member lies within the characters that are left.
-            Some(room) => match room.checked_sub(max_completion_chars) {
-                Some(room) => max_chars.min(room),
+        let alternatives = match terms.get(term) {
+            TermNode::Alt(list) => list.to_vec(),
+            _ => vec![term],
+        };
+        let (read, regular): (Vec<TermId>, Vec<TermId>) =
+            alternatives.into_iter().partition(|&term| terms.properties(term).has_recognizer);
+        let recognizer = match read[..] {
+            [] => None,
+            [term] => match representative(terms, term) {
+                Some(found) => Some(found),
                 None => return Ok(None),
             },
+            _ => return Ok(None),
         };
-        let term = terms.intern(TermNode::Custom(at.with_state(state)));
-        let state = StateId::from_number(self.intern(core, term)?);
-        let RepresentativeState { name, excluded_first, excluded_anywhere, .. } = found;
-        let found = RepresentativeState {
-            state,
-            name,
-            excluded_first,
-            excluded_anywhere,
-            max_chars,
-            max_completion_chars,
+        let regular = match regular[..] {
+            [] => None,
+            _ => Some(terms.alt(regular)),
         };
-        Ok(Some((given, found)))
+        let mut intern = |term| Ok::<_, Error>(StateId::from_number(self.intern(core, term)?));
+        let recognizer = match recognizer {
+            Some((given, found)) => Some((given, found.with_state(&mut intern)?)),
+            None => None,
+        };
+        Ok(Some(TransientState { recognizer, regular: regular.map(intern).transpose()? }))
     }
 }
 
-/// Splits "this language, and at most n characters" into the language and n.
-fn without_char_limit(terms: &TermArena, term: TermId) -> (TermId, Option<u32>) {
+/// Number of characters from which most tokens are read alike. Chosen, not measured.
+const MANY_CHARS: u32 = 24;
+
+/// Returns the representative of "a recognizer's language, and at least m and at most n
+/// characters", with its term as its state.
+fn representative(
+    terms: &mut TermArena,
+    term: TermId,
+) -> Option<(Arc<dyn CharRecognizer>, RepresentativeState<TermId>)> {
+    let (term, counts) = without_char_counts(terms, term);
+    let TermNode::Custom(at) = *terms.get(term) else { return None };
+    let (given, mut found) = terms.recognizers.representative(at)?;
+    if let Some((least, most)) = counts {
+        let CompletionLengths { max_chars, simple, extensible_chars } = found.completions;
+        if least > 0 && (most <= least || least > extensible_chars) {
+            return None;
+        }
+        // Some member lies within the characters that are left.
+        let room = |bound: u32| most.checked_sub(bound);
+        let all = room(max_chars);
+        let room = match simple {
+            Some(simple) if all.is_none_or(|all| all < found.max_chars.min(MANY_CHARS)) => {
+                found.excluded = found.excluded.or(simple.except);
+                room(simple.max_chars)?
+            }
+            _ => all?,
+        };
+        found.max_chars = found.max_chars.min(room);
+    }
+    let term = terms.intern(TermNode::Custom(at.with_state(found.state)));
+    let mut to_term = |_| Ok::<_, Infallible>(term);
+    let Ok(found) = found.with_state(&mut to_term);
+    Some((given, found))
+}
+
+/// Splits "this language, and m to n characters" into the language, m and n.
+fn without_char_counts(terms: &TermArena, term: TermId) -> (TermId, Option<(u32, u32)>) {
     let TermNode::And(list) = terms.get(term) else { return (term, None) };
     match list[..] {
-        [one, other] => match (terms.max_any_chars(one), terms.max_any_chars(other)) {
-            (Some(most), None) => (other, Some(most)),
-            (None, Some(most)) => (one, Some(most)),
+        [one, other] => match (terms.any_char_counts(one), terms.any_char_counts(other)) {
+            (Some(counts), None) => (other, Some(counts)),
+            (None, Some(counts)) => (one, Some(counts)),
             _ => (term, None),
         },
         _ => (term, None),

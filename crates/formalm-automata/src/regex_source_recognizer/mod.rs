@@ -16,8 +16,8 @@ use formalm_regex::unicode::properties::{identifier_part, identifier_start};
 
 use self::escapes::{CharRole, EscapeProgress};
 use crate::{
-    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
-    StateRepresentatives,
+    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
+    RecognizerAlphabet, RepresentativeState, StateRepresentatives,
 };
 
 /// A position between or inside the parts of a pattern.
@@ -395,10 +395,9 @@ impl StateRepresentatives for RegexSourceRecognizer {
             RepresentativeState {
                 state,
                 name,
-                excluded_first: first,
-                excluded_anywhere: anywhere,
+                excluded: ExcludedStrings { first, anywhere, text: "" },
                 max_chars: u32::MAX,
-                max_completion_chars: u32::MAX,
+                completions: CompletionLengths::UNKNOWN,
             }
         }))
     }

@@ -20,18 +20,92 @@ pub struct RepresentativeState<S> {
     pub state: S,
     /// An identity of the representative that is independent of who numbers the states.
     pub name: String,
-    /// ASCII characters that excluded strings may begin with, as bits.
-    pub excluded_first: u128,
-    /// ASCII characters that excluded strings may contain anywhere, as bits.
-    pub excluded_anywhere: u128,
+    /// The strings that may be read in another way.
+    pub excluded: ExcludedStrings,
     /// Maximum length of strings that are read alike, in characters.
     pub max_chars: u32,
-    /// Maximum number of characters that complete any string that is not excluded.
-    pub max_completion_chars: u32,
+    /// How long the strings are that complete those read alike.
+    pub completions: CompletionLengths,
+}
+
+impl<S> RepresentativeState<S> {
+    /// Returns the same representative in another numbering of states.
+    pub(crate) fn with_state<T, E>(
+        self,
+        renumbered: &mut impl FnMut(S) -> Result<T, E>,
+    ) -> Result<RepresentativeState<T>, E> {
+        let RepresentativeState { state, name, excluded, max_chars, completions } = self;
+        let state = renumbered(state)?;
+        Ok(RepresentativeState { state, name, excluded, max_chars, completions })
+    }
+}
+
+/// The strings that begin with some characters, contain some, or contain a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExcludedStrings {
+    /// ASCII characters that they may begin with, as bits.
+    pub first: u128,
+    /// ASCII characters that they may contain anywhere, as bits.
+    pub anywhere: u128,
+    /// An ASCII text that they may contain; the empty text stands for none.
+    pub text: &'static str,
+}
+
+impl ExcludedStrings {
+    /// Returns the strings of both; at most one of them has a text.
+    pub(crate) fn or(self, other: ExcludedStrings) -> ExcludedStrings {
+        debug_assert!(self.text.is_empty() || other.text.is_empty());
+        ExcludedStrings {
+            first: self.first | other.first,
+            anywhere: self.anywhere | other.anywhere,
+            text: if self.text.is_empty() { other.text } else { self.text },
+        }
+    }
+}
+
+/// A bound on the lengths of completions that holds for all strings but some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimpleCompletions {
+    /// The strings for which it need not hold.
+    pub except: ExcludedStrings,
+    /// The bound, in characters.
+    pub max_chars: u32,
+}
+
+/// Bounds on the lengths of the strings that complete what a recognizer read, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionLengths {
+    /// Every string read has a completion of at most so many characters.
+    pub max_chars: u32,
+    /// A bound for all strings but some.
+    pub simple: Option<SimpleCompletions>,
+    /// Every string read has a completion of `least` to `most` characters if `least` is at most
+    /// this number and less than `most`, and `most` is at least one of the bounds above.
+    pub extensible_chars: u32,
+}
+
+impl CompletionLengths {
+    /// Nothing is known.
+    pub const UNKNOWN: CompletionLengths =
+        CompletionLengths { max_chars: u32::MAX, simple: None, extensible_chars: 0 };
+
+    /// Every string read has a completion of at most `max_chars` characters.
+    pub fn at_most(max_chars: u32) -> CompletionLengths {
+        CompletionLengths { max_chars, ..CompletionLengths::UNKNOWN }
+    }
 }
 
 /// A recognizer with the representative of a state of its automaton.
 pub type SharedRepresentative = (Arc<dyn CharRecognizer>, RepresentativeState<StateId>);
+
+/// What is read from a state of an automaton that drops its states after a query.
+#[derive(Clone, Debug)]
+pub struct TransientState {
+    /// The representative of what a recognizer reads.
+    pub recognizer: Option<SharedRepresentative>,
+    /// The state of the alternatives that no recognizer reads.
+    pub regular: Option<StateId>,
+}
 
 /// Reads the strings of a language character by character. States are numbers it assigns itself,
 /// and every state is live.

@@ -25,6 +25,8 @@ pub(crate) struct TermProperties {
     pub(crate) min_len: u32,
     /// The bytes of its members; meaningful for pure terms only.
     pub(crate) alphabet: ByteAlphabet,
+    /// A hand-written recognizer may read part of a member.
+    pub(crate) has_recognizer: bool,
 }
 
 impl TermArena {
@@ -38,6 +40,7 @@ impl TermArena {
             nullable_is_exact: true,
             min_len: 0,
             alphabet: ByteAlphabet::default(),
+            has_recognizer: false,
         };
         let impure = TermProperties { pure: false, nullable_is_exact: false, ..plain };
         match *term {
@@ -64,6 +67,7 @@ impl TermArena {
                     inside: true,
                     invalid_utf8: true,
                 },
+                has_recognizer: true,
                 ..plain
             },
             TermNode::Cat(head, tail) => {
@@ -107,6 +111,7 @@ impl TermArena {
                     min_len,
                     nullable_is_exact: settled,
                     nullable,
+                    has_recognizer: list.iter().any(|&id| self.properties(id).has_recognizer),
                     ..impure
                 }
             }
@@ -117,6 +122,7 @@ impl TermArena {
                     contextual: inner.contextual,
                     nullable_is_exact: inner.nullable_is_exact,
                     nullable,
+                    has_recognizer: inner.has_recognizer,
                     ..impure
                 }
             }
@@ -130,16 +136,20 @@ impl TermArena {
                 }
             }
             TermNode::Assert(_) | TermNode::LookBehind { .. } => {
-                TermProperties { contextual: true, ..impure }
+                TermProperties { contextual: true, has_recognizer: true, ..impure }
             }
             TermNode::Atomic(body) => TermProperties {
                 contextual: true,
                 min_len: self.properties(body).min_len,
+                has_recognizer: self.properties(body).has_recognizer,
                 ..impure
             },
-            TermNode::Scope { body, .. } => {
-                TermProperties { min_len: self.properties(body).min_len, ..impure }
-            }
+            // What the lookbehinds read is not looked at.
+            TermNode::Scope { body, .. } => TermProperties {
+                min_len: self.properties(body).min_len,
+                has_recognizer: true,
+                ..impure
+            },
             TermNode::Image { rest, change, nullable } => TermProperties {
                 nullable,
                 nullable_is_exact: true,
@@ -222,6 +232,7 @@ impl TermProperties {
             contextual: self.contextual || other.contextual,
             marked: self.marked || other.marked,
             alphabet: self.alphabet.join(other.alphabet),
+            has_recognizer: self.has_recognizer || other.has_recognizer,
             ..self
         }
     }

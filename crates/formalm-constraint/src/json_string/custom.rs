@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{CharRecognizer, RepresentativeState, SharedRepresentative};
+use formalm_automata::{CharRecognizer, RepresentativeState, TransientState};
 use formalm_core::{Error, ForkSafeMutex, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{RegularMaskClasses, StateClasses, StatesAsClasses};
@@ -39,34 +39,33 @@ struct CustomStringTables {
     /// Unescaped tokens that continue the string. A recognizer lives as long as its entry, so its
     /// address stays unique.
     continuing: FxHashMap<NamedState, (Arc<dyn CharRecognizer>, Arc<MaskWords>)>,
-    /// Tokens that contain one of some characters, in byte order.
-    containing: FxHashMap<u128, Arc<[u32]>>,
+    /// Tokens that contain one of some characters or a text, in byte order.
+    containing: FxHashMap<(u128, &'static str), Arc<[u32]>>,
 }
 
-/// Returns the bitmask of the tokens that continue the string.
+/// Returns the bitmask of the tokens that continue the string: those of the representative of what
+/// a recognizer reads, those of the other alternatives, and the exceptions.
 pub(crate) fn continuing(
     kept: &CustomStringMasks,
     vocabulary: &Vocabulary,
-    (text, (recognizer, like)): (&JsonStringState, &SharedRepresentative),
+    (text, transient): (&JsonStringState, &TransientState),
 ) -> Result<Vec<u32>, Error> {
     let strings = vocabulary.json_string_tokens(text.escapes);
-    let named = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
-    let known = kept.lock().continuing.get(&named).map(|known| Arc::clone(&known.1));
-    let base = match known {
-        Some(known) => known,
-        None => {
-            let base: Arc<MaskWords> =
-                unescaped_tokens(vocabulary, strings, (text, like.state))?.into();
-            let continuing = &mut kept.lock().continuing;
-            if continuing.len() == MAX_CACHED {
-                continuing.clear();
-            }
-            continuing.insert(named, (Arc::clone(recognizer), Arc::clone(&base)));
-            base
+    let mut words = match &transient.recognizer {
+        Some((recognizer, like)) => {
+            kept.representative_tokens(vocabulary, (text, (recognizer, like)))?.to_vec()
         }
+        None => vec![0; strings.continuing_unescaped().len()],
     };
-    let mut words = base.to_vec();
-    read_exceptions(kept, vocabulary, (text, like), &mut words)?;
+    if let Some(regular) = transient.regular {
+        let keys = StatesAsClasses::new(&*text.machine);
+        let class = MaskClassId::from_number(regular.number());
+        TrieWalk::new(&keys, vocabulary.trie())
+            .tokens(class, 0..=255, &mut |tokens| patch(&mut words, tokens, &[]))?;
+    }
+    if let Some((_, like)) = &transient.recognizer {
+        read_exceptions(kept, vocabulary, (text, like), &mut words)?;
+    }
     words
         .iter_mut()
         .zip(&**strings.continuing_unescaped())
@@ -108,7 +107,7 @@ fn read_exceptions(
 ) -> Result<(), Error> {
     let (machine, trie) = (&*text.machine, vocabulary.trie());
     let keys = StatesAsClasses::new(machine);
-    for byte in (0..128u8).filter(|byte| like.excluded_first >> byte & 1 != 0) {
+    for byte in (0..128u8).filter(|byte| like.excluded.first >> byte & 1 != 0) {
         let Some(root) = trie.root_child(byte) else { continue };
         patch(words, &[], trie.tokens_at(root));
         patch(words, &[], trie.tokens_below(root));
@@ -118,7 +117,7 @@ fn read_exceptions(
                 .subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
         }
     }
-    let containing = kept.containing(vocabulary, like.excluded_anywhere);
+    let containing = kept.containing(vocabulary, (like.excluded.anywhere, like.excluded.text));
     let step = |state: StateId, byte: u8| machine.step(state, byte);
     let containing = containing.iter().copied();
     read_in_order(vocabulary, containing, text.state, &step, &mut |token, is_viable| {
@@ -139,28 +138,62 @@ fn set(words: &mut MaskWords, token: u32, is_viable: bool) {
 }
 
 impl CustomStringMasks {
+    /// Returns the unescaped tokens that continue the string from a representative.
+    fn representative_tokens(
+        &self,
+        vocabulary: &Vocabulary,
+        (text, (recognizer, like)): (
+            &JsonStringState,
+            (&Arc<dyn CharRecognizer>, &RepresentativeState<StateId>),
+        ),
+    ) -> Result<Arc<MaskWords>, Error> {
+        let named = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
+        if let Some((_, known)) = self.lock().continuing.get(&named) {
+            return Ok(Arc::clone(known));
+        }
+        let strings = vocabulary.json_string_tokens(text.escapes);
+        let found: Arc<MaskWords> =
+            unescaped_tokens(vocabulary, strings, (text, like.state))?.into();
+        let continuing = &mut self.lock().continuing;
+        if continuing.len() == MAX_CACHED {
+            continuing.clear();
+        }
+        continuing.insert(named, (Arc::clone(recognizer), Arc::clone(&found)));
+        Ok(found)
+    }
+
     fn lock(&self) -> MutexGuard<'_, CustomStringTables> {
         self.0.lock()
     }
 
-    /// Returns the tokens that contain one of some characters.
-    fn containing(&self, vocabulary: &Vocabulary, characters: u128) -> Arc<[u32]> {
-        if characters == 0 {
+    /// Returns the tokens that contain one of some characters or a text that is not empty.
+    fn containing(
+        &self,
+        vocabulary: &Vocabulary,
+        (characters, text): (u128, &'static str),
+    ) -> Arc<[u32]> {
+        if characters == 0 && text.is_empty() {
             return Arc::default();
         }
         let containing = &mut self.lock().containing;
-        if let Some(known) = containing.get(&characters) {
+        if let Some(known) = containing.get(&(characters, text)) {
             return Arc::clone(known);
         }
         if containing.len() == MAX_CACHED {
             containing.clear();
         }
-        let has = |byte: &u8| byte.is_ascii() && characters >> byte & 1 != 0;
+        let is_one = |byte: &u8| byte.is_ascii() && characters >> byte & 1 != 0;
+        let has_text = |bytes: &[u8]| {
+            !text.is_empty() && bytes.windows(text.len()).any(|part| part == text.as_bytes())
+        };
         let order = vocabulary.trie().order().iter().copied();
         let found: Arc<[u32]> = order
-            .filter(|&token| vocabulary.token_bytes(token).is_some_and(|one| one.iter().any(has)))
+            .filter(|&token| {
+                let bytes = vocabulary.token_bytes(token);
+                bytes.is_some_and(|bytes| bytes.iter().any(is_one) || has_text(bytes))
+            })
             .collect();
-        containing.insert(characters, Arc::clone(&found));
+        containing.insert((characters, text), Arc::clone(&found));
         found
     }
 

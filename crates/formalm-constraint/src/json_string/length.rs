@@ -138,14 +138,14 @@ pub(crate) fn mask(
     Ok(Mask::patched(base, add, Vec::new()))
 }
 
-/// Returns the mask between two characters of a string that constrains nothing before its end.
-/// Closing tokens are read up to the quote, and their suffixes once per mask class after it.
-pub(crate) fn open(
+/// Returns the tokens that close a string, read from a class. They are read up to the quote, and
+/// their suffixes once per mask class after it.
+pub(crate) fn closing_tokens(
     keys: &impl MaskAutomaton,
     continuations: &QuoteContinuations,
     strings: &JsonStringTokens,
     key: MaskClassId,
-) -> Result<Mask, Error> {
+) -> Result<Vec<u32>, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
         trie_word_reading::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
@@ -167,6 +167,17 @@ pub(crate) fn open(
         let closings = strings.closing_tokens(text).iter();
         ended.extend(closings.filter(|one| one.suffix.is_none_or(viable)).map(|one| one.token));
     }
+    Ok(ended)
+}
+
+/// Returns the mask between two characters of a string that constrains nothing before its end.
+pub(crate) fn open(
+    keys: &impl MaskAutomaton,
+    continuations: &QuoteContinuations,
+    strings: &JsonStringTokens,
+    key: MaskClassId,
+) -> Result<Mask, Error> {
+    let mut ended = closing_tokens(keys, continuations, strings, key)?;
     let (base, all) = (strings.continuing_or_closing(), strings.ending_exactly());
     ended.sort_unstable();
     let missing: Vec<u32> =

@@ -16,8 +16,8 @@ use formalm_json::{JsonStringState, escapes::EscapePolicy};
 
 use crate::combined::ScratchCache;
 use crate::{
-    AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal,
-    ClassVisitor, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds,
+    AcceptingVisitor, AlternativeStrings, ApproximateClasses, CharRepetition, ClassAutomaton,
+    ClassRenewal, ClassVisitor, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds,
     NoLexicalMachine, StateClasses, StatesAsClasses, StringClasses, ValueClasses,
 };
 
@@ -400,6 +400,13 @@ impl<S: MaskAutomaton> StringClasses for PrefixedMaskAutomaton<'_, S> {
 
     fn json_string_state(&self, key: MaskClassId) -> Result<Option<JsonStringState>, Error> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.json_string_state(inner))
+    }
+
+    fn alternative_string_states(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<AlternativeStrings>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.alternative_string_states(inner))
     }
 
     fn with_string_state(&self, key: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {

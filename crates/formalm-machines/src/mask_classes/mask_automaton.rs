@@ -144,6 +144,19 @@ pub trait StringClasses: ClassAutomaton {
         Ok(None)
     }
 
+    /// Returns the states of regular automata if the class is inside a JSON string that may continue
+    /// as any of them allows, exceptions aside. What follows the closing quote depends on more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn alternative_string_states(
+        &self,
+        _class: MaskClassId,
+    ) -> Result<Option<AlternativeStrings>, Error> {
+        Ok(None)
+    }
+
     /// Returns the class with the string's automaton in another state.
     ///
     /// # Errors
@@ -221,6 +234,15 @@ pub enum ValueEnd {
     MayEnd(ByteSet),
     /// The value has ended; what follows belongs to its context.
     Ended,
+}
+
+/// A JSON string that continues as any of several automata allows.
+#[derive(Clone, Debug)]
+pub struct AlternativeStrings {
+    /// The states of the automata; at least one.
+    pub states: Vec<JsonStringState>,
+    /// Contents, sorted and without escapes, whose prefixes the class itself must read.
+    pub exceptions: LiteralList,
 }
 
 /// A list of raw JSON string contents, as they stand before the closing quote. Strings with a

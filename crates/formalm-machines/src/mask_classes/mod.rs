@@ -28,8 +28,8 @@ pub use lexical_machine::{
     StackPrefixId, SublanguagePosition, SublanguageTables,
 };
 pub use mask_automaton::{
-    CharRepetition, ClassAutomaton, LiteralList, MaskAutomaton, MaskShortcuts, StringClasses,
-    ValueClasses, ValueEnd,
+    AlternativeStrings, CharRepetition, ClassAutomaton, LiteralList, MaskAutomaton, MaskShortcuts,
+    StringClasses, ValueClasses, ValueEnd,
 };
 pub use regular::RegularMaskClasses;
 pub use self_loops::self_loop_repetition;

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use formalm_automata::{
-    Automaton, AutomatonLimits, CharRecognizer, Expression, GrowingStates, MemberLengths,
-    RecognizerAlphabet, RepresentativeState, StateRepresentatives,
+    Automaton, AutomatonLimits, CharRecognizer, CompletionLengths, ExcludedStrings, Expression,
+    GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState, StateRepresentatives,
 };
 use formalm_core::{
     CompletionHints, Error, ForkSafeMutex, LazyDfa, Renewal, StateId, deadline::without_deadline,
@@ -317,10 +317,9 @@ impl StateRepresentatives for Urls {
         Some(RepresentativeState {
             state,
             name,
-            excluded_first: 0,
-            excluded_anywhere,
+            excluded: ExcludedStrings { anywhere: excluded_anywhere, ..ExcludedStrings::default() },
             max_chars: most,
-            max_completion_chars,
+            completions: CompletionLengths::at_most(max_completion_chars),
         })
     }
 }
@@ -448,7 +447,7 @@ mod tests {
                         let text = [one, other, last].concat();
                         if text
                             .bytes()
-                            .any(|byte| representative.excluded_anywhere >> byte & 1 != 0)
+                            .any(|byte| representative.excluded.anywhere >> byte & 1 != 0)
                         {
                             continue;
                         }

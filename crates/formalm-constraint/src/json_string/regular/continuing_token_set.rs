@@ -56,6 +56,14 @@ impl ContinuingTokens {
         }
     }
 
+    /// Returns the mask of these and other tokens, given the number of words of a bitmask.
+    pub(super) fn with(&self, tokens: Vec<u32>, words: usize) -> Mask {
+        match self {
+            ContinuingTokens::Few(few) => Mask::from_ids(&[&few[..], &tokens[..]].concat(), words),
+            ContinuingTokens::Many(base) => Mask::patched(base, tokens, Vec::new()),
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         4 * match self {
             ContinuingTokens::Few(ids) => ids.len(),

@@ -21,19 +21,22 @@ use std::sync::{Arc, MutexGuard};
 use formalm_automata::Automaton;
 use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
-use formalm_machines::{ClassRenewal, MaskAutomaton, RegularMaskClasses, StateClasses};
+use formalm_machines::{
+    AlternativeStrings, ClassRenewal, LiteralList, MaskAutomaton, RegularMaskClasses, StateClasses,
+};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
 use rustc_hash::FxHashMap;
 
 use crate::json_string::custom;
 use crate::json_string::custom::CustomStringMasks;
-use crate::json_string::length::QuoteContinuations;
+use crate::json_string::length::{QuoteContinuations, closing_tokens};
 use crate::json_value::ValueLists;
 use crate::lexical::LexicalMasks;
 use crate::mask::Mask;
 use crate::mask_cache::MaskCache;
 use crate::sorted_token_reading::LongStringTokens;
 use crate::trie_walk::NodeSelections;
+use crate::trie_word_reading::{along, read};
 use continuing_token_set::ContinuingTokens;
 use escaped_walk::continuing_by_walk;
 pub(crate) use escaped_walk::walk_escaped;
@@ -120,9 +123,9 @@ pub(crate) fn mask(
     }
     let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
     let strings = vocabulary.json_string_tokens(text.escapes);
-    let (continuing, ends) = match &text.representative {
-        Some(like) => {
-            let words = custom::continuing(&kept.custom, vocabulary, (text, like))?;
+    let (continuing, ends) = match &text.transient {
+        Some(transient) => {
+            let words = custom::continuing(&kept.custom, vocabulary, (text, transient))?;
             (
                 ContinuingTokens::of(Mask::from_words(words)),
                 Arc::new(ClosingTokens::of(strings, text)?),
@@ -146,10 +149,82 @@ pub(crate) fn mask(
         ended.extend(with_suffix.map(|&(_, token)| token));
     }
     let words = vocabulary.len().div_ceil(32);
-    Ok(Some(match continuing {
-        ContinuingTokens::Few(few) => Mask::from_ids(&[&few[..], &ended[..]].concat(), words),
-        ContinuingTokens::Many(base) => Mask::patched(&base, ended, Vec::new()),
-    }))
+    Ok(Some(continuing.with(ended, words)))
+}
+
+/// Returns the mask of a class inside a string that continues as any of several automata allows;
+/// `None` if it is not between two characters. Closing tokens and exceptions are read by the class.
+pub(crate) fn mask_of_any(
+    keys: &impl MaskAutomaton,
+    vocabulary: &Vocabulary,
+    continuations: &QuoteContinuations,
+    (key, strings): (MaskClassId, &AlternativeStrings),
+) -> Result<Option<Mask>, Error> {
+    let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
+    let words = vocabulary.len().div_ceil(32);
+    let tables = vocabulary.json_string_tokens(strings.exceptions.escapes);
+    let mut all = ContinuingTokens::Few([].into());
+    for text in &strings.states {
+        if !text.is_char_boundary()? {
+            return Ok(None);
+        }
+        let within = kept.of(vocabulary, text);
+        if within.memory_bytes() > MAX_MACHINE_BYTES {
+            kept.evict(text);
+        }
+        let continuing = within.continuing(vocabulary, tables, text)?;
+        all = if strings.states.len() == 1 { continuing } else { all.or(&continuing, words) };
+    }
+    let mut allowed = closing_tokens(keys, continuations, tables, key)?;
+    let (viable, refused) = read_exceptions(keys, vocabulary, (key, &strings.exceptions))?;
+    let all = all.without(&refused);
+    allowed.extend(viable);
+    Ok(Some(all.with(allowed, words)))
+}
+
+/// Reads the tokens whose content begins one of some texts. Returns those that are viable, and the
+/// others.
+fn read_exceptions(
+    keys: &impl MaskAutomaton,
+    vocabulary: &Vocabulary,
+    (key, texts): (MaskClassId, &LiteralList),
+) -> Result<(Vec<u32>, Vec<u32>), Error> {
+    let (mut viable, mut refused) = (Vec::new(), Vec::new());
+    let trie = vocabulary.trie();
+    let mut nodes = Vec::new();
+    along(trie, texts, |node| nodes.push(node));
+    // Nodes come in the order of a walk, so the classes above a node are on the stack.
+    let mut stack = vec![Some(key)];
+    for node in nodes {
+        let here = trie.nodes()[node as usize];
+        stack.truncate(here.depth());
+        let before = stack[here.depth() - 1];
+        let next = before.map_or(Ok(None), |before| keys.step(before, here.byte()))?;
+        stack.push(next);
+        let tokens = if next.is_some() { &mut viable } else { &mut refused };
+        tokens.extend_from_slice(trie.tokens_at(node));
+    }
+    let list: Vec<&[u8]> = texts.iter().collect();
+    // A state is the range of the texts that begin with what was read, and its length.
+    let step = |(from, to, depth): (usize, usize, usize), byte: u8| {
+        let at = |text: &&[u8]| text.get(depth).copied();
+        let range = &list[from..to];
+        let first = range.partition_point(|text| at(text) < Some(byte));
+        let end = range.partition_point(|text| at(text) <= Some(byte));
+        Ok((first < end).then_some((from + first, from + end, depth + 1)))
+    };
+    let strings = vocabulary.json_string_tokens(texts.escapes);
+    let start = ((0, list.len(), 0), texts.escapes);
+    let mut spelled: Vec<u32> = Vec::new();
+    walk_escaped(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
+        spelled.extend_from_slice(strings.escaped_tokens(spelling));
+    })?;
+    for token in spelled {
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        let is_viable = read(keys, key, bytes)?.is_some();
+        if is_viable { &mut viable } else { &mut refused }.push(token);
+    }
+    Ok((viable, refused))
 }
 
 impl SharedStringMasks {

@@ -15,8 +15,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    CharRecognizer, GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState,
-    StateRepresentatives,
+    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
+    RecognizerAlphabet, RepresentativeState, SimpleCompletions, StateRepresentatives,
 };
 
 use super::a_labels::ALabels;
@@ -365,18 +365,27 @@ impl StateRepresentatives for HostNames {
             short if may_be_encoded(short) => short.to_ascii_lowercase(),
             other => if other.ends_with('-') { "a-" } else { "a" }.to_owned(),
         };
+        let begins_encoded = name.label.eq_ignore_ascii_case(&ACE_PREFIX[..ACE_PREFIX.len() - 1]);
         let base = HostNameState { previous_octets: 0, label, kinds: name.kinds };
         let name = format!("{base:?}");
         let (state, most) = (self.states.intern(base), most as u32);
-        // A label can be completed within its maximum length.
-        let max_completion_chars = MAX_LABEL_OCTETS as u32;
+        // A label can be completed within its maximum length, and by one letter if it is not
+        // encoded: two hyphens in a row are needed for that.
+        let except =
+            ExcludedStrings { first: u128::from(begins_encoded) << b'-', anywhere: 0, text: "--" };
+        let completions = CompletionLengths {
+            max_chars: MAX_LABEL_OCTETS as u32,
+            simple: Some(SimpleCompletions { except, max_chars: 1 }),
+            // Completed, a name grows by a letter or by a label, see `may_be_longer`.
+            extensible_chars: (MAX_NAME_OCTETS - MAX_LABEL_OCTETS - 2)
+                .saturating_sub(read + most as usize) as u32,
+        };
         Some(RepresentativeState {
             state,
             name,
-            excluded_first: 0,
-            excluded_anywhere: 0,
+            excluded: ExcludedStrings::default(),
             max_chars: most,
-            max_completion_chars,
+            completions,
         })
     }
 }
@@ -463,11 +472,27 @@ mod tests {
                 assert!(same, "{prefix:?} {low} {high}");
             }
             let Some(representative) = names.representative(state) else { continue };
-            assert_eq!((representative.excluded_first, representative.excluded_anywhere), (0, 0));
+            assert_eq!(representative.excluded, ExcludedStrings::default());
+            let CompletionLengths { simple, extensible_chars, .. } = representative.completions;
+            let SimpleCompletions { except, max_chars } = simple.unwrap();
             let fits = |text: &str| text.len() <= representative.max_chars as usize;
             let check = |text: &str| {
                 let is_read = |from: u32| read(&names, from, text).is_some();
                 assert_eq!(is_read(state), is_read(representative.state), "{prefix:?} {text:?}");
+                let begins = text.bytes().next().is_some_and(|one| except.first >> one & 1 != 0);
+                let Some(after) = read(&names, state, text) else { return };
+                if begins || text.contains(except.text) {
+                    return;
+                }
+                assert!(has_member_by_trial(&names, after, 0, max_chars), "{prefix:?} {text:?}");
+                for least in [1, 5, 40, extensible_chars] {
+                    if let Some(least) = least.checked_sub(text.len() as u32)
+                        && least <= extensible_chars
+                    {
+                        let found = names.has_member_of_length(after, least, least + 1);
+                        assert_eq!(found, Some(true), "{prefix:?} {text:?} {least}");
+                    }
+                }
             };
             for one in pieces {
                 for other in pieces {

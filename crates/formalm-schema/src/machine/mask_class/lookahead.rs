@@ -14,8 +14,8 @@ use std::cell::RefCell;
 use formalm_core::{ByteSet, Error, Interner, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{
-    AcceptingMaskAutomaton, CharRepetition, ClassAutomaton, LiteralList, MaskShortcuts,
-    NoLexicalMachine, StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
+    AcceptingMaskAutomaton, AlternativeStrings, CharRepetition, ClassAutomaton, LiteralList,
+    MaskShortcuts, NoLexicalMachine, StringClasses, ValueClasses, ValueEnd, self_loop_repetition,
 };
 
 use crate::formula::TRUE;
@@ -434,6 +434,13 @@ impl StringClasses for SchemaLookahead<'_> {
 
     fn json_string_state(&self, class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
         self.state.borrow_mut().in_text(class)
+    }
+
+    fn alternative_string_states(
+        &self,
+        class: MaskClassId,
+    ) -> Result<Option<AlternativeStrings>, Error> {
+        self.state.borrow_mut().in_unknown_name(class)
     }
 
     fn with_string_state(&self, class: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {

@@ -5,17 +5,24 @@ use std::sync::Arc;
 
 use formalm_core::{CharSet, ClassCover, Error, MaskClassId, SetOnce, StateId, WIDE_PARTS};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
-use formalm_machines::{CharRepetition, LiteralList};
+use formalm_machines::{AlternativeStrings, CharRepetition, LiteralList};
 
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{CharState, Frame, NameCandidates, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::solver::context::LanguageId;
 
 /// Number of letters that must lead to one class for it to become the reference. Chosen, not
 /// measured.
 const MIN_LETTERS: usize = 14;
+
+/// Maximum number of classes of names whose masks are joined. Chosen, not measured.
+const MAX_NAME_CLASSES: usize = 8;
+
+/// Maximum number of known names that are read apart from such masks. Chosen, not measured.
+const MAX_KNOWN_NAMES: u32 = 256;
 
 /// The repetition of characters that a class allows, as far as its frame shows it.
 pub(crate) enum RepetitionHint {
@@ -100,9 +107,49 @@ impl LookaheadState<'_> {
         };
         let machine = Arc::clone(self.tables.reader.values.core.languages.automaton(language));
         let escapes = self.tables.reader.values.core.options.escapes;
-        let like = if is_dropped { machine.representative(state)? } else { None };
-        let fits = !is_dropped || like.is_some();
-        Ok(fits.then_some(JsonStringState { machine, state, escapes, representative: like }))
+        let transient = if is_dropped { machine.transient_state(state)? } else { None };
+        let fits = !is_dropped || transient.is_some();
+        Ok(fits.then_some(JsonStringState { machine, state, escapes, transient }))
+    }
+
+    /// Returns the states of the automata that a name must satisfy one of, unless it is a known name.
+    /// The start of a known name may be allowed for its own sake, or used up.
+    pub(crate) fn in_unknown_name(
+        &mut self,
+        class: MaskClassId,
+    ) -> Result<Option<AlternativeStrings>, Error> {
+        let position = self.position(class);
+        if position.record != NO_RECORD || self.is_unbounded(position) {
+            return Ok(None);
+        }
+        let Frame::Name { next_names, text, candidates, escape: CharState::NONE, .. } =
+            position.frame
+        else {
+            return Ok(None);
+        };
+        let values = &self.tables.reader.values;
+        // What a test decides is only seen after the closing quote.
+        let required = values.strings.get(candidates.classes).required_machines();
+        let alive: Vec<(LanguageId, StateId)> = required.iter().flatten().copied().collect();
+        let NameCandidates { from, to, .. } = candidates;
+        if !(1..=MAX_NAME_CLASSES).contains(&alive.len()) || to - from > MAX_KNOWN_NAMES {
+            return Ok(None);
+        }
+        let escapes = values.core.options.escapes;
+        let mut exceptions = LiteralList::new(escapes);
+        let depth = if from < to { values.records.length(text) as usize } else { 0 };
+        for at in from..to {
+            let name = values.name_tables.known_name(&values.core, next_names, at);
+            if !name.is_char_boundary(depth) {
+                return Ok(None);
+            }
+            exceptions.push(&name.as_bytes()[depth..]);
+        }
+        let states = alive.into_iter().map(|(language, state)| {
+            let machine = Arc::clone(values.core.languages.automaton(language));
+            JsonStringState { machine, state, escapes, transient: None }
+        });
+        Ok(Some(AlternativeStrings { states: states.collect(), exceptions }))
     }
 
     /// Returns the same class with its automaton in another state.
