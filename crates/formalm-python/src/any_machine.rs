@@ -193,6 +193,10 @@ impl CompletionClasses for AnyMachine {
         on_any!(self, one => one.abstract_state(state))
     }
 
+    fn keeps_completion(&self, state: StateId, completion: &[u8]) -> Result<bool, Error> {
+        on_any!(self, one => one.keeps_completion(state, completion))
+    }
+
     fn needs_recheck(
         &self,
         state: Option<StateId>,
