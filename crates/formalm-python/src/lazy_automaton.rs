@@ -84,6 +84,9 @@ pub(crate) struct Automaton {
     shared: SharedMachine,
 }
 
+/// A remark about a grammar, with the place in its text.
+type GrammarRemark = (String, Option<(usize, usize)>);
+
 impl Automaton {
     pub(crate) fn new(machine: AnyMachine) -> Automaton {
         Automaton { shared: SharedMachine::new(Arc::new(machine)) }
@@ -291,7 +294,7 @@ impl Automaton {
 
     /// Remarks about the grammar: `(message, span)`.
     #[getter]
-    fn notes(&self) -> PyResult<Vec<(String, Option<(usize, usize)>)>> {
+    fn notes(&self) -> PyResult<Vec<GrammarRemark>> {
         let machine = self.machine()?;
         let AnyMachine::Grammar(grammar) = &*machine else { return Ok(Vec::new()) };
         let span = |span: SourceSpan| (span.start, span.end);

@@ -233,12 +233,10 @@ impl<K: MaskClasses, S: MaskAutomaton> TargetWalk<'_, K, S> {
             if here.word().is_some() {
                 self.sorted.add(next, trie.tokens_at(at), words);
             }
-            if here.end() > at + MAX_READ_NODES {
-                if self.loops_below(next, at)? {
-                    self.sorted.add(next, trie.tokens_below(at), words);
-                    at = here.end();
-                    continue;
-                }
+            if here.end() > at + MAX_READ_NODES && self.loops_below(next, at)? {
+                self.sorted.add(next, trie.tokens_below(at), words);
+                at = here.end();
+                continue;
             }
             stack.truncate(depth);
             stack.push(next);
