@@ -201,8 +201,8 @@ class ConcurrencyError(FormalmError, RuntimeError):
     """Two threads used one matcher or one search at once.
 
     Give each thread a ``fork()`` of the matcher, or a search of its own. In a forked process: a
-    thread of the parent was changing a constraint whose language cannot be compiled again, because
-    its parser's ``copy()`` fails.
+    thread of the parent was changing a language, or a constraint over it, that cannot be compiled
+    again, because its parser's ``copy()`` fails.
     """
 
 

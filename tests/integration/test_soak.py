@@ -17,7 +17,7 @@ from tokenizers import pre_tokenizers
 from tests.canonical.small_tokenizers import trained
 from tests.support.languages_of_every_kind import CASES, Kind
 from tests.support.processes import ROOT, needs_limits, run_python
-from tests.support.soak import Soak, Tenth, run
+from tests.support.soak import EVERY_KIND, Soak, Tenth, run
 
 LLAMA = ROOT.parent / "shared" / "tokenizers" / "llama3-128k.json.gz"
 MB = 1 << 20
@@ -105,6 +105,32 @@ def test_a_day_of_requests_leaves_memory_flat(
     for one in tenths:
         assert one.counted_bytes - one.pinned_bytes <= 2 * limit
         assert one.resident_bytes <= limit + one.pinned_bytes + 256 * MB
+
+
+@needs_limits
+@needs_llama
+@pytest.mark.slow
+@pytest.mark.timeout(24 * 3600)
+@pytest.mark.parametrize("tokenization", ["all", "canonical"])
+def test_threads_share_a_constraint_of_each_kind(tokenization: str, tmp_path: Path) -> None:
+    """A server with twenty constraints and sixteen threads: 3,200 requests or a quarter hour."""
+    folder = Path(os.environ.get("FORMALM_SOAK") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    soak = Soak(
+        EVERY_KIND,
+        3_200,
+        str(LLAMA),
+        tokenization,
+        # Several replacements for the kinds that grow.
+        memory_limit_bytes=8 * MB,
+        seconds=900,
+        threads=16,
+        checkpoint=str(folder / f"every-kind-{tokenization}-16.jsonl"),
+    )
+    tenths = whole(soak)
+    assert tenths[-1].replacements > 0
+    for one in tenths:
+        assert one.resident_bytes <= one.limit_bytes + one.pinned_bytes + 256 * MB
 
 
 #: The growth of resident memory that accounting is judged by.

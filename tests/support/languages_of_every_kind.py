@@ -222,16 +222,9 @@ KINDS = [
     ),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}
-#: A mask of canonical tokens of a schema in a grammar takes a second: it is found byte by byte.
-SLOW = {("a schema in a grammar", "canonical")}
 #: Each kind with each tokenization that is known of it.
 CASES = [
-    pytest.param(
-        kind,
-        tokenization,
-        id=f"{kind.name}, {tokenization}",
-        marks=[pytest.mark.slow] if (kind.name, tokenization) in SLOW else [],
-    )
+    pytest.param(kind, tokenization, id=f"{kind.name}, {tokenization}")
     for kind in KINDS
     for tokenization in ("all", "canonical")
     if tokenization == "all" or kind.is_exact

@@ -20,11 +20,14 @@ from pathlib import Path
 import numpy as np
 
 from formalm import Constraint, Vocabulary, new_bitmask
-from tests.support.languages_of_every_kind import BY_NAME
+from tests.support.languages_of_every_kind import BY_NAME, KINDS, Kind
 
-__all__ = ["Soak", "Tenth", "grow", "resident_bytes", "run"]
+__all__ = ["EVERY_KIND", "Soak", "Tenth", "grow", "resident_bytes", "run"]
 
 TENTHS = 10
+
+#: In place of the name of one kind.
+EVERY_KIND = "every kind"
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Soak:
     Attributes
     ----------
     kind
-        The name of a kind of language.
+        The name of a kind of language, or `EVERY_KIND`: requests then take turns among as many
+        constraints as there are kinds, each with the memory limit.
     requests
         How many.
     tokenization
@@ -114,19 +118,44 @@ def vocabulary_of(path: str) -> Vocabulary:
     return Vocabulary.from_tokenizer_json(gzip.decompress(data) if path.endswith(".gz") else data)
 
 
+def constraints_of(soak: Soak) -> list[tuple[Kind, Constraint]]:
+    """The constraints that requests take turns among."""
+    vocabulary = vocabulary_of(soak.tokenizer)
+    kinds = KINDS if soak.kind == EVERY_KIND else [BY_NAME[soak.kind]]
+    canonical = soak.tokenization == "canonical"
+    return [
+        (
+            kind,
+            Constraint(
+                kind.make(),
+                vocabulary,
+                tokenization=soak.tokenization,
+                memory_limit_bytes=soak.memory_limit_bytes,
+            ),
+        )
+        for kind in kinds
+        if kind.is_exact or not canonical
+    ]
+
+
 def serve(
-    constraint: Constraint, soak: Soak, numbers: range, work: _Work, deadline: float = float("inf")
+    served: list[tuple[Kind, Constraint]],
+    soak: Soak,
+    numbers: range,
+    work: _Work,
+    deadline: float = float("inf"),
 ) -> None:
     """Serve requests: read the tokens of each, with a mask before every one and at the end.
 
     None begins after ``deadline``, in seconds of the monotonic clock.
     """
     try:
-        bitmask = new_bitmask(1, constraint.width)
+        bitmask = new_bitmask(1, served[0][1].width)
         for number in numbers:
             if time.monotonic() > deadline:
                 return
-            text = BY_NAME[soak.kind].draw(random.Random(f"{soak.seed} {number}"))
+            kind, constraint = served[number % len(served)]
+            text = kind.draw(random.Random(f"{soak.seed} {number}"))
             matcher = constraint.matcher()
             for token in constraint.vocabulary.encode(text):
                 begun = time.perf_counter()
@@ -144,15 +173,9 @@ def serve(
 
 def run(soak: Soak) -> list[Tenth]:
     """Run a soak; the figures of each tenth."""
-    vocabulary = vocabulary_of(soak.tokenizer)
-    constraint = Constraint(
-        BY_NAME[soak.kind].make(),
-        vocabulary,
-        tokenization=soak.tokenization,
-        memory_limit_bytes=soak.memory_limit_bytes,
-    )
+    served = constraints_of(soak)
     # What is made once for all requests is no growth.
-    serve(constraint, soak, range(-2, 0), _Work())
+    serve(served, soak, range(-2 * len(served), 0), _Work())
     before, started = resident_bytes(), time.monotonic()
     tenths: list[Tenth] = []
     kept = Path(soak.checkpoint) if soak.checkpoint else None
@@ -168,7 +191,7 @@ def run(soak: Soak) -> list[Tenth]:
         threads = [
             threading.Thread(
                 target=serve,
-                args=(constraint, soak, numbers[at :: soak.threads], one, started + soak.seconds),
+                args=(served, soak, numbers[at :: soak.threads], one, started + soak.seconds),
             )
             for at, one in enumerate(works)
         ]
@@ -180,14 +203,14 @@ def run(soak: Soak) -> list[Tenth]:
             if work.failures:
                 raise work.failures[0]
         tokens = sum(work.tokens for work in works)
-        stats = constraint.stats()
+        stats = [constraint.stats() for _, constraint in served]
         tenth = Tenth(
             requests=done + sum(work.requests for work in works),
             resident_bytes=resident_bytes() - before,
-            counted_bytes=stats.total_bytes,
-            pinned_bytes=stats.pinned_bytes,
-            limit_bytes=stats.limit_bytes,
-            replacements=stats.replacements,
+            counted_bytes=sum(one.total_bytes for one in stats),
+            pinned_bytes=sum(one.pinned_bytes for one in stats),
+            limit_bytes=sum(one.limit_bytes for one in stats),
+            replacements=sum(one.replacements for one in stats),
             microseconds=1e6 * (time.process_time() - cpu) / max(1, tokens),
             slowest=float(np.max([work.slowest for work in works])),
         )
@@ -206,21 +229,20 @@ def grow(soak: Soak, resident: int) -> tuple[int, int]:
 
     Returns the growth of resident memory and of what the constraint counts, in bytes.
     """
-    constraint = Constraint(
-        BY_NAME[soak.kind].make(),
-        vocabulary_of(soak.tokenizer),
-        tokenization=soak.tokenization,
-        memory_limit_bytes=soak.memory_limit_bytes,
-    )
-    serve(constraint, soak, range(-20, 0), work := _Work())
-    before, counted = resident_bytes(), constraint.memory_bytes
+    served = constraints_of(soak)
+
+    def counted_bytes() -> int:
+        return sum(constraint.memory_bytes for _, constraint in served)
+
+    serve(served, soak, range(-20, 0), work := _Work())
+    before, counted = resident_bytes(), counted_bytes()
     deadline, done = time.monotonic() + soak.seconds, 0
     while resident_bytes() - before < resident and time.monotonic() < deadline:
-        serve(constraint, soak, range(done, done + 20), work)
+        serve(served, soak, range(done, done + 20), work)
         done += 20
     if work.failures:
         raise work.failures[0]
-    return resident_bytes() - before, constraint.memory_bytes - counted
+    return resident_bytes() - before, counted_bytes() - counted
 
 
 if __name__ == "__main__":

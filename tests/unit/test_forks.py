@@ -326,10 +326,18 @@ stopped = False
 def load():
     while not stopped:
         constraint.matcher().advance_bytes(b"<" + b"ab" * 100)
+        language.is_viable(b"<" + b"ab" * 100)
 threads = [threading.Thread(target=load) for _ in range(2)]
 for thread in threads: thread.start()
 def work():
-    for ask in (constraint.matcher, begun.bitmask, lambda: begun.fork().advance_bytes(b"ab")):
+    for ask in (
+        constraint.matcher,
+        begun.bitmask,
+        lambda: begun.fork().advance_bytes(b"ab"),
+        lambda: language.matches(b"<ab>"),
+        lambda: language.is_viable(b"<ba"),
+        lambda: Constraint(language, V),
+    ):
         try:
             ask()
         except (ConcurrencyError, ParserError):
@@ -349,6 +357,44 @@ def test_children_forked_during_work_continue(count: int) -> None:
     """What another thread held at the fork is made anew: nothing waits, and answers are right."""
     program = f"{PREAMBLE}\nimport time\n{KINDS}\nfork_under_load({count})"
     run_python(program, timeout=60 + 5 * count, env=THREADS).check()
+
+
+@needs_fork
+@pytest.mark.parametrize("count", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_queries_of_a_language_work_in_children_forked_during_others(count: int) -> None:
+    """Without a constraint: the language's own machine is made anew."""
+    program = f"""{PREAMBLE}
+import time
+{KINDS}
+def ask(language, text):
+    answers = [language.matches(text), language.is_viable(text), language.is_viable(text + b"!")]
+    try:
+        answers.append(language.shortest())
+    except LanguageError as error:
+        answers.append(str(error))
+    return answers
+
+for name, (language, _, start, unit, first, rest) in KINDS.items():
+    text = first + rest
+    answers, stopped = ask(language, text), False
+    def load():
+        at = 0
+        while not stopped:
+            at += 1
+            language.is_viable(start + b"%d" % at + unit * (50 if name in SLOW else 2_000))
+            ask(language, text)
+    def work():
+        for _ in range(2):
+            assert ask(language, text) == answers, name
+    threads = [threading.Thread(target=load) for _ in range(3)]
+    for thread in threads: thread.start()
+    for _ in range({count}):
+        time.sleep(0.003)
+        child(work)
+    stopped = True
+    for thread in threads: thread.join()
+"""
+    run_python(program, timeout=60 + 5 * count).check()
 
 
 @needs_fork

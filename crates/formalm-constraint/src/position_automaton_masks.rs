@@ -10,13 +10,13 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, CompactMap, Error, ForkSafeMutex, LazyDfa, MaskClassId, Renewal, StateId,
+    AppendVec, ByteSet, CompactMap, Error, ForkSafeMutex, MaskClassId, Renewal, StateId,
 };
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal,
     ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NoLexicalMachine,
-    PositionAutomaton, ScratchCache, ScratchMachine, StateClasses, StatesAsClasses, StringClasses,
-    ValueClasses,
+    PositionAutomaton, RepresentativeClasses, ScratchCache, ScratchMachine, StateClasses,
+    StatesAsClasses, StringClasses, ValueClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -323,7 +323,7 @@ impl<K: MaskClasses> StateClasses for PositionMaskClasses<K> {
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         match self.ahead.of(&self.composed) {
             Some(ahead) => purpose.visit(&MaskingClasses { keys: self, ahead: &ahead }),
-            None => purpose.visit(&LookaheadClasses(self)),
+            None => purpose.visit(&RepresentativeClasses::new(self, |class| self.state(class))),
         }
     }
 
@@ -381,38 +381,6 @@ impl<K: MaskClasses> ClassRenewal for PositionMaskClasses<K> {
         base_masks + self.parts().map(|part| part.masks.mask_bytes()).sum::<usize>()
     }
 }
-
-/// Mask classes of a lookahead machine, each represented by a state.
-struct LookaheadClasses<'a, K: MaskClasses>(&'a PositionMaskClasses<K>);
-
-impl<K: MaskClasses> ClassAutomaton for LookaheadClasses<'_, K> {
-    type LexicalMachine = NoLexicalMachine;
-
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
-    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
-        match self.0.composed.step(self.0.state(key), byte)? {
-            Some(next) => self.0.mask_class(next).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
-        self.0.composed.live_bytes(self.0.state(key))
-    }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
-    }
-}
-
-impl<K: MaskClasses> MaskShortcuts for LookaheadClasses<'_, K> {}
-
-impl<K: MaskClasses> StringClasses for LookaheadClasses<'_, K> {}
-
-impl<K: MaskClasses> ValueClasses for LookaheadClasses<'_, K> {}
 
 /// Mask classes read ahead of the input: those of the input by a representative state, the others
 /// as states of a lookahead machine.

@@ -26,8 +26,8 @@ use formalm_core::{
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
     ClassRenewal, ClassVisitor, HostConfiguration, MaskAutomaton, MaskClasses, MaskShortcuts,
-    MemberEnds, NoLexicalMachine, StateClasses, StringClasses, SublanguageHost, SublanguageTables,
-    ValueClasses, self_loop_repetition,
+    MemberEnds, NoLexicalMachine, RepresentativeClasses, StateClasses, StringClasses,
+    SublanguageHost, SublanguageTables, ValueClasses, self_loop_repetition,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -43,6 +43,9 @@ const UNDECIDED_FLAG: u32 = 1 << 31;
 
 /// Flag of classes that are classes of the host, met while reading byte by byte.
 const HOST_CLASS: u32 = 1 << 30;
+
+/// Memory for masks of sublanguages of a lookahead machine, which are never queried, in bytes.
+const LOOKAHEAD_MASK_BYTES: usize = 1 << 10;
 
 /// In place of the terminal, for a configuration outside sublanguages.
 const NO_SUBLANGUAGE: u32 = u32::MAX;
@@ -61,6 +64,8 @@ pub struct SublanguageMaskClasses<H, K: MaskClasses> {
     /// Per state, its mask class plus one, where known.
     keys: AppendVec,
     known: ForkSafeMutex<InternedClasses>,
+    /// `true` if the host is dropped with a search: classes are then read on its states.
+    is_lookahead: bool,
 }
 
 #[derive(Debug, Default)]
@@ -106,14 +111,49 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
             .iter()
             .map(|(terminal, machine)| (*terminal, Arc::clone(&same[&address(machine)])))
             .collect();
-        Ok(SublanguageMaskClasses {
+        Ok(SublanguageMaskClasses::with(host, vocabulary, parts, false))
+    }
+
+    /// Creates the mask classes of a scratch host. `parts` returns the mask classes of the scratch
+    /// copy of a sublanguage's machine, given those of the machine. Returns `None` if it does.
+    pub fn over_scratch_host(
+        &self,
+        host: H,
+        mut parts: impl FnMut(&K, &Arc<dyn Machine>) -> Option<K>,
+    ) -> Option<SublanguageMaskClasses<H, K>> {
+        let mut own = FxHashMap::default();
+        let memory = MaskMemory::of_several(LOOKAHEAD_MASK_BYTES, 1);
+        for (terminal, machine) in host.sublanguage_machines() {
+            let part = self.parts.get(&terminal)?;
+            let original = Arc::as_ptr(part.masks.machine()).cast::<()>();
+            let scratch = match Arc::as_ptr(&machine).cast::<()>() == original {
+                // The machine serves its own lookahead.
+                true => Arc::clone(part),
+                false => {
+                    let keys = parts(part.keys(), &machine)?;
+                    Arc::new(PartMasks::new(keys, &self.vocabulary, memory.clone()))
+                }
+            };
+            own.insert(terminal, scratch);
+        }
+        Some(SublanguageMaskClasses::with(host, Arc::clone(&self.vocabulary), own, true))
+    }
+
+    fn with(
+        host: H,
+        vocabulary: Arc<Vocabulary>,
+        parts: FxHashMap<u32, Arc<PartMasks<K>>>,
+        is_lookahead: bool,
+    ) -> SublanguageMaskClasses<H, K> {
+        SublanguageMaskClasses {
             host,
             vocabulary,
             parts,
             lexical: LexicalMasks::default(),
             keys: AppendVec::default(),
             known: ForkSafeMutex::default(),
-        })
+            is_lookahead,
+        }
     }
 
     /// Returns the mask classes of the host.
@@ -178,10 +218,15 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
         Ok(class)
     }
 
+    /// Returns the state that represents a class.
+    fn first_state(&self, key: MaskClassId) -> StateId {
+        self.known().states[key.number() as usize]
+    }
+
     /// Returns the class of the host for a class, which is represented by its first state.
     fn host_class(&self, key: MaskClassId) -> Result<MaskClassId, Error> {
         match key.number() & HOST_CLASS {
-            0 => self.host.mask_class(self.known().states[key.number() as usize]),
+            0 => self.host.mask_class(self.first_state(key)),
             _ => Ok(MaskClassId::from_number(key.number() & !HOST_CLASS)),
         }
     }
@@ -214,7 +259,13 @@ impl<H: SublanguageHost, K: MaskClasses> StateClasses for SublanguageMaskClasses
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
-        self.host.visit(HostVisitor { keys: self, purpose })
+        match self.is_lookahead {
+            // Classes of the host tell apart all inputs; those here only what tokens distinguish.
+            true => {
+                purpose.visit(&RepresentativeClasses::new(self, |class| self.first_state(class)))
+            }
+            false => self.host.visit(HostVisitor { keys: self, purpose }),
+        }
     }
 
     fn visit_accepting<P: AcceptingVisitor>(

@@ -335,7 +335,7 @@ impl SublanguageHost for GrammarMaskClasses {
                 let (parser_state, threads) = (one.parser_state, one.negative_threads);
                 match one.is_in_sublanguage() {
                     true => HostConfiguration {
-                        sublanguage: Some(core.reader.sublanguages.at(one.lexeme)),
+                        sublanguage: Some(core.reader.sublanguages.machine_position(one.lexeme)),
                         rest: [NOTHING, parser_state, threads],
                     },
                     false => HostConfiguration {

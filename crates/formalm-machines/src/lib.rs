@@ -7,7 +7,8 @@ mod special_tokens;
 pub use combined::{
     CompletionLength, IdentityClasses, Intersection, IntersectionBounds, OpaqueCache, Position,
     PositionAutomaton, Precision, Prefix, PrefixedMachine, PrefixedMaskClasses, ProductCache,
-    SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton, StatesAsClasses,
+    RepresentativeClasses, SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton,
+    StatesAsClasses,
 };
 pub use mask_classes::{
     AcceptingMaskAutomaton, AcceptingVisitor, AlternativeStrings, ApproximateClasses,

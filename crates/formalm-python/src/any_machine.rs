@@ -193,6 +193,10 @@ impl CompletionClasses for AnyMachine {
         on_any!(self, one => one.abstract_state(state))
     }
 
+    fn keeps_completion(&self, state: StateId, completion: &[u8]) -> Result<bool, Error> {
+        on_any!(self, one => one.keeps_completion(state, completion))
+    }
+
     fn needs_recheck(
         &self,
         state: Option<StateId>,
@@ -366,8 +370,7 @@ impl AnyMaskClasses {
                 ),
                 AnyMachine::Grammar(one) => {
                     let parts = |part: &Arc<dyn Machine>| {
-                        let part: Arc<dyn Any + Send + Sync> = part.clone();
-                        let part = part.downcast::<AnyMachine>().ok()?;
+                        let part = any_machine(part)?;
                         Some(AnyMaskClasses::of_sublanguage(py, part, Arc::clone(&lifted)))
                     };
                     let host = GrammarMaskClasses::new(Arc::clone(one));
@@ -443,6 +446,12 @@ impl AnyMaskClasses {
     }
 }
 
+/// Returns a sublanguage's machine under its own type.
+fn any_machine(machine: &Arc<dyn Machine>) -> Option<Arc<AnyMachine>> {
+    let machine: Arc<dyn Any + Send + Sync> = machine.clone();
+    machine.downcast().ok()
+}
+
 impl UnprefixedMaskClasses {
     /// Returns the mask classes of a lookahead machine.
     fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<UnprefixedMaskClasses> {
@@ -451,7 +460,11 @@ impl UnprefixedMaskClasses {
                 UnprefixedKind::Grammar(keys.over_scratch(one)?)
             }
             (UnprefixedKind::Embedding(keys), AnyMachine::Grammar(one)) => {
-                UnprefixedKind::Grammar(keys.host().over_scratch(one)?)
+                let parts = |part: &AnyMaskClasses, machine: &Arc<dyn Machine>| {
+                    part.over_any(&any_machine(machine)?)
+                };
+                let host = keys.host().over_scratch(one)?;
+                UnprefixedKind::Embedding(Box::new(keys.over_scratch_host(host, parts)?))
             }
             (UnprefixedKind::Schema(keys), AnyMachine::Schema(one)) => {
                 UnprefixedKind::Schema(Box::new(keys.over_scratch(one)?))

@@ -71,7 +71,7 @@ impl Constraint {
             let message = format!("width must be at most {WIDTH_LIMIT}, got {width}");
             return Err(errors::argument(py, &message, None));
         }
-        let machine = automaton.machine();
+        let machine = automaton.machine()?;
         // Masks of parts get a quarter of the memory, see `formalm_constraint::Constraint`.
         let keys = AnyMaskClasses::new(py, machine, vocabulary, memory_limit_bytes / 4);
         let vocabulary = Arc::clone(&vocabulary.inner);
@@ -98,7 +98,7 @@ impl Constraint {
 
     fn matcher(&self, py: Python<'_>) -> PyResult<Matcher> {
         if self.inner.is_lost() {
-            return Err(errors::lost_in_fork(py));
+            return Err(errors::lost_in_fork(py, "constraint"));
         }
         Ok(Matcher::new(&self.inner, self.width, &self.views))
     }
@@ -111,7 +111,7 @@ impl Constraint {
         token_ids: Vec<u32>,
     ) -> PyResult<(Option<Matcher>, usize)> {
         if self.inner.is_lost() {
-            return Err(errors::lost_in_fork(py));
+            return Err(errors::lost_in_fork(py, "constraint"));
         }
         let constraint = Arc::clone(&self.inner);
         match py.detach(|| Cursor::after(constraint, &token_ids)) {

@@ -68,12 +68,15 @@ pub(crate) fn concurrency(py: Python<'_>) -> PyErr {
     in_use(py, "matcher", "give each thread its own fork()")
 }
 
-/// Creates the error of a constraint that a thread of the parent process was changing at a fork.
-pub(crate) fn lost_in_fork(py: Python<'_>) -> PyErr {
-    let message = "another thread was changing this constraint when the process forked, and its \
-                   language cannot be compiled again here";
-    exception(py, "ConcurrencyError", message, |keywords| {
-        keywords.set_item("hint", "make the constraint in the child process")
+/// Creates the error of a constraint or a language that a thread of the parent process was changing
+/// at a fork.
+pub(crate) fn lost_in_fork(py: Python<'_>, what: &str) -> PyErr {
+    let message = format!(
+        "another thread was changing this {what} when the process forked, and the language cannot \
+         be compiled again here"
+    );
+    exception(py, "ConcurrencyError", &message, |keywords| {
+        keywords.set_item("hint", format!("make the {what} in the child process"))
     })
 }
 

@@ -82,7 +82,7 @@ impl GrammarText {
         let languages = languages.into_iter().map(|(name, one)| (name, one.language.clone()));
         let mut machines = Vec::with_capacity(embedded.len());
         for (name, one) in embedded {
-            let machine = one.machine();
+            let machine = one.machine()?;
             let is_text = machine.is_text();
             machines.push((name, Sublanguage { machine, is_text }));
         }
@@ -135,7 +135,7 @@ impl Grammar {
         automaton: &Automaton,
         text: &[u8],
     ) -> PyResult<Vec<(String, bool, Vec<String>)>> {
-        let machine = automaton.machine();
+        let machine = automaton.machine()?;
         let AnyMachine::Grammar(machine) = &*machine else { return Ok(Vec::new()) };
         let found = py.detach(|| match machine.walk(machine.start(), text)? {
             Ok(state) => machine.expected(state),

@@ -84,21 +84,26 @@ pub(crate) struct Automaton {
     shared: SharedMachine,
 }
 
+/// A remark about a grammar, with the place in its text.
+type GrammarRemark = (String, Option<(usize, usize)>);
+
 impl Automaton {
     pub(crate) fn new(machine: AnyMachine) -> Automaton {
         Automaton { shared: SharedMachine::new(Arc::new(machine)) }
     }
 
-    /// Returns the current machine: one that others have used, or a fresh one.
-    pub(crate) fn machine(&self) -> Arc<AnyMachine> {
-        self.shared.get()
+    /// Returns the current machine: one that others have used, or a fresh one. Fails in a forked
+    /// child where neither can be used.
+    pub(crate) fn machine(&self) -> PyResult<Arc<AnyMachine>> {
+        Python::attach(|py| self.shared.get(py))
     }
 
     /// Rejects a parser as a part of other machines: parts are exact, and they hold locks while
     /// they read, which a parser must not find held.
-    pub(crate) fn joins_others(&self) -> Result<(), Error> {
+    pub(crate) fn joins_others(&self, py: Python<'_>) -> PyResult<()> {
         let hint = "let the parser read the other language too, or filter its results";
-        require_exact(&*self.machine(), "members of a combination", hint)
+        require_exact(&*self.machine()?, "members of a combination", hint)
+            .map_err(|error| errors::failure(py, &error, None))
     }
 }
 
@@ -201,19 +206,17 @@ impl Automaton {
         state_limit: Option<u64>,
     ) -> PyResult<Automaton> {
         for (letter, _, _) in &letters {
-            letter.joins_others().map_err(|error| errors::failure(py, &error, None))?;
+            letter.joins_others(py)?;
         }
         let count = letters.len() as u32;
         let mut all = letters.iter().flat_map(|one| &one.1).chain(&first);
         if all.any(|&one| one >= count) {
             return Err(errors::argument(py, "the position index is out of range", None));
         }
-        let letters = letters.into_iter().map(|(one, follows, last)| Position {
-            machine: one.machine(),
-            follows: follows.into(),
-            last,
+        let letters = letters.into_iter().map(|(one, follows, last)| {
+            Ok(Position { machine: one.machine()?, follows: follows.into(), last })
         });
-        let letters: Vec<Position<AnyMachine>> = letters.collect();
+        let letters: Vec<Position<AnyMachine>> = letters.collect::<PyResult<_>>()?;
         let states = mixed_limit(state_limit);
         match py.detach(|| PositionAutomaton::new(letters, &first, empty, states)) {
             Ok(made) => Ok(Automaton::new(AnyMachine::Composed(Arc::new(made)))),
@@ -233,8 +236,9 @@ impl Automaton {
         most: Option<usize>,
         step_limit: u64,
     ) -> PyResult<Option<Vec<usize>>> {
-        let machine = |one: Option<PyRef<'_, Automaton>>| one.map(|one| one.machine());
-        let machines: Vec<Option<Arc<AnyMachine>>> = languages.into_iter().map(machine).collect();
+        let machine = |one: Option<PyRef<'_, Automaton>>| one.map(|one| one.machine()).transpose();
+        let machines: Vec<Option<Arc<AnyMachine>>> =
+            languages.into_iter().map(machine).collect::<PyResult<_>>()?;
         let found = py.detach(|| {
             let members: Vec<Option<&dyn Machine>> =
                 machines.iter().map(|one| one.as_deref().map(|one| one as &dyn Machine)).collect();
@@ -251,8 +255,8 @@ impl Automaton {
         regular: &Automaton,
         state_limit: Option<u64>,
     ) -> PyResult<Option<Automaton>> {
-        self.joins_others().map_err(|error| errors::failure(py, &error, None))?;
-        let regular = regular.machine();
+        self.joins_others(py)?;
+        let regular = regular.machine()?;
         let AnyMachine::Regular(regular) = &*regular else {
             return Err(errors::argument(
                 py,
@@ -261,7 +265,7 @@ impl Automaton {
             ));
         };
         let states = mixed_limit(state_limit);
-        let (machine, regular) = (self.machine(), Arc::clone(regular));
+        let (machine, regular) = (self.machine()?, Arc::clone(regular));
         match py.detach(|| Intersection::of(machine, regular, states)) {
             Ok(made) => Ok(made.map(|one| Automaton::new(AnyMachine::Filtered(Arc::new(one))))),
             Err(error) => Err(errors::failure(py, &error, None)),
@@ -279,10 +283,10 @@ impl Automaton {
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
         let hint = "let the parser read that prefix itself";
-        require_exact(&*self.machine(), "members after a prefix", hint)
+        require_exact(&*self.machine()?, "members after a prefix", hint)
             .map_err(|error| errors::failure(py, &error, None))?;
         let front = Prefix { text, unless_empty, refused_first_byte: refused };
-        match AnyMachine::behind(&self.machine(), front) {
+        match AnyMachine::behind(&self.machine()?, front) {
             Some(machine) => Ok(Automaton::new(machine)),
             None => Err(errors::argument(py, "the language has a prefix already", None)),
         }
@@ -290,27 +294,28 @@ impl Automaton {
 
     /// Remarks about the grammar: `(message, span)`.
     #[getter]
-    fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
-        let machine = self.machine();
-        let AnyMachine::Grammar(grammar) = &*machine else { return Vec::new() };
+    fn notes(&self) -> PyResult<Vec<GrammarRemark>> {
+        let machine = self.machine()?;
+        let AnyMachine::Grammar(grammar) = &*machine else { return Ok(Vec::new()) };
         let span = |span: SourceSpan| (span.start, span.end);
-        grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
+        let notes = grammar.notes().iter();
+        Ok(notes.map(|note| (note.message.clone(), note.span.map(span))).collect())
     }
 
     /// Remarks about the schema: `(JSON pointer, message, effect)`.
     #[getter]
-    fn remarks(&self, py: Python<'_>) -> Vec<Remark> {
-        let machine = self.machine();
-        let AnyMachine::Schema(schema) = &*machine else { return Vec::new() };
-        remarks(py.detach(|| schema.all_notes()))
+    fn remarks(&self, py: Python<'_>) -> PyResult<Vec<Remark>> {
+        let machine = self.machine()?;
+        let AnyMachine::Schema(schema) = &*machine else { return Ok(Vec::new()) };
+        Ok(remarks(py.detach(|| schema.all_notes())))
     }
 
     /// JSON pointers of the reachable subschemas.
     #[getter]
-    fn places(&self, py: Python<'_>) -> Vec<String> {
-        let machine = self.machine();
-        let AnyMachine::Schema(schema) = &*machine else { return Vec::new() };
-        py.detach(|| schema.subschema_pointers())
+    fn places(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let machine = self.machine()?;
+        let AnyMachine::Schema(schema) = &*machine else { return Ok(Vec::new()) };
+        Ok(py.detach(|| schema.subschema_pointers()))
     }
 
     /// Returns whether all strings are UTF-8.
@@ -338,7 +343,8 @@ impl Automaton {
         characters: bool,
         pair_limit: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let (left, right) = (left.map(Automaton::machine), right.map(Automaton::machine));
+        let left = left.map(Automaton::machine).transpose()?;
+        let right = right.map(Automaton::machine).transpose()?;
         let (left, right) = (left.as_deref(), right.as_deref());
         let (relation, unit) = (relation(inclusion), unit(characters));
         let machines: Vec<&AnyMachine> = left.into_iter().chain(right).collect();
@@ -417,18 +423,18 @@ impl Automaton {
 
     /// Returns whether every viable input is known to be completable.
     #[getter]
-    fn is_exact(&self) -> bool {
-        self.machine().is_exact()
+    fn is_exact(&self) -> PyResult<bool> {
+        Ok(self.machine()?.is_exact())
     }
 
     #[getter]
-    fn state_count(&self) -> usize {
-        self.machine().state_count()
+    fn state_count(&self) -> PyResult<usize> {
+        Ok(self.machine()?.state_count())
     }
 
     #[getter]
-    fn memory_bytes(&self) -> usize {
-        self.machine().memory_bytes()
+    fn memory_bytes(&self) -> PyResult<usize> {
+        Ok(self.machine()?.memory_bytes())
     }
 }
 

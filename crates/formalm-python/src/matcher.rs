@@ -55,7 +55,7 @@ impl Matcher {
     #[cold]
     fn settle(py: Python<'_>, cursor: &mut Cursor) -> PyResult<()> {
         if cursor.constraint().is_lost() {
-            return Err(errors::lost_in_fork(py));
+            return Err(errors::lost_in_fork(py, "constraint"));
         }
         cursor.settle().map_err(|error| errors::failure(py, &error, None))
     }

@@ -52,7 +52,7 @@ impl Graph {
         let Some(automaton) = automaton else {
             return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
         };
-        let machine = automaton.machine();
+        let machine = automaton.machine()?;
         let machine = &*machine;
         let graph = without_gil(py, |poll| {
             require_exact(
@@ -76,7 +76,7 @@ impl Graph {
         let Some(automaton) = automaton else {
             return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
         };
-        let machine = automaton.machine();
+        let machine = automaton.machine()?;
         let machine = &*machine;
         let graph = without_gil(py, |poll| {
             require_exact(

@@ -43,7 +43,7 @@ impl Trees {
         whole: bool,
         step_limit: u64,
     ) -> PyResult<Option<(Option<BigUint>, Bound<'py, PyList>)>> {
-        let machine = automaton.machine();
+        let machine = automaton.machine()?;
         let AnyMachine::Grammar(machine) = &*machine else { return Ok(None) };
         let parsed =
             without_gil(py, |poll| self.inner.parse(machine, text, whole, step_limit, poll))?;

@@ -182,7 +182,7 @@ pub(crate) struct Grouping {
 impl Grouping {
     #[new]
     fn new(py: Python<'_>, expression: &Expression, automaton: &Automaton) -> PyResult<Grouping> {
-        let machine = automaton.machine();
+        let machine = automaton.machine()?;
         let AnyMachine::Regular(machine) = &*machine else {
             return Err(errors::argument(py, "capture groups require a regular language", None));
         };

@@ -62,22 +62,27 @@ impl SharedMachine {
         }
     }
 
-    /// Returns the machine, for callers that keep its states.
-    pub(crate) fn get(&self) -> Arc<AnyMachine> {
-        Arc::clone(&self.current().machine)
+    /// Returns the machine, for callers that keep its states. Fails as [`SharedMachine::ask`] does.
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Arc<AnyMachine>> {
+        Ok(Arc::clone(&self.current(py)?.machine))
     }
 
-    fn current(&self) -> Arc<CurrentMachine> {
+    /// Returns the current machine. Fails in a forked child if a thread of the parent was changing
+    /// it and it cannot be made again.
+    fn current(&self, py: Python<'_>) -> PyResult<Arc<CurrentMachine>> {
         let current = self.current.load_full();
         let questions = self.questions.fetch_add(1, Ordering::Relaxed);
         let last = QUERIES_BETWEEN_MEASUREMENTS - 1;
         let is_outgrown = !current.machine.is_abandoned()
             && questions % QUERIES_BETWEEN_MEASUREMENTS == last
             && current.memory_bytes() > self.budget.load(Ordering::Relaxed);
-        if current.machine.is_abandoned() || is_outgrown {
-            self.replace(&current).unwrap_or(current)
-        } else {
-            current
+        if !current.machine.is_abandoned() && !is_outgrown {
+            return Ok(current);
+        }
+        match self.replace(&current) {
+            Some(made) => Ok(made),
+            None if current.machine.is_abandoned() => Err(errors::lost_in_fork(py, "language")),
+            None => Ok(current),
         }
     }
 
@@ -88,7 +93,7 @@ impl SharedMachine {
         py: Python<'_>,
         ask: impl Fn(&Arc<AnyMachine>) -> PyResult<T>,
     ) -> PyResult<T> {
-        let current = self.current();
+        let current = self.current(py)?;
         match ask(&current.asked()) {
             Err(error)
                 if self.questions.load(Ordering::Relaxed) > 1 && errors::is_limit(py, &error) =>

@@ -106,7 +106,7 @@ impl LanguageTargetCache {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes + 40 * self.loops.len()
+        self.bytes + 72 * self.loops.len()
     }
 }
 

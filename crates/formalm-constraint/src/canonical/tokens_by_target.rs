@@ -32,11 +32,54 @@ pub(super) struct TargetGroup {
     pub(super) tokens: Arc<TokenSet>,
 }
 
-/// The characters on which a mask class loops.
+/// The characters on which a mask class loops, as far as they were tested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClassSelfLoops {
     ascii: u128,
-    wide: bool,
+    /// The ASCII characters that were tested.
+    tested: u128,
+    /// `true` if the class loops on every character beyond ASCII.
+    wide: Option<bool>,
+}
+
+impl ClassSelfLoops {
+    /// Returns `true` if a class loops on all characters of an ASCII set. Tests only until one does
+    /// not: each test reads a byte, which ends a value where it must not repeat an earlier one.
+    fn has_ascii(
+        &mut self,
+        steps: &impl MaskAutomaton,
+        key: MaskClassId,
+        characters: u128,
+    ) -> Result<bool, Error> {
+        if characters & self.tested & !self.ascii != 0 {
+            return Ok(false);
+        }
+        let mut open = characters & !self.tested;
+        while open != 0 {
+            let byte = open.trailing_zeros();
+            open &= open - 1;
+            self.tested |= 1 << byte;
+            if steps.step(key, byte as u8)? != Some(key) {
+                return Ok(false);
+            }
+            self.ascii |= 1 << byte;
+        }
+        Ok(true)
+    }
+
+    /// Returns `true` if a class loops on every character beyond ASCII.
+    fn has_non_ascii(
+        &mut self,
+        steps: &impl MaskAutomaton,
+        key: MaskClassId,
+    ) -> Result<bool, Error> {
+        if let Some(wide) = self.wide {
+            return Ok(wide);
+        }
+        let wide = reads_all_non_ascii(key, key, |key, byte| steps.step(key, byte))?;
+        self.wide = Some(wide);
+        Ok(wide)
+    }
 }
 
 /// Collects tokens by target.
@@ -113,8 +156,7 @@ pub(super) fn class_targets<K: MaskClasses>(
     loops: &mut FxHashMap<u32, ClassSelfLoops>,
 ) -> Result<ClassTargets, Error> {
     let mut walk = TargetWalk { context, steps, loops, sorted: TargetSorter::default() };
-    let loops = walk.loops(key)?;
-    let loop_class = (loops.ascii != 0).then_some((loops.ascii, loops.wide));
+    let loop_class = walk.loop_class(key)?;
     match loop_class {
         Some(loop_class) => {
             let exits = context.encoder.exit_targets(context.vocabulary, transitions, loop_class);
@@ -191,13 +233,10 @@ impl<K: MaskClasses, S: MaskAutomaton> TargetWalk<'_, K, S> {
             if here.word().is_some() {
                 self.sorted.add(next, trie.tokens_at(at), words);
             }
-            if here.end() > at + MAX_READ_NODES {
-                let loops = self.loops(next)?;
-                if trie.signature(at).is_within(loops.ascii, loops.wide) {
-                    self.sorted.add(next, trie.tokens_below(at), words);
-                    at = here.end();
-                    continue;
-                }
+            if here.end() > at + MAX_READ_NODES && self.loops_below(next, at)? {
+                self.sorted.add(next, trie.tokens_below(at), words);
+                at = here.end();
+                continue;
             }
             stack.truncate(depth);
             stack.push(next);
@@ -206,20 +245,27 @@ impl<K: MaskClasses, S: MaskAutomaton> TargetWalk<'_, K, S> {
         Ok(())
     }
 
-    /// Returns the characters on which a mask class loops.
-    fn loops(&mut self, key: MaskClassId) -> Result<ClassSelfLoops, Error> {
-        if let Some(&known) = self.loops.get(&key.number()) {
-            return Ok(known);
+    /// Returns the characters on which a mask class loops, if any are ASCII.
+    fn loop_class(&mut self, key: MaskClassId) -> Result<Option<CoarseCharClass>, Error> {
+        let loops = self.loops.entry(key.number()).or_default();
+        for byte in 0..128u32 {
+            loops.has_ascii(self.steps, key, 1 << byte)?;
         }
-        let mut loops = ClassSelfLoops::default();
-        for byte in 0..128u8 {
-            if self.steps.step(key, byte)? == Some(key) {
-                loops.ascii |= 1 << byte;
-            }
+        let ascii = loops.ascii;
+        Ok(match ascii {
+            0 => None,
+            _ => Some((ascii, loops.has_non_ascii(self.steps, key)?)),
+        })
+    }
+
+    /// Returns `true` if a mask class loops on all characters below a node.
+    fn loops_below(&mut self, key: MaskClassId, node: u32) -> Result<bool, Error> {
+        let signature = self.context.vocabulary.trie().signature(node);
+        if signature.unclean() {
+            return Ok(false);
         }
-        loops.wide = loops.ascii != 0
-            && reads_all_non_ascii(key, key, |key, byte| self.steps.step(key, byte))?;
-        self.loops.insert(key.number(), loops);
-        Ok(loops)
+        let loops = self.loops.entry(key.number()).or_default();
+        Ok(loops.has_ascii(self.steps, key, signature.ascii())?
+            && (!signature.has_non_ascii() || loops.has_non_ascii(self.steps, key)?))
     }
 }

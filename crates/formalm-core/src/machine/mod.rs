@@ -227,6 +227,16 @@ pub trait CompletionClasses: LazyDfa {
         self.completion_class(state)
     }
 
+    /// Returns `true` if `completion`, which completes the abstract state of `state`, is known to
+    /// complete `state` as well. Nothing is interned. `false` proves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn keeps_completion(&self, _state: StateId, _completion: &[u8]) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Returns a predicate for inputs whose completion in the abstract state may be invalid in the
     /// concrete one. Returns `None` if every completion carries over. A missing `_state` stands for
     /// a part of which nothing has been read.

@@ -135,9 +135,35 @@ impl Sublanguages {
         self.machines.get(terminal as usize)?.clone()
     }
 
-    /// Returns the machines of all sublanguages, by terminal.
-    pub(crate) fn all_machines(&self) -> Vec<(u32, Arc<dyn Machine>)> {
-        self.all.iter().filter_map(|&one| Some((one, self.machine(one)?))).collect()
+    /// Returns the terminal and the state of a position, numbered as by the machine that reads it.
+    pub(crate) fn machine_position(&self, lexeme: u32) -> (u32, StateId) {
+        let (terminal, state) = self.at(lexeme);
+        let number = state.number();
+        (terminal, StateId::from_number(number.checked_sub(SCRATCH).unwrap_or(number)))
+    }
+
+    /// Returns the machines of all sublanguages, by terminal: during a lookahead, those that it
+    /// reads on.
+    pub(crate) fn all_machines(&mut self) -> Vec<(u32, Arc<dyn Machine>)> {
+        let mut all = Vec::with_capacity(self.all.len());
+        for at in 0..self.all.len() {
+            let terminal = self.all[at];
+            let Some(machine) = self.machine(terminal) else { continue };
+            let scratch = self.scratch_copy(terminal, &machine).cloned();
+            all.push((terminal, scratch.unwrap_or(machine)));
+        }
+        all
+    }
+
+    /// Returns the scratch copy of a machine during a lookahead, if it has one.
+    fn scratch_copy(
+        &mut self,
+        terminal: u32,
+        machine: &Arc<dyn Machine>,
+    ) -> Option<&Arc<dyn Machine>> {
+        let scratch = self.visited.scratch.as_mut()?;
+        let machines = scratch.machines.entry(terminal);
+        machines.or_insert_with(|| machine.dyn_scratch_copy()).as_ref()
     }
 
     /// Starts a lookahead. Returns `false` if one was already active.
@@ -172,11 +198,7 @@ impl Sublanguages {
         state: StateId,
     ) -> Result<Option<MachineState>, Error> {
         let Some(machine) = self.machine(terminal) else { return Ok(None) };
-        let Some(scratch) = &mut self.visited.scratch else {
-            return Ok(Some(MachineState { machine, state, is_scratch: false }));
-        };
-        let own = scratch.machines.entry(terminal).or_insert_with(|| machine.dyn_scratch_copy());
-        Ok(Some(match own {
+        Ok(Some(match self.scratch_copy(terminal, &machine) {
             None => MachineState { machine, state, is_scratch: false },
             Some(own) => {
                 let state = match state.number().checked_sub(SCRATCH) {

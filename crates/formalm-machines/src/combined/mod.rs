@@ -18,4 +18,4 @@ pub use intersection::{
 pub use position_automaton::{Position, PositionAutomaton};
 pub use prefixed::{Prefix, PrefixedMachine, PrefixedMaskClasses};
 pub use scratch_copies::{SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton};
-pub use states_as_mask_classes::{IdentityClasses, StatesAsClasses};
+pub use states_as_mask_classes::{IdentityClasses, RepresentativeClasses, StatesAsClasses};

@@ -1,8 +1,9 @@
-//! Identity mask classes: the states of a machine as its classes, for machines without better ones.
+//! Mask classes read on states: identity classes, for machines without better ones, and classes read
+//! on a representative state.
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, Machine, MaskClassId, StateId};
 
 use super::scratch_copies::ScratchCache;
 use crate::{
@@ -117,3 +118,60 @@ impl<M: Machine> MaskShortcuts for StatesAsClasses<'_, M> {}
 impl<M: Machine> StringClasses for StatesAsClasses<'_, M> {}
 
 impl<M: Machine> ValueClasses for StatesAsClasses<'_, M> {}
+
+/// The mask automaton of classes that are read on a representative state.
+///
+/// Every step interns a state of the machine, so this is for machines that are dropped with a
+/// search, see [`formalm_core::ScratchCopies::scratch_copy`].
+#[derive(Debug)]
+pub struct RepresentativeClasses<'a, K, F> {
+    classes: &'a K,
+    state: F,
+}
+
+impl<'a, K: StateClasses, F: Fn(MaskClassId) -> StateId> RepresentativeClasses<'a, K, F> {
+    /// Wraps classes; `state` returns a state of a class.
+    pub fn new(classes: &'a K, state: F) -> RepresentativeClasses<'a, K, F> {
+        RepresentativeClasses { classes, state }
+    }
+}
+
+impl<K: StateClasses, F: Fn(MaskClassId) -> StateId> ClassAutomaton
+    for RepresentativeClasses<'_, K, F>
+{
+    type LexicalMachine = NoLexicalMachine;
+
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
+        None
+    }
+
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+        match self.classes.machine().step((self.state)(class), byte)? {
+            Some(next) => self.classes.mask_class(next).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
+        self.classes.machine().live_bytes((self.state)(class))
+    }
+
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        Ok(None)
+    }
+}
+
+impl<K: StateClasses, F: Fn(MaskClassId) -> StateId> MaskShortcuts
+    for RepresentativeClasses<'_, K, F>
+{
+}
+
+impl<K: StateClasses, F: Fn(MaskClassId) -> StateId> StringClasses
+    for RepresentativeClasses<'_, K, F>
+{
+}
+
+impl<K: StateClasses, F: Fn(MaskClassId) -> StateId> ValueClasses
+    for RepresentativeClasses<'_, K, F>
+{
+}

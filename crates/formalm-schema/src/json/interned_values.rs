@@ -50,6 +50,11 @@ impl ValueInterner {
         self.0.len()
     }
 
+    /// Returns the id of a value, if it was interned.
+    pub(crate) fn find(&self, value: &JsonValue) -> Option<ValueId> {
+        self.0.find(value).map(ValueId)
+    }
+
     pub(crate) fn intern(&mut self, value: JsonValue) -> ValueId {
         ValueId(self.0.intern(value))
     }

@@ -349,6 +349,13 @@ impl<S: Spelling> CompletionClasses for SchemaAutomaton<S> {
         Ok(StateId::from_number(tables.visited.intern(position)))
     }
 
+    fn keeps_completion(&self, state: StateId, completion: &[u8]) -> Result<bool, Error> {
+        let tables = &mut *self.lock();
+        let position = tables.visited.position(state.number());
+        let Reader { values, spelling } = &mut tables.reader;
+        Ok(spelling.repeats_nothing(values, position, completion))
+    }
+
     fn needs_recheck(
         &self,
         state: Option<StateId>,

@@ -16,6 +16,15 @@ use super::{Product, ProductState, Verdict};
 /// States, each with the byte that leads on from it and the state after that.
 type HopPath = Vec<(StateId, (u8, StateId))>;
 
+/// The boundaries that a completion admits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AdmittedBoundaries {
+    /// `true` if the completion admits some boundaries.
+    pub(super) any: bool,
+    /// `true` if it admits some with a pre-token that begins at its first byte.
+    pub(super) after_pretoken: bool,
+}
+
 /// A partial path along a completion, up to one of its bytes.
 struct PathStep {
     product_state: ProductState,
@@ -291,18 +300,75 @@ impl Product {
         if abstract_state == state {
             return Ok(None);
         }
-        let text = match self.abstract_completions.get(&abstract_state.number()) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let text: Arc<[u8]> = machine.any_completion(abstract_state)?.into();
-                self.abstract_completion_bytes += text.len();
-                self.abstract_completions.insert(abstract_state.number(), Arc::clone(&text));
-                text
-            }
-        };
+        let text = self.abstract_completion(context, abstract_state)?;
         let (path, end) = self.path_along(context, state, &text)?;
         let is_complete = path.len() == text.len() && machine.is_accepting(end)?;
         Ok((is_complete || self.ahead.contains_key(&end.number())).then_some((path, end)))
+    }
+
+    fn abstract_completion<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        abstract_state: StateId,
+    ) -> Result<Arc<[u8]>, Error> {
+        if let Some(known) = self.abstract_completions.get(&abstract_state.number()) {
+            return Ok(Arc::clone(known));
+        }
+        let text: Arc<[u8]> = context.machine.any_completion(abstract_state)?.into();
+        self.abstract_completion_bytes += text.len();
+        self.abstract_completions.insert(abstract_state.number(), Arc::clone(&text));
+        Ok(text)
+    }
+
+    /// Decides without reading on: returns the boundaries that the completion of the abstract state
+    /// admits, if it is known to complete the state itself. `None` and `false` prove nothing.
+    pub(super) fn kept_completion<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+    ) -> Result<Option<AdmittedBoundaries>, Error> {
+        // Elsewhere states that differ in what was read are rarely many.
+        if context.machine.is_finite() || !context.keys.drops_seen_items() {
+            return Ok(None);
+        }
+        let (state, splitter_state) = self.parts(product_state);
+        let abstract_state = context.machine.abstract_state(state)?;
+        if abstract_state == state {
+            return Ok(None);
+        }
+        let text = self.abstract_completion(context, abstract_state)?;
+        if !context.machine.keeps_completion(state, &text)? {
+            return Ok(None);
+        }
+        let key = (abstract_state.number(), splitter_state);
+        if let Some(&known) = self.admitted.get(&key) {
+            return Ok(Some(known));
+        }
+        let splitter = context.encoder.splitter();
+        let admits = |firsts: &[Boundary]| {
+            let mut states = vec![splitter_state];
+            for (at, &byte) in text.iter().enumerate() {
+                let boundaries = if at == 0 { firsts } else { &BOUNDARIES };
+                let mut next = Vec::new();
+                for &state in &states {
+                    for &boundary in boundaries {
+                        // Special tokens are followed along paths.
+                        let after = splitter.step(state, byte, boundary);
+                        next.extend(after.filter(|_| byte != SPECIAL_BYTE));
+                    }
+                }
+                next.sort_unstable();
+                next.dedup();
+                states = next;
+            }
+            states.into_iter().any(|state| splitter.may_end(state))
+        };
+        let admitted = AdmittedBoundaries {
+            any: admits(&BOUNDARIES),
+            after_pretoken: admits(&[Boundary::Pretoken, Boundary::Added]),
+        };
+        self.admitted.insert(key, admitted);
+        Ok(Some(admitted))
     }
 
     /// Returns the path from a state along a text, up to its end or to a state from which a path to

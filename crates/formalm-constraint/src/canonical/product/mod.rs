@@ -15,6 +15,7 @@ use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::completion_paths::AdmittedBoundaries;
 use super::{MAX_STEPS, ProductContext};
 
 /// Maximum number of product states. Bounds memory; chosen, not measured.
@@ -46,6 +47,8 @@ pub(crate) struct Product {
     /// For machines with a stack, a completion of each abstract state.
     abstract_completions: FxHashMap<u32, Arc<[u8]>>,
     abstract_completion_bytes: usize,
+    /// The boundaries that completions of abstract states admit.
+    admitted: FxHashMap<(u32, SplitterState), AdmittedBoundaries>,
 }
 
 impl Product {
@@ -135,6 +138,10 @@ impl Product {
             Verdict::Yes => return Ok(true),
             Verdict::No => return Ok(false),
             Verdict::Unknown => {}
+        }
+        if self.kept_completion(context, product_state)?.is_some_and(|admitted| admitted.any) {
+            self.productive[product_state as usize] = Verdict::Yes;
+            return Ok(true);
         }
         if self.is_completed(context, product_state)? {
             return Ok(true);
@@ -231,6 +238,9 @@ impl Product {
             return Ok(true);
         }
         let state = self.parts(product_state).0;
+        if self.kept_completion(context, product_state)?.is_some_and(|one| one.after_pretoken) {
+            return Ok(true);
+        }
         if !context.machine.is_finite()
             && let Some((byte, _)) = self.completion_hop(context, state)?
         {
@@ -260,6 +270,7 @@ impl Product {
         40 * self.list.len()
             + 24 * self.ahead.len()
             + 40 * self.abstract_completions.len()
+            + 16 * self.admitted.len()
             + self.abstract_completion_bytes
     }
 }

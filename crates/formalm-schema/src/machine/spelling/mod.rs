@@ -190,6 +190,17 @@ pub(crate) trait CompletionReuse {
         at
     }
 
+    /// Returns `true` if a completion of the abstract position is known to repeat nothing, and so to
+    /// complete the position itself.
+    fn repeats_nothing(
+        &self,
+        _values: &mut Values,
+        _at: ReaderPosition,
+        _completion: &[u8],
+    ) -> bool {
+        false
+    }
+
     /// Returns a predicate for tokens after which the completion of an abstract position may repeat
     /// something. Returns `None` if it is valid after every token.
     fn recheck_predicate(

@@ -10,6 +10,8 @@ use formalm_core::RecheckPredicate;
 use formalm_json::escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 
 use crate::formula::{Formula, FormulaAtom};
+use crate::json::decimal::Decimal;
+use crate::json::interned_values::JsonValue;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{DONE, Frame, NameCandidates, ObligationId, ReaderPosition};
 use crate::machine::spelling::json::repetition_check::{
@@ -65,6 +67,50 @@ fn is_plain_uniqueness(values: &Values, obligation: ObligationId) -> bool {
                 _ => !values.core.base.formulas.atoms(part).iter().any(is_one),
             }
         })
+}
+
+/// Returns `true` if `completion` ends a number and the array around it, whose items must be
+/// distinct, and the number differs from all earlier items. Items of arrays further outside may
+/// then not be unique, or the array would be compared with them.
+///
+/// Tokens of digits lead to a thousand numbers each time. To end each of them would intern a value,
+/// formulas and obligations that no input needs.
+pub(crate) fn number_repeats_nothing(
+    values: &mut Values,
+    ReaderPosition { frame, record }: ReaderPosition,
+    completion: &[u8],
+) -> bool {
+    let Frame::Number { parent, .. } = frame else { return false };
+    let Frame::Array { obligation, from, parent: mut around, .. } = values.frames.get(parent)
+    else {
+        return false;
+    };
+    if record == NO_RECORD
+        || completion.first() != Some(&b']')
+        || !values.has_unique_items(obligation)
+        || !is_plain_uniqueness(values, obligation)
+    {
+        return false;
+    }
+    loop {
+        around = match values.frames.get(around) {
+            Frame::Array { obligation, .. } if values.has_unique_items(obligation) => return false,
+            Frame::Array { parent, .. } | Frame::Object { parent, .. } => parent,
+            _ => break,
+        };
+    }
+    let number = values.records.bytes_from(record, from);
+    let Some(number) = str::from_utf8(&number).ok().and_then(Decimal::parse) else { return false };
+    let base = &values.core.base;
+    // A number that was never read is not among the items.
+    let Some(number) = base.schema.values.find(&JsonValue::Number(number)) else { return true };
+    let formula = values.residuals.get(obligation).formulas[0];
+    base.formulas.conjuncts(formula).into_iter().all(|part| match base.formulas.get(part) {
+        Formula::Atom(FormulaAtom::UniqueItems(seen) | FormulaAtom::UniqueWithCurrent(seen)) => {
+            !seen.contains(&number)
+        }
+        _ => true,
+    })
 }
 
 /// Asks after which tokens a completion of an abstract state may be invalid in the concrete one.

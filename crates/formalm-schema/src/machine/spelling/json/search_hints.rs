@@ -5,7 +5,9 @@ use formalm_json::escapes::EscapeState;
 
 use crate::machine::frame::{ContainerState, DONE, Frame, FrameId, Mark, ReaderPosition};
 use crate::machine::spelling::json::Json;
-use crate::machine::spelling::json::abstract_state::{CompletionRecheck, abstract_position};
+use crate::machine::spelling::json::abstract_state::{
+    CompletionRecheck, abstract_position, number_repeats_nothing,
+};
 use crate::machine::spelling::json::whitespace::{WhitespaceGap, is_whitespace};
 use crate::machine::spelling::{CompletionReuse, SearchHints};
 use crate::machine::values::Values;
@@ -59,6 +61,10 @@ impl CompletionReuse for Json {
 
     fn without_repetitions(&self, values: &mut Values, at: ReaderPosition) -> ReaderPosition {
         abstract_position(values, at)
+    }
+
+    fn repeats_nothing(&self, values: &mut Values, at: ReaderPosition, completion: &[u8]) -> bool {
+        number_repeats_nothing(values, at, completion)
     }
 
     fn recheck_predicate(
