@@ -77,7 +77,7 @@ def sequences(length: int) -> list[tuple[int, ...]]:
 
 
 def members(table: list[list[float]], event: str) -> dict[tuple[int, ...], float]:
-    """Every sequence of at most five tokens that spells balanced brackets, and its log-probability."""
+    """Every sequence of at most five tokens that spells a member, and its log-probability."""
     found = {}
     for ids in (one for length in range(6) for one in sequences(length)):
         if is_balanced("".join(TOKENS[token] for token in ids)):

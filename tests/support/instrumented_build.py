@@ -6,18 +6,18 @@ No wheel contains it. Programs that use it run in fresh interpreters.
 
 from __future__ import annotations
 
-import platform
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Ended, run_python
+from tests.support.processes import Ended, run
 
 ROOT = Path(__file__).parents[2]
 
 
 def instrumented_extension() -> Path:
-    """Returns the library; skips the test if it was not built."""
+    """Returns the library, an ELF file; skips the test if it was not built."""
     found = sorted((ROOT / "target" / "instrumented").glob("*/debug/lib_core.so"))
     if not found:
         pytest.skip("`make instrumented` was not called")
@@ -34,7 +34,6 @@ def run_with_extension(
     tuple
         How the program ended, and the profile that it wrote: a file in ``folder``.
     """
-    assert platform.system() == "Linux", "the library is an ELF file"
     package = folder / "formalm"
     if not package.exists():
         package.mkdir(parents=True)
@@ -50,4 +49,6 @@ def run_with_extension(
         "LLVM_PROFILE_FILE": str(profile),
         "FORMALM_THREADS": "1",
     }
-    return run_python(program, timeout=timeout, env=env, cwd=folder).check(), profile
+    # The counters are written when the interpreter ends by itself.
+    command = [sys.executable, "-c", program]
+    return run(command, timeout=timeout, env=env, cwd=folder).check(), profile
