@@ -6,7 +6,6 @@ import json
 import math
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
