@@ -17,7 +17,7 @@ SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all engines-vllm engines-light test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
+.PHONY: help demo test test-all instrumented engines-vllm engines-light test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,13 +31,23 @@ test: $(VENV)/$(INSTALLED)-test build ## all tests but the slow ones, Rust and P
 	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest -m "not slow" $(SIDE_BY_SIDE) --durations=20
 
-test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build ## all tests, the slow ones too
+test-all: $(VENV)/$(INSTALLED)-test $(VENV)/$(INSTALLED)-docs build instrumented ## all tests, the slow ones too
 	cargo test --quiet
 	FORMALM_CASES=whole cargo test --quiet --release -p formalm-grammar --lib
 	cargo check --quiet --manifest-path fuzz/Cargo.toml
 	@$(BIN)/python -c "import $(COMPARED)"
 	$(BIN)/python -m pytest --hypothesis-profile drawn --durations=20
 	$(MAKE) docs
+
+# Never in a wheel: it counts what it executes, and has the machines of tests. One target, so that build
+# scripts are not instrumented.
+instrumented: export CARGO_TARGET_DIR = target/instrumented
+instrumented: export CARGO_INCREMENTAL = 0
+instrumented: export CARGO_PROFILE_DEV_DEBUG = 0
+instrumented: export RUSTFLAGS = -C instrument-coverage
+instrumented: $(VENV)/bin/maturin ## build the extension that the tests of machines and of executed files use
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo build --quiet -p formalm-python --features test-machines \
+	  --target $$(rustc -vV | sed -n 's/^host: //p')
 
 # An environment of its own: engines pin other versions of what our tests use. About 7 GB.
 engines-vllm: build ## install vLLM (for CPUs) and the classes of SGLang for `make test-engines`; Python 3.11 or later

@@ -65,7 +65,7 @@ fn check_tables(vocabulary: &Arc<Vocabulary>) {
     for escapes in [EscapePolicy::Minimal, EscapePolicy::Ascii, EscapePolicy::Any] {
         let _ = (vocabulary.json_string_tokens(escapes), vocabulary.string_opening_tokens(escapes));
     }
-    let _ = (vocabulary.class_masks(), vocabulary.longest_token_characters());
+    let _ = vocabulary.class_masks();
     for (at, machine) in MACHINES.iter().enumerate() {
         let keys = SchemaMaskClasses::new(
             Arc::clone(machine),

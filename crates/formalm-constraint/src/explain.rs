@@ -3,7 +3,8 @@
 use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
 use formalm_machines::MaskClasses;
 
-use crate::matcher::{AdvanceError, Matcher};
+use crate::epoch::AdvanceError;
+use crate::matcher::Matcher;
 
 /// The continuations of a matcher at one token, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

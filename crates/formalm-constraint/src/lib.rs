@@ -2,7 +2,6 @@
 
 mod canonical;
 mod constraint;
-mod draft;
 mod epoch;
 mod explain;
 mod finish;
@@ -26,12 +25,12 @@ mod trie_walk;
 mod trie_word_reading;
 
 pub use constraint::{Constraint, ConstraintStats};
-pub use draft::{Draft, ROOT};
-pub use epoch::{ConstraintState, MemorySizes, NoContinuation, StateEpoch};
+pub use epoch::{AdvanceError, ConstraintState, MemorySizes, NoContinuation, StateEpoch};
 pub use explain::TokenExplanation;
 pub use mask::{Mask, MaskWords};
 pub use mask_identity::MaskIdentity;
-pub use matcher::{AdvanceError, Matcher, StepInput};
+pub use matcher::draft::{Draft, ROOT};
+pub use matcher::{Matcher, StepInput};
 pub use position_automaton_masks::PositionMaskClasses;
 pub use state_table::{STATE_TABLE_LIMIT, StateTable};
 pub use sublanguage_masks::SublanguageMaskClasses;

@@ -16,9 +16,9 @@ use formalm_core::{Error, InterruptCheck, LazyDfa, ReadingHints, Resource};
 use formalm_machines::{MaskClasses, RegularMaskClasses};
 use rustc_hash::FxHashMap;
 
-use crate::epoch::{ConstraintState, StateEpoch};
+use crate::epoch::{AdvanceError, ConstraintState, StateEpoch};
 use crate::mask::{MaskWords, patch};
-use crate::matcher::{AdvanceError, Matcher};
+use crate::matcher::Matcher;
 
 /// Maximum number of states by default: about 60 MB of them. No search in benches/ visits a tenth.
 pub const STATE_TABLE_LIMIT: usize = 1_000_000;

@@ -4,8 +4,7 @@ use formalm_automata::materialized::{DfaSizeLimits, MaterializedDfa};
 use formalm_core::{Error, InterruptCheck, LazyDfa, require_exact};
 use formalm_machines::MaskClasses;
 
-use crate::epoch::{ConstraintState, StateEpoch};
-use crate::matcher::AdvanceError;
+use crate::epoch::{AdvanceError, ConstraintState, StateEpoch};
 use crate::trie_walk;
 
 /// Returns the minimal graph of all token sequences that spell a string in the language. End

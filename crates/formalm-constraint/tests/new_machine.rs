@@ -5,63 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use formalm_constraint::{Constraint, Matcher};
-use formalm_core::{
-    ByteSet, CompletionClasses, CompletionHints, Error, InterruptCheck, LazyDfa, ReadingHints,
-    Renewal, ScratchCopies, StateId, random_member,
-};
+use formalm_core::{InterruptCheck, LazyDfa, random_member};
 use formalm_machines::IdentityClasses;
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
-/// Strings of balanced brackets. A state is the number of open ones.
-#[derive(Debug)]
-struct BalancedBrackets;
-
-impl LazyDfa for BalancedBrackets {
-    fn start(&self) -> StateId {
-        StateId::from_number(0)
-    }
-
-    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        Ok(match byte {
-            b'(' => state.number().checked_add(1),
-            b')' => state.number().checked_sub(1),
-            _ => None,
-        }
-        .map(StateId::from_number))
-    }
-
-    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        Ok(state.number() == 0)
-    }
-
-    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        let mut bytes = ByteSet::default();
-        bytes.insert(b'(');
-        if state.number() > 0 {
-            bytes.insert(b')');
-        }
-        Ok(bytes)
-    }
-
-    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        Ok(vec![b')'; state.number() as usize])
-    }
-
-    fn memory_bytes(&self) -> usize {
-        size_of::<Self>()
-    }
-}
-
-impl ReadingHints for BalancedBrackets {
-    fn is_finite(&self) -> bool {
-        false
-    }
-}
-
-impl CompletionHints for BalancedBrackets {}
-impl CompletionClasses for BalancedBrackets {}
-impl ScratchCopies for BalancedBrackets {}
-impl Renewal for BalancedBrackets {}
+#[path = "support/balanced_brackets.rs"]
+mod balanced_brackets;
+use balanced_brackets::BalancedBrackets;
 
 const TOKENS: [&str; 5] = ["(", ")", "()", "((", "()()"];
 /// Merges in order of rank: the pair, and what it makes.

@@ -39,6 +39,9 @@ pub(crate) enum AnyMachine {
     Filtered(Arc<Intersection<AnyMachine>>),
     /// A machine of another kind after a fixed prefix.
     Prefixed(Arc<PrefixedMachine<AnyMachine>>),
+    /// A machine of a test.
+    #[cfg(feature = "test-machines")]
+    Test(Arc<dyn Machine>),
 }
 
 macro_rules! on_any {
@@ -51,6 +54,8 @@ macro_rules! on_any {
             AnyMachine::Composed($one) => $result,
             AnyMachine::Filtered($one) => $result,
             AnyMachine::Prefixed($one) => $result,
+            #[cfg(feature = "test-machines")]
+            AnyMachine::Test($one) => $result,
         }
     };
 }
@@ -65,6 +70,8 @@ impl AnyMachine {
             AnyMachine::Composed(one) => one.state_count(),
             AnyMachine::Filtered(one) => one.state_count(),
             AnyMachine::Prefixed(one) => one.prefix().text.len() + one.rest().state_count(),
+            #[cfg(feature = "test-machines")]
+            AnyMachine::Test(_) => 0,
         }
     }
 
@@ -84,6 +91,8 @@ impl AnyMachine {
             AnyMachine::Schema(one) => one.is_text(),
             AnyMachine::Parser(one) => one.is_text(),
             AnyMachine::Composed(_) | AnyMachine::Filtered(_) | AnyMachine::Prefixed(_) => false,
+            #[cfg(feature = "test-machines")]
+            AnyMachine::Test(_) => false,
         }
     }
 }
@@ -220,6 +229,8 @@ impl ScratchCopies for AnyMachine {
             AnyMachine::Composed(one) => AnyMachine::Composed(Arc::new(one.scratch_copy()?)),
             AnyMachine::Filtered(one) => AnyMachine::Filtered(Arc::new(one.scratch_copy()?)),
             AnyMachine::Prefixed(one) => AnyMachine::Prefixed(Arc::new(one.scratch_copy()?)),
+            #[cfg(feature = "test-machines")]
+            AnyMachine::Test(one) => AnyMachine::Test(one.dyn_scratch_copy()?),
         })
     }
 
@@ -260,6 +271,8 @@ impl Renewal for AnyMachine {
             AnyMachine::Prefixed(one) => {
                 one.fresh_copy()?.map(|one| AnyMachine::Prefixed(Arc::new(one)))
             }
+            #[cfg(feature = "test-machines")]
+            AnyMachine::Test(one) => one.dyn_fresh_copy()?.map(AnyMachine::Test),
         })
     }
 
@@ -411,6 +424,10 @@ impl AnyMaskClasses {
                     UnprefixedKind::Composed(Box::new(keys))
                 }
                 AnyMachine::Filtered(_) => {
+                    UnprefixedKind::States(IdentityClasses::new(Arc::clone(rest)))
+                }
+                #[cfg(feature = "test-machines")]
+                AnyMachine::Test(_) => {
                     UnprefixedKind::States(IdentityClasses::new(Arc::clone(rest)))
                 }
                 AnyMachine::Prefixed(_) => return None,

@@ -21,6 +21,8 @@ mod parser;
 mod regular_language;
 mod search_frontiers;
 mod shared_machine;
+#[cfg(feature = "test-machines")]
+mod test_machines;
 mod vocabulary;
 
 use formalm_core::pool;
@@ -87,6 +89,10 @@ mod _core {
     use super::search_frontiers::{StringFrontier, TokenFrontier};
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
+
+    #[cfg(feature = "test-machines")]
+    #[pymodule_export]
+    use super::test_machines::balanced_brackets;
 
     /// Nanoseconds that this thread has spent in the schema solver so far.
     #[cfg(feature = "solver-clock")]

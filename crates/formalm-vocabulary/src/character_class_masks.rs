@@ -55,7 +55,6 @@ pub struct ClassMasks {
     broken: Vec<u32>,
     lengths: TokensByLength,
     exits: ClassExits,
-    longest_characters: usize,
 }
 
 impl ClassMasks {
@@ -81,13 +80,11 @@ impl ClassMasks {
                 Utf8Shape::PartialStart | Utf8Shape::Broken => broken.push(token),
             }
         }
-        let longest = counts.iter().map(|&(_, count)| count).max().unwrap_or_default();
         ClassMasks {
             partial: PartialTokens::new(ragged),
             broken,
             lengths: TokensByLength::new(&counts, words),
             exits: collector.finish(),
-            longest_characters: longest as usize,
             ..ClassMasks::grouped(&clean, words)
         }
     }
@@ -116,7 +113,6 @@ impl ClassMasks {
             broken: Vec::new(),
             lengths: TokensByLength::new(&[], 0),
             exits: ExitCollector::default().finish(),
-            longest_characters: 0,
         }
     }
 
@@ -241,11 +237,6 @@ impl ClassMasks {
     /// Returns the index of tokens that leave a class.
     pub fn exits(&self) -> &ClassExits {
         &self.exits
-    }
-
-    /// Returns the number of characters of the longest whole-character or partial-ended token.
-    pub fn longest_characters(&self) -> usize {
-        self.longest_characters
     }
 
     /// Returns the number of groups and the number of groups with a bitmask.

@@ -56,10 +56,9 @@ impl SubtreeSignature {
 pub(crate) struct SubtreeSignatures {
     ids: Vec<u32>,
     signatures: Vec<SubtreeSignature>,
-    characters: Vec<u16>,
 }
 
-memory_bytes!(SubtreeSignatures { ids, signatures, characters });
+memory_bytes!(SubtreeSignatures { ids, signatures });
 
 /// An incomplete UTF-8 sequence: the bytes still missing and the range of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +104,6 @@ struct NodePass {
     broken: bool,
     within: bool,
     signature: SubtreeSignature,
-    characters: u16,
 }
 
 impl SubtreeSignatures {
@@ -113,7 +111,6 @@ impl SubtreeSignatures {
         let mut seen = forward(nodes);
         let mut signatures = Interner::from_iter([SubtreeSignature::default()]);
         let mut ids = vec![0; nodes.len()];
-        let mut characters = vec![0; nodes.len()];
         for at in (0..nodes.len()).rev() {
             let here = seen[at];
             let has_children = nodes[at].end() as usize > at + 1;
@@ -124,7 +121,6 @@ impl SubtreeSignatures {
             if has_children {
                 ids[at] = signatures.intern(signature);
             }
-            characters[at] = here.characters;
             if let Some(parent) = seen.get_mut(here.parent as usize) {
                 let byte = nodes[at].byte();
                 let own = if byte < 0x80 { 1 << byte } else { 0 };
@@ -132,12 +128,9 @@ impl SubtreeSignatures {
                 parent.signature.has_wide |= here.signature.has_wide || byte >= 0x80;
                 parent.signature.unclean |= here.broken;
                 parent.broken |= here.broken;
-                // Every byte that does not continue a character begins one.
-                let begins = u16::from(!(0x80..0xC0).contains(&byte));
-                parent.characters = parent.characters.max(here.characters.saturating_add(begins));
             }
         }
-        SubtreeSignatures { ids, signatures: signatures.into_entries(), characters }
+        SubtreeSignatures { ids, signatures: signatures.into_entries() }
     }
 
     #[inline]
@@ -148,11 +141,6 @@ impl SubtreeSignatures {
     #[inline]
     pub(crate) fn signature(&self, node: u32) -> &SubtreeSignature {
         &self.signatures[self.ids[node as usize] as usize]
-    }
-
-    #[inline]
-    pub(crate) fn most_characters(&self, node: u32) -> usize {
-        self.characters[node as usize] as usize
     }
 }
 

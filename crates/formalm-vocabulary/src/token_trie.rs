@@ -115,13 +115,6 @@ impl TokenTrie {
         self.below.signatures()
     }
 
-    /// Returns the number of characters of the longest path strictly below a node, saturated at
-    /// 65,535. The value is meaningful only if the signature is not [`SubtreeSignature::unclean`].
-    #[inline]
-    pub fn most_characters_below(&self, node: u32) -> usize {
-        self.below.most_characters(node)
-    }
-
     /// Returns pairs `(first, other)` of tokens with the same bytes, `first` the lowest id. A walk
     /// that writes only [`TrieNode::slot`] copies the verdict of `first` to `other` afterwards.
     #[inline]

@@ -294,13 +294,6 @@ impl Vocabulary {
         all.map(|(token, _)| token).collect()
     }
 
-    /// Returns the number of characters of the longest token that is text, counting a partial one
-    /// at its end.
-    #[inline]
-    pub fn longest_token_characters(&self) -> usize {
-        self.tables.classes.longest_characters()
-    }
-
     /// Returns a hex digest of token bytes and end tokens. Equal fingerprints mean equal masks.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint

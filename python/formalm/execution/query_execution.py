@@ -193,12 +193,6 @@ class QueryExecution:
             raise LimitReached("memory_bytes")
         return self.room()
 
-    def may_extend(self, length: int, context: QueryContext) -> bool:
-        """Returns True if a sequence of ``length`` tokens may be evaluated and continued."""
-        if self.max_tokens is not None and length + (not self.complete) > self.max_tokens:
-            return False
-        return self.fits(length, context)
-
     def fits(self, length: int, context: QueryContext) -> bool:
         """Returns True if the model can read that many tokens."""
         context_length = self.session.model.context_length

@@ -69,14 +69,6 @@ class States:
         matcher.advance(token_id)
         return self._number(matcher)
 
-    def step_bytes(self, state: int, data: bytes) -> int:
-        """Returns the state after bytes that some member continues with, even inside a
-        character.
-        """
-        matcher = self._matchers[state].fork()
-        matcher.advance_inside(data)
-        return self._number(matcher)
-
     def is_finished(self, state: int) -> bool:
         """Returns True if only an end may follow; computed on demand, because it may need a mask.
 

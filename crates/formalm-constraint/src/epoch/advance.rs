@@ -1,11 +1,40 @@
 //! State transitions of a constraint over tokens and bytes.
 
-use formalm_core::{InterruptCheck, LazyDfa, ReadingHints};
+use formalm_core::{Error, InterruptCheck, LazyDfa, ReadingHints};
 use formalm_machines::{MaskClasses, len_outside_special};
 
 use super::{ConstraintState, StateEpoch};
 use crate::canonical::NONE;
-use crate::matcher::AdvanceError;
+
+/// The reason why a token or bytes were not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdvanceError {
+    /// The id is not in the vocabulary.
+    OutOfRange,
+    /// A special token: an id without bytes.
+    NoBytes,
+    /// An end token, but the input is not in the language.
+    NotAccepting,
+    /// The sequence has ended already.
+    Ended,
+    /// The byte after the first `good` bytes is not viable.
+    NotViable {
+        /// Number of viable bytes of the token or input.
+        good: usize,
+    },
+    /// Some string continues with the token's bytes, but not in canonical tokens.
+    NotCanonical,
+    /// Bytes without tokens, although tokens must be canonical.
+    NoTokens,
+    /// The machine exceeded a limit.
+    Failed(Error),
+}
+
+impl From<Error> for AdvanceError {
+    fn from(error: Error) -> AdvanceError {
+        AdvanceError::Failed(error)
+    }
+}
 
 impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the state after a token that is no end token.

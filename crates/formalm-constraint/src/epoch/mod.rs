@@ -22,6 +22,7 @@ use formalm_core::{Error, LazyDfa, MaskClassId, StateId, require_exact};
 use formalm_machines::{MaskClasses, RegularMaskClasses, ScratchCache, ScratchMachine};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
+pub use self::advance::AdvanceError;
 use self::finish_budget::FinishState;
 use self::growth::EpochGrowth;
 use crate::canonical::{CanonicalMasks, NONE};
@@ -30,7 +31,6 @@ use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_builder;
 use crate::mask_cache::{MaskCache, MaskMemory};
-use crate::matcher::AdvanceError;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
 ///

@@ -6,7 +6,7 @@
 
 use formalm_core::Error;
 
-use crate::machine::frame::ReaderPosition;
+use crate::machine::frame::{FrameId, ReaderPosition};
 use crate::machine::spelling::Spelling;
 use crate::machine::spelling::json::Json;
 use crate::machine::values::Values;
@@ -36,6 +36,12 @@ impl<S: Spelling + ?Sized> Reader<S> {
             self.values.core.answers.abandon();
         }
         read
+    }
+
+    /// Returns `true` if the depth of a frame, or of anything that further `bytes` bytes open in it,
+    /// matters.
+    pub(crate) fn depth_matters(&self, frame: FrameId, bytes: usize) -> bool {
+        self.spelling.depends_on_depth() || self.values.depth_is_limited(frame, bytes)
     }
 
     /// Returns `true` if an input that led to `position` is an instance.

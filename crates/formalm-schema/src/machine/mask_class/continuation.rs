@@ -244,7 +244,7 @@ impl ContinuationQuery<'_> {
 
     /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
-        self.reader.values.depth_matters(frame, self.abstraction.max_token_len)
+        self.reader.depth_matters(frame, self.abstraction.max_token_len)
     }
 
     /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing

@@ -34,7 +34,7 @@ impl LookaheadState<'_> {
         // nor that of anything a token opens in it matters.
         if record != NO_RECORD
             || *parent == DONE
-            || tables.reader.values.depth_matters(*parent, tables.masks.abstraction.max_token_len)
+            || tables.reader.depth_matters(*parent, tables.masks.abstraction.max_token_len)
             || !tables.reader.values.residuals.has_no_queries(obligation)
         {
             return Ok(None);

@@ -59,6 +59,11 @@ pub(crate) trait Spelling:
         }
     }
 
+    /// Returns `true` if a value is spelled differently at another depth.
+    fn depends_on_depth(&self) -> bool {
+        false
+    }
+
     /// Returns `false` for a byte that spells itself in strings and names. Runs of such bytes are
     /// read at once.
     fn ends_run(&self, _byte: u8) -> bool {

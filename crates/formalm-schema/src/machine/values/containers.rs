@@ -94,12 +94,11 @@ impl Values {
         Ok(())
     }
 
-    /// Returns `true` if the depth of a frame, or of anything that further `bytes` bytes open in it,
-    /// matters.
-    pub(crate) fn depth_matters(&self, frame: FrameId, bytes: usize) -> bool {
+    /// Returns `true` if a limit may depend on the depth of a frame, or of anything that further
+    /// `bytes` bytes open in it.
+    pub(crate) fn depth_is_limited(&self, frame: FrameId, bytes: usize) -> bool {
         let deepest = u64::from(self.frames.depth(frame)) + bytes as u64 + 2;
-        self.core.options.layout.is_some()
-            || self.core.options.max_free_depth != u32::MAX
+        self.core.options.max_free_depth != u32::MAX
             || deepest > u64::from(self.core.base.limits.nesting)
     }
 

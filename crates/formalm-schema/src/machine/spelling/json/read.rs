@@ -50,6 +50,10 @@ impl Spelling for Json {
         Json { gaps: GapRules::new(options), escapes: options.escapes }
     }
 
+    fn depends_on_depth(&self) -> bool {
+        self.gaps.has_layout()
+    }
+
     fn read(&self, values: &mut Values, at: ReaderPosition, byte: u8) -> AfterEvent {
         match at.frame {
             Frame::Done => Ok(None),

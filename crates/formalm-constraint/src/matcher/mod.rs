@@ -8,51 +8,22 @@
 //! - to an epoch of its own, when it reaches a limit, and repeats the query there. The result then
 //!   depends on its own tokens alone, not on what others have read.
 
+pub(crate) mod draft;
+mod forced_continuations;
+
 use std::sync::Arc;
 
 use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, ReadingHints};
-use formalm_machines::{MaskClasses, RegularMaskClasses, len_outside_special};
+use formalm_machines::{MaskClasses, RegularMaskClasses};
 
 use crate::constraint::Constraint;
-use crate::epoch::{ConstraintState, NoContinuation, StateEpoch};
+use crate::epoch::{AdvanceError, ConstraintState, NoContinuation, StateEpoch};
 use crate::mask::{MaskWords, patch};
 use crate::mask_identity::MaskIdentity;
-
-/// The reason why a token or bytes were not read; the matcher is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AdvanceError {
-    /// The id is not in the vocabulary.
-    OutOfRange,
-    /// A special token: an id without bytes.
-    NoBytes,
-    /// An end token, but the input is not in the language.
-    NotAccepting,
-    /// The sequence has ended already.
-    Ended,
-    /// The byte after the first `good` bytes is not viable.
-    NotViable {
-        /// Number of viable bytes of the token or input.
-        good: usize,
-    },
-    /// Some string continues with the token's bytes, but not in canonical tokens.
-    NotCanonical,
-    /// Bytes without tokens, although tokens must be canonical.
-    NoTokens,
-    /// The machine exceeded a limit.
-    Failed(Error),
-}
-
-impl From<Error> for AdvanceError {
-    fn from(error: Error) -> AdvanceError {
-        AdvanceError::Failed(error)
-    }
-}
 
 /// Interrupt-check steps that computing the bytes after a new state counts as. Chosen, not
 /// measured.
 const STEPS_OF_A_STATE: usize = 1 << 10;
-/// Interrupt-check steps that computing a new mask counts as. Chosen, not measured.
-const STEPS_OF_A_MASK: usize = 1 << 14;
 
 /// The input of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -732,62 +703,6 @@ impl<K: MaskClasses> Matcher<K> {
             }),
         }
     }
-
-    /// Returns the bytes with which every string in the language continues here.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matcher::is_finished`].
-    pub fn forced_bytes(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u8>, Error> {
-        self.answer(|one| one.forced_bytes_here(poll))
-    }
-
-    fn forced_bytes_here(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u8>, Error> {
-        let mut forced = Vec::new();
-        if self.ended {
-            return Ok(forced);
-        }
-        let state = self.epoch.state(self.position());
-        let ahead = self.epoch.ahead();
-        let (machine, mut state) = match &ahead {
-            Some(ahead) => (&ahead.machine, ahead.import_state(state)?),
-            None => (self.epoch.machine(), state),
-        };
-        // Every state is live, so a chain of single choices ends at an accepting state.
-        while !machine.is_accepting(state)? {
-            let live = machine.live_bytes(state)?;
-            let (Some(byte), 1) = (live.iter().next(), live.len()) else { break };
-            let Some(next) = machine.step(state, byte)? else { break };
-            forced.push(byte);
-            state = next;
-            poll.tick(STEPS_OF_A_STATE)?;
-        }
-        if self.epoch.vocabulary().has_special_bytes() {
-            forced.truncate(len_outside_special(&forced));
-        }
-        Ok(forced)
-    }
-
-    /// Returns the tokens that must follow because each is the only one allowed.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matcher::is_finished`].
-    pub fn forced_tokens(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u32>, Error> {
-        let mut ahead = self.clone();
-        let mut words = vec![0; self.epoch.words()];
-        let mut forced = Vec::new();
-        while !ahead.ended && !ahead.is_accepting()? {
-            ahead.fill(&mut words)?;
-            let Some(only) = only_bit(&words) else { break };
-            if ahead.advance(only).is_err() {
-                break;
-            }
-            forced.push(only);
-            poll.tick(STEPS_OF_A_MASK)?;
-        }
-        Ok(forced)
-    }
 }
 
 fn steps_between_looks<K: MaskClasses>(constraint: &Constraint<K>) -> u32 {
@@ -805,18 +720,4 @@ fn lost() -> Error {
         span: None,
         hint: Some("roll back the last tokens, or create a new matcher".to_owned()),
     }
-}
-
-/// Returns the index of the only set bit.
-fn only_bit(words: &MaskWords) -> Option<u32> {
-    let mut only = None;
-    for (at, &word) in words.iter().enumerate() {
-        if word != 0 {
-            if only.is_some() || !word.is_power_of_two() {
-                return None;
-            }
-            only = Some(at as u32 * 32 + word.trailing_zeros());
-        }
-    }
-    only
 }

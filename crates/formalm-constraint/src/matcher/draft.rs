@@ -3,8 +3,9 @@
 use formalm_core::Error;
 use formalm_machines::MaskClasses;
 
+use crate::epoch::AdvanceError;
 use crate::mask::MaskWords;
-use crate::matcher::{AdvanceError, Matcher};
+use crate::matcher::Matcher;
 
 /// The row of the matcher's own position, before any draft token.
 pub const ROOT: usize = 0;
