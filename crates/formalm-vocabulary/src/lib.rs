@@ -7,6 +7,7 @@ mod checksum;
 mod error;
 mod flat_trie;
 mod json_string_tokens;
+pub mod normalization;
 mod occurring_characters;
 mod partial_chars;
 mod saved_vocabulary;

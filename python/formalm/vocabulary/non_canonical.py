@@ -95,6 +95,10 @@ class _Text:
         if self.own is None:
             if self.text is None:
                 return self._at(self._token(self.broken), "the bytes of the tokens are not UTF-8")
+            if (at := self.encoder.first_change(self.text)) is not None:
+                found = self.bytes[at:].decode()[0]
+                reason = f"the tokenizer's normalizer ({self.encoder.normalizer}) changes the text"
+                return self._at(self._token(at), f"{reason} because of {found!r}")
             if self.marked is None:
                 return self._at(self._unspelled(), "the tokenizer has no tokens for this text")
             return self._at(self._token(self.marked), f"the tokenizer turns {MARK!r} into a space")

@@ -8,7 +8,8 @@ use super::adjacency::Adjacency;
 use super::adjacency_masks::AdjacencyMasks;
 use super::base_symbols::BaseSymbols;
 use super::encoder_cache::TransitionTables;
-use super::pretokenizer::pretoken_splitter::{Boundary, Splitter};
+use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton};
+use super::pretokenizer::pretoken_splitter::Splitter;
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
 use super::whole_tokens::{PretokenState, WholeTokens};
@@ -50,13 +51,27 @@ pub struct BpeEncoder {
 }
 
 impl BpeEncoder {
-    /// Builds the encoder of a `tokenizer.json`.
+    /// Builds the encoder of a `tokenizer.json`. A normalizer is read by the newest version of
+    /// Unicode.
     ///
     /// # Errors
     ///
     /// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
     pub fn from_tokenizer_json(data: &[u8]) -> Result<BpeEncoder, Error> {
-        BpeEncoder::new(tokenizer_json::read(data)?)
+        BpeEncoder::new(tokenizer_json::read(data, None)?)
+    }
+
+    /// Builds the encoder of a `tokenizer.json` as a library with its own Unicode version reads it,
+    /// given the library's answers to [`normalizer_probes`](crate::normalization::normalizer_probes).
+    ///
+    /// # Errors
+    ///
+    /// As [`BpeEncoder::from_tokenizer_json`], and if the answers do not fit the probes.
+    pub fn from_probed_tokenizer_json(
+        data: &[u8],
+        answers: &[String],
+    ) -> Result<BpeEncoder, Error> {
+        BpeEncoder::new(tokenizer_json::read(data, Some(answers))?)
     }
 
     /// Builds the encoder of a tiktoken encoding, given as JSON with its `pattern`, its `ranks` by
@@ -85,7 +100,9 @@ impl BpeEncoder {
         let (known, never) =
             (description.symbols.symbol_characters(), description.symbols.unspellable());
         let split_steps = description.split_steps.at_least_one()?;
-        let splitter = Splitter::new(split_steps, !description.added.is_empty(), &known, &never)?;
+        let has_added = !description.added.is_empty();
+        let boundaries = BoundaryAutomaton::new(split_steps, has_added, &known, &never)?;
+        let splitter = Splitter::new(boundaries, description.filter);
         let is_piece = |text: &String| {
             splitter.pretokens(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
         };

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! [`BpeEncoder`] decomposes a BPE tokenizer into what decides whether a token sequence is
-//! canonical: the [`Splitter`], an automaton that locates pre-tokens, and the adjacency relation of
-//! tokens inside a pre-token.
+//! canonical: the [`Splitter`], an automaton that locates pre-tokens in texts that the normalizer
+//! leaves unchanged, and the adjacency relation of tokens inside a pre-token.
 
 mod adjacency;
 mod adjacency_masks;
@@ -34,7 +34,8 @@ mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
 pub use encoder_cache::TokensByState;
-pub use pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+pub use pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};
+pub use pretokenizer::pretoken_splitter::{Splitter, SplitterState};
 pub use token_set::TokenSet;
 pub use token_transitions::{TokenTransitions, TransitionTargets};
 pub use tokens_by_char_class_exit::{CoarseCharClass, ExitGroup, ExitTargets};

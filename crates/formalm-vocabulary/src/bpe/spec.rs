@@ -2,6 +2,7 @@
 
 use super::base_symbols::BaseSymbols;
 use super::merge_derivations::MergeDerivations;
+use super::pretokenizer::pretoken_splitter::SectionFilter;
 use super::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::Error;
 
@@ -21,6 +22,8 @@ pub(super) struct BpeSpec {
     pub(super) reserved: Vec<String>,
     /// `true` if encoding prepends a space.
     pub(super) prepends: bool,
+    /// The texts that the normalizer leaves unchanged, unless all are.
+    pub(super) filter: Option<SectionFilter>,
 }
 
 pub(super) fn refused(reason: &str) -> Error {

@@ -129,7 +129,7 @@ impl Product {
                 else {
                     continue;
                 };
-                let product_state = self.intern(state, splitter_state)?;
+                let product_state = self.intern(context, state, splitter_state)?;
                 if self.productive[product_state as usize] != Verdict::No
                     && !layer.iter().any(|known| known.product_state == product_state)
                 {
@@ -173,7 +173,7 @@ impl Product {
         let splitter = context.encoder.splitter();
         let ends = |path_step: &PathStep| splitter.may_end(self.parts(path_step.product_state).1);
         let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
-        let product_state = self.intern(state, splitter.start())?;
+        let product_state = self.intern(context, state, splitter.start())?;
         if self.productive[product_state as usize] == Verdict::No {
             return Ok(Vec::new());
         }
