@@ -410,6 +410,9 @@ class Encoder:
     @property
     def early_count(self) -> int: ...
     @property
+    def is_merging(self) -> bool:
+        """Whether tokens are made by merging."""
+    @property
     def marks_spaces(self) -> bool:
         """Spaces are written as U+2581, which texts then cannot have."""
     @property

@@ -167,6 +167,12 @@ impl Encoder {
         self.inner.early_count()
     }
 
+    /// Whether tokens are made by merging.
+    #[getter]
+    fn is_merging(&self) -> bool {
+        self.inner.is_merging()
+    }
+
     #[getter]
     fn marks_spaces(&self) -> bool {
         self.inner.escapes_spaces()

@@ -21,6 +21,7 @@ pub mod tokenizer_json;
 mod tokens_by_length;
 mod tokens_by_remainder;
 mod vocabulary;
+mod wordpiece;
 
 pub use character_class_masks::ClassMasks;
 pub use error::Error;

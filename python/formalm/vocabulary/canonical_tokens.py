@@ -114,6 +114,8 @@ class CanonicalTokens(Sources):
         tokenizer = self._parts.tokenizer
         if self._encoder is None or tokenizer is None:
             return self._parts.encoder
+        if not self._encoder.is_merging:
+            return b""  # built from the tokenizer's file in a fraction of a second
         return self._encoder.save(self.core, tokenizer.data)
 
     def merges_like(self, other: CanonicalTokens) -> bool:

@@ -256,7 +256,7 @@ impl JointWalk {
             let kind = context.encoder.origin(token);
             if let Some(splitter_state) = splitter_state
                 && fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
-                && let Some(pretoken) = context.encoder.pretoken_step(
+                && let Some(pretoken) = context.pretoken_of_group(
                     from.pretoken,
                     token,
                     boundary != Boundary::Inside,
@@ -308,7 +308,7 @@ impl JointWalk {
                         continue;
                     }
                     if let Some(pretoken) =
-                        encoder.pretoken_step(from.pretoken, token, boundary != Boundary::Inside)
+                        context.pretoken_of_group(from.pretoken, token, boundary != Boundary::Inside)
                     {
                         self.add(JointTarget { state, splitter_state, pretoken }, token);
                     }

@@ -37,8 +37,9 @@ use formalm_core::{
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::{
     Vocabulary,
-    bpe::{BpeEncoder, SplitterState},
+    bpe::{BpeEncoder, PretokenState, SplitterState},
     normalization::FilterState,
+    unigram::OpenPiecesTable,
 };
 
 use crate::epoch::NoContinuation;
@@ -79,6 +80,7 @@ pub(crate) struct CanonicalMasks<K> {
     vocabulary: Arc<Vocabulary>,
     /// Special tokens that may occur between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
+    open_pieces: OpenPiecesTable,
     grown: ForkSafeMutex<CanonicalState<K>>,
     /// In a lock of its own, so that known masks are read while others are computed.
     subsets: ForkSafeMutex<Subsets>,
@@ -95,6 +97,8 @@ pub(crate) struct ProductContext<'a, K: MaskClasses> {
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) encoder: &'a BpeEncoder,
     pub(crate) special: &'a [(u32, Vec<u8>)],
+    /// The states of pre-tokens with open pieces.
+    pub(crate) open_pieces: &'a OpenPiecesTable,
 }
 
 impl<K: MaskClasses> Clone for ProductContext<'_, K> {
@@ -106,6 +110,32 @@ impl<K: MaskClasses> Clone for ProductContext<'_, K> {
 impl<K: MaskClasses> Copy for ProductContext<'_, K> {}
 
 impl<K: MaskClasses> ProductContext<'_, K> {
+    /// Returns the state of a pre-token after one more token, which `begins` it or not. Returns
+    /// `None` if the token may not stand there.
+    #[inline]
+    pub(crate) fn pretoken_step(
+        &self,
+        from: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<PretokenState> {
+        self.encoder.pretoken_step(self.open_pieces, from, token, begins)
+    }
+
+    /// Returns the same, or leaves the state open if it differs by token.
+    #[inline]
+    pub(crate) fn pretoken_of_group(
+        &self,
+        from: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<PretokenState> {
+        match self.encoder.has_open_pieces() {
+            true => Some(PretokenState::PLAIN),
+            false => self.pretoken_step(from, token, begins),
+        }
+    }
+
     /// Returns the splitter state that has the same future together with a language state. What the
     /// normalizer's filter has read matters only where the language goes on with a character that
     /// may depend on it, such as a combining mark.
@@ -158,6 +188,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             encoder,
             vocabulary: Arc::new(plain.clone()),
             special,
+            open_pieces: OpenPiecesTable::default(),
             grown: ForkSafeMutex::new(CanonicalState {
                 positions: TextPositions::default(),
                 search: LookaheadSearch::new(keys),
@@ -175,7 +206,14 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let context = self.context(keys);
         let CanonicalState { positions, search } = &mut *self.lock();
         let start = (context.machine.start(), self.encoder.splitter().start());
-        if begins && !search.is_productive(context, start)? {
+        let has_member = |search: &mut LookaheadSearch<K>| {
+            Ok::<_, Error>(
+                search.is_productive(context, start)?
+                    && (self.encoder.is_merging()
+                        || search.is_live(context, (start.0, start.1, PretokenState::PLAIN), NONE)?),
+            )
+        };
+        if begins && !has_member(search)? {
             return Err(no_canonical_member(context)?);
         }
         let start = positions.intern(start.0, context.settle(start.0, start.1)?);
@@ -196,6 +234,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             vocabulary,
             encoder,
             special: &self.special,
+            open_pieces: &self.open_pieces,
         }
     }
 
@@ -462,6 +501,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let grown = self.lock();
         grown.positions.memory_bytes()
             + grown.search.memory_bytes()
+            + self.open_pieces.memory_bytes()
             + self.subsets.lock().memory_bytes()
     }
 
@@ -481,7 +521,9 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     /// Returns `true` if a thread was modifying the state while the process was forked, see
     /// [`formalm_machines::ClassRenewal::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.grown.is_abandoned() || self.subsets.is_abandoned()
+        self.grown.is_abandoned()
+            || self.subsets.is_abandoned()
+            || self.open_pieces.is_abandoned()
     }
 
     /// Returns the number of cached masks.

@@ -101,7 +101,8 @@ proptest! {
         let machine = Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap();
         let keys = RegularMaskClasses::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
-        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[] };
+        let open_pieces = formalm_vocabulary::unigram::OpenPiecesTable::default();
+        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[], open_pieces: &open_pieces };
         prop_assert!(encoder.token_transitions(vocabulary).is_some());
         let mut language_targets = LanguageTargetCache::default();
         let splitter_state = encoder.splitter().start();

@@ -21,6 +21,7 @@ mod encoder_cache;
 mod forbidden_intervals;
 mod merge_derivations;
 mod merge_rules;
+mod pretoken_model;
 mod pretokenizer;
 mod rank_merges;
 mod saved_encoder;

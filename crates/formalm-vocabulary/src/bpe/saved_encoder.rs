@@ -19,6 +19,7 @@ use super::base_symbols::{BaseSymbols, ByteTokens};
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::forbidden_intervals::{AdjacencySide, ForbiddenInterval};
 use super::merge_rules::{MergeRule, MergeRules};
+use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
 use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
 use super::whole_tokens::WholeTokens;
@@ -289,6 +290,7 @@ fn read_piece_tables(
         splitter,
         symbols,
         whole_tokens: WholeTokens::new(whole_tokens),
+        model: PretokenModel::Merges,
         by_text,
         origins: kinds,
         prepends,

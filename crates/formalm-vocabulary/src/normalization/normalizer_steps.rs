@@ -89,6 +89,18 @@ impl TextNormalizer {
                 self.names.push(name);
                 return Ok(true);
             }
+            // What else it does, the split steps of words say.
+            "BertNormalizer" => {
+                let lowercase = step["lowercase"].as_bool().unwrap_or(true);
+                let strip_accents = step["strip_accents"].as_bool().unwrap_or(lowercase);
+                self.lowercase |= lowercase;
+                self.strip_accents |= strip_accents;
+                if !strip_accents {
+                    self.names.push(name);
+                    return Ok(true);
+                }
+                form(false, false)
+            }
             _ => return Ok(false),
         };
         if self.form.is_some() {

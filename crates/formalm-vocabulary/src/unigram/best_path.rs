@@ -1,5 +1,7 @@
 //! The best segmentation of a text, and what a token makes of the open pieces.
 
+use formalm_core::CharSet;
+
 use super::open_pieces::OpenPieces;
 use super::piece_trie::{
     NONE, PieceTrie, ROOT, ScoreArithmetic, UnigramPiece, char_len, is_char_start,
@@ -327,6 +329,89 @@ impl UnigramModel {
         }
         out[first..].reverse();
         true
+    }
+
+    /// Returns `true` if the units so far are followed by others with text in the best segmentation
+    /// of a pre-token that goes on with `rest` and ends there.
+    pub(crate) fn continues(&self, from: &OpenPieces, rest: &[u8]) -> bool {
+        let text = [&from.character[..], rest].concat();
+        if std::str::from_utf8(&text).is_err() {
+            return false;
+        }
+        // Per offset: the best score, and the start of the last unit and whether it has tokens.
+        let mut best: Vec<Option<(f64, usize, bool)>> = vec![None; text.len() + 1];
+        let pairs = from.pairs.iter().map(|&(node, score)| (BEFORE, node, score));
+        for (start, mut node, score) in pairs {
+            for end in 1..=text.len() {
+                let Some(child) = self.trie.child(node, text[end - 1]) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                let sum = self.trie.pieces[piece as usize].score + score;
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((self.arithmetic.store(sum), start, false));
+                }
+            }
+        }
+        let mut start = 0;
+        while start < text.len() {
+            let score = if start == 0 { Some(from.base) } else { best[start].map(|one| one.0) };
+            let Some(score) = score else { return false };
+            let width = char_len(text[start]).min(text.len() - start);
+            let mut node = ROOT;
+            let mut is_piece = false;
+            for end in start + 1..=text.len() {
+                let Some(child) = self.trie.child(node, text[end - 1]) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                is_piece = is_piece || end == start + width;
+                let piece = &self.trie.pieces[piece as usize];
+                let sum = piece.score + score;
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((self.arithmetic.store(sum), start, piece.has_text));
+                }
+            }
+            let end = start + width;
+            if !is_piece {
+                let sum = self.arithmetic.store(self.trie.unknown_score + score);
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((sum, start, self.byte_tokens.is_some()));
+                }
+            }
+            start = end;
+        }
+        let mut end = text.len();
+        let mut first = end;
+        while end > 0 {
+            let Some((_, start, true)) = best[end] else { return false };
+            if start == BEFORE {
+                return false;
+            }
+            (first, end) = (end, start);
+        }
+        from.character.is_empty()
+            || (first == char_len(text[0]) && !self.trie.is_piece(&text[..first]))
+    }
+
+    /// Returns `true` if characters without a piece are spelled in bytes.
+    pub(crate) fn has_byte_tokens(&self) -> bool {
+        self.byte_tokens.is_some()
+    }
+
+    /// Returns the number of token ids up to the last piece.
+    pub(crate) fn token_count(&self) -> usize {
+        self.piece_of.len()
+    }
+
+    /// Returns the characters that occur in pieces with text.
+    pub(crate) fn characters(&self) -> CharSet {
+        let texts = self.trie.pieces.iter().filter(|piece| piece.has_text);
+        let mut list: Vec<char> = texts
+            .filter_map(|piece| std::str::from_utf8(&piece.text).ok())
+            .flat_map(str::chars)
+            .collect();
+        list.sort_unstable();
+        list.dedup();
+        CharSet::from_ranges(list.into_iter().map(|character| (character, character)))
     }
 
     /// Returns the memory in use, in bytes.

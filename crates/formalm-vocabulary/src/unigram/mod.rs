@@ -30,4 +30,4 @@ mod random_model_tests;
 
 pub(crate) use best_path::UnigramModel;
 pub use open_pieces::{OpenPieces, OpenPiecesTable};
-pub(crate) use piece_trie::{ScoreArithmetic, UnigramPiece};
+pub(crate) use piece_trie::{PieceTrie, ScoreArithmetic, UnigramPiece};

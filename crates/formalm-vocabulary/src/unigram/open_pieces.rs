@@ -22,6 +22,25 @@ impl OpenPieces {
         self.pairs.is_empty() && self.character.is_empty() && self.base == 0.0
     }
 
+    /// Returns `true` if no character has been begun in byte tokens.
+    pub fn is_between_characters(&self) -> bool {
+        self.character.is_empty()
+    }
+
+    /// Creates the state of a model without scores.
+    pub(crate) fn of_nodes(base: f64, pairs: Vec<(u32, f64)>) -> OpenPieces {
+        OpenPieces { base, pairs, character: Vec::new() }
+    }
+
+    pub(crate) fn base(&self) -> f64 {
+        self.base
+    }
+
+    /// Returns the trie nodes, by start.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.pairs.iter().map(|&(node, _)| node)
+    }
+
     fn key(&self) -> Box<[u32]> {
         let halves = |score: f64| [score.to_bits() as u32, (score.to_bits() >> 32) as u32];
         let mut key = Vec::with_capacity(3 * self.pairs.len() + 4);

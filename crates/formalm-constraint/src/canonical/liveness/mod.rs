@@ -6,6 +6,7 @@
 //! answers the others; a search that ends without success proves that everything it visited is
 //! dead.
 
+mod best_path;
 mod witnesses;
 
 use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
@@ -42,6 +43,11 @@ pub(crate) struct Liveness {
     /// Positions that a bounded search left undecided.
     undecided: FxHashSet<(SubsetElement, u32)>,
     language_targets: LanguageTargetCache,
+    /// Per element with open pieces, whether it can be completed.
+    best_path_verdicts: FxHashMap<SubsetElement, bool>,
+    /// Per product state, whether a completion of the language that begins a pre-token there has
+    /// canonical tokens.
+    encodable: FxHashMap<ProductState, bool>,
 }
 
 impl Liveness {
@@ -57,6 +63,9 @@ impl Liveness {
             product_state: product.common(context, element.product_state)?,
             ..element
         };
+        if context.encoder.has_open_pieces() {
+            return self.is_live_on_best_path(context, product, element);
+        }
         match self.without_search(context, product, element, last)? {
             Some(live) => Ok(live),
             None => self.search(context, product, element, last),
@@ -136,7 +145,7 @@ impl Liveness {
         for byte in context.machine.live_bytes(state)?.iter() {
             let Some(symbol) = encoder.symbol(byte) else { break };
             let plain = encoder.origin(symbol) == TokenOrigin::Merged
-                && encoder.pretoken_step(PretokenState::PLAIN, symbol, false)
+                && context.pretoken_step(PretokenState::PLAIN, symbol, false)
                     == Some(PretokenState::PLAIN);
             let Some(next) = product.step(context, product_state, (byte, Boundary::Inside))? else {
                 continue;
@@ -289,6 +298,9 @@ impl Liveness {
         choice: TokenChoice,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
+        if context.encoder.has_open_pieces() {
+            return self.allowed_on_best_path(context, product, element, choice, (inside, begins));
+        }
         if !context.encoder.pretoken_must_end(element.pretoken) {
             let from = (element, Boundary::Inside);
             for (next, tokens) in self.groups(context, product, from, choice)? {
@@ -377,7 +389,9 @@ impl Liveness {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.witnesses.len() + 16 * self.dead.len() + self.language_targets.memory_bytes()
+        64 * self.witnesses.len()
+            + 24 * (self.best_path_verdicts.len() + self.encodable.len())
+            + 16 * self.dead.len() + self.language_targets.memory_bytes()
     }
 }
 

@@ -117,7 +117,7 @@ impl Product {
         }
     }
 
-    fn is_end<K: MaskClasses>(
+    pub(crate) fn is_end<K: MaskClasses>(
         &self,
         context: ProductContext<'_, K>,
         product_state: ProductState,

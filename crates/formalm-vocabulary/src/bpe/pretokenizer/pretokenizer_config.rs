@@ -101,6 +101,12 @@ impl SplitSteps {
         Ok(SplitSteps { list, byte_level: true })
     }
 
+    /// Builds a split whose pre-tokens are the matches of a pattern; other text has no tokens.
+    pub(crate) fn of_matches(node: &PatternNode) -> Result<SplitSteps, Error> {
+        let list = vec![split_step(node, SplitBehavior::Lossy, false)?];
+        Ok(SplitSteps { list, byte_level: false })
+    }
+
     /// Returns no steps: the text is one pre-token.
     pub(crate) fn none() -> SplitSteps {
         SplitSteps { list: Vec::new(), byte_level: false }
@@ -131,6 +137,14 @@ impl SplitSteps {
             }
             false => Ok(self.list),
         }
+    }
+}
+
+/// Returns the characters of a class as `tokenizer.json` files write it.
+pub(crate) fn character_set(class: &str) -> Result<CharSet, Error> {
+    match read(class, ONIGURUMA)? {
+        PatternNode::Class(set) => Ok(set),
+        _ => Err(refused("a character class is not understood")),
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::Error;
+use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::base_symbols::BaseSymbols;
 use crate::bpe::merge_derivations::MergeDerivations;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
@@ -91,6 +92,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         split_steps,
         added: Vec::new(),
         reserved: Vec::new(),
+        model: PretokenModel::Merges,
         prepends: false,
         filter: None,
         merges,

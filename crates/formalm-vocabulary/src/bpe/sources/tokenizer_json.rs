@@ -9,8 +9,10 @@ use serde_json::Value;
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, byte_token_table};
 use crate::bpe::merge_derivations::{MergeDerivations, characters};
+use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::pretokenizer::pretoken_splitter::SectionFilter;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
+use crate::bpe::sources::{unigram, wordpiece};
 use crate::bpe::spec::{BpeSpec, refused};
 use crate::normalization::{NormalizerAnswers, TextFilter, TextNormalizer};
 use crate::tokenizer_json::{
@@ -32,7 +34,11 @@ pub(in crate::bpe) fn read(
     check_model(&file.model)?;
     let (spelling, _) = PieceDecoding::of(&file)?;
     let (prepends, normalizer) = normalizer(&file, &spelling)?;
-    let split_steps = SplitSteps::read(&file.pre_tokenizer)?;
+    let is_words = matches!(spelling, PieceDecoding::Words { .. });
+    let split_steps = match is_words {
+        true => wordpiece::split_steps(&file, &spelling)?,
+        false => SplitSteps::read(&file.pre_tokenizer)?,
+    };
     if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
         return Err(refused("its pre-tokenizer and its decoder represent bytes differently")
             .at("pre_tokenizer"));
@@ -41,6 +47,42 @@ pub(in crate::bpe) fn read(
     let (added, added_separates) = added_texts(&file, text_filter.as_ref())?;
     let filter =
         text_filter.map(|text| SectionFilter { name: normalizer.name(), text, added_separates });
+    if file.model.kind.as_deref() == Some("Unigram") {
+        let bytes = unigram_bytes(&file)?;
+        let (model, symbols) = unigram::of_tokenizer_json(&file, bytes)?;
+        let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
+        return Ok(BpeSpec {
+            symbols,
+            merges: MergeDerivations::none(),
+            split_steps,
+            added,
+            whole_tokens: Vec::new(),
+            reserved: Vec::new(),
+            model,
+            prepends,
+            filter,
+        });
+    }
+    if is_words {
+        let VocabPieces::Map(pieces) = &file.model.vocab else {
+            return Err(refused("its vocab must be a map from pieces to ids").at("model.vocab"));
+        };
+        if !added.is_empty() {
+            return Err(refused("it has added tokens that match in text").at("added_tokens"));
+        }
+        let (model, symbols) = wordpiece::read(&file, pieces)?;
+        return Ok(BpeSpec {
+            symbols,
+            merges: MergeDerivations::none(),
+            split_steps,
+            added: Vec::new(),
+            whole_tokens: Vec::new(),
+            reserved: Vec::new(),
+            model,
+            prepends: true,
+            filter,
+        });
+    }
     let VocabPieces::Map(pieces) = &file.model.vocab else {
         return Err(refused("its vocab must be a map from pieces to ids").at("model.vocab"));
     };
@@ -73,7 +115,18 @@ pub(in crate::bpe) fn read(
         }
     }
     let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
-    Ok(BpeSpec { symbols, merges, split_steps, added, whole_tokens, reserved, prepends, filter })
+    Ok(BpeSpec { symbols, merges, split_steps, added, whole_tokens, reserved, model: PretokenModel::Merges, prepends, filter })
+}
+
+/// Returns the byte tokens of a Unigram model, if it spells unknown characters in bytes.
+fn unigram_bytes(file: &TokenizerFile<'_>) -> Result<Option<ByteTokens>, Error> {
+    let VocabPieces::Scored(pieces) = &file.model.vocab else { return Ok(None) };
+    if !file.model.byte_fallback {
+        return Ok(None);
+    }
+    let bytes = pieces.iter().zip(0u32..).filter_map(|((piece, _), id)| Some((fallback_byte(piece)?, id)));
+    let missing = |byte: u8| refused(&format!("it has no piece <{byte:#04X}> for a byte"));
+    byte_token_table(bytes).map(Some).map_err(missing)
 }
 
 /// Returns the pieces of single bytes, such as `<0x0A>`.
@@ -85,9 +138,7 @@ fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<ByteTokens, Error> {
 fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
     let kind = model.kind.as_deref().unwrap_or("BPE");
     let why = match kind {
-        "BPE" => None,
-        "Unigram" => Some("it picks the best tokenization of the whole text"),
-        "WordPiece" => Some("it repeatedly takes the longest piece within each word"),
+        "BPE" | "Unigram" | "WordPiece" => None,
         _ => Some("how it tokenizes is unknown"),
     };
     if let Some(why) = why {
@@ -180,7 +231,13 @@ fn normalizer(
             prepends |= step["prepend_scheme"].as_str().unwrap_or("always") != "never";
         }
     }
-    if replaces == (*spelling == PieceDecoding::ByteLevel) {
+    let is_words = matches!(spelling, PieceDecoding::Words { .. });
+    let is_bert = |step: &&Value| kind(step) == "BertNormalizer";
+    if !is_words && steps(&file.normalizer, "normalizers").iter().any(is_bert) {
+        return Err(refused("its normalizer is for words, but its decoder does not write words")
+            .at("normalizer"));
+    }
+    if replaces == (is_words || *spelling == PieceDecoding::ByteLevel) {
         return Err(
             refused("its encoder and its decoder treat spaces differently").at("normalizer")
         );
