@@ -32,7 +32,7 @@ def lines() -> tuple[str, ...]:
     from pathlib import Path
 
     root = Path(__file__).parents[2]
-    files = [*sorted(root.glob("docs/**/*.md")), *sorted(root.glob("python/formalm/**/*.py"))]
+    files = [*sorted(root.glob("docs/guides/*.md")), *sorted(root.glob("python/formalm/models/*.py"))]
     return tuple(line for path in files for line in path.read_text().splitlines() if line.strip())
 
 

@@ -16,10 +16,10 @@ mod special_token_bytes;
 mod subtree_characters;
 mod token_byte_table;
 mod token_trie;
-pub mod unigram;
 pub mod tokenizer_json;
 mod tokens_by_length;
 mod tokens_by_remainder;
+pub mod unigram;
 mod vocabulary;
 mod wordpiece;
 

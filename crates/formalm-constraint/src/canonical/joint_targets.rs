@@ -256,11 +256,8 @@ impl JointWalk {
             let kind = context.encoder.origin(token);
             if let Some(splitter_state) = splitter_state
                 && fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
-                && let Some(pretoken) = context.pretoken_of_group(
-                    from.pretoken,
-                    token,
-                    boundary != Boundary::Inside,
-                )
+                && let Some(pretoken) =
+                    context.pretoken_of_group(from.pretoken, token, boundary != Boundary::Inside)
             {
                 self.add(JointTarget { state, splitter_state, pretoken }, token);
             }
@@ -307,9 +304,11 @@ impl JointWalk {
                     {
                         continue;
                     }
-                    if let Some(pretoken) =
-                        context.pretoken_of_group(from.pretoken, token, boundary != Boundary::Inside)
-                    {
+                    if let Some(pretoken) = context.pretoken_of_group(
+                        from.pretoken,
+                        token,
+                        boundary != Boundary::Inside,
+                    ) {
                         self.add(JointTarget { state, splitter_state, pretoken }, token);
                     }
                 }

@@ -210,7 +210,11 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             Ok::<_, Error>(
                 search.is_productive(context, start)?
                     && (self.encoder.is_merging()
-                        || search.is_live(context, (start.0, start.1, PretokenState::PLAIN), NONE)?),
+                        || search.is_live(
+                            context,
+                            (start.0, start.1, PretokenState::PLAIN),
+                            NONE,
+                        )?),
             )
         };
         if begins && !has_member(search)? {
@@ -521,9 +525,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     /// Returns `true` if a thread was modifying the state while the process was forked, see
     /// [`formalm_machines::ClassRenewal::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.grown.is_abandoned()
-            || self.subsets.is_abandoned()
-            || self.open_pieces.is_abandoned()
+        self.grown.is_abandoned() || self.subsets.is_abandoned() || self.open_pieces.is_abandoned()
     }
 
     /// Returns the number of cached masks.

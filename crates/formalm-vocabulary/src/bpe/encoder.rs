@@ -150,10 +150,7 @@ impl BpeEncoder {
                 .hint("end tokens must be special tokens of the tokenizer"));
             };
             // Base symbols identify the vocabulary; all other tokens are made of them.
-            if self.is_merging()
-                && bytes.len() == 1
-                && self.origin(token) == TokenOrigin::Merged
-            {
+            if self.is_merging() && bytes.len() == 1 && self.origin(token) == TokenOrigin::Merged {
                 text.clear();
                 self.merge(bytes, &mut text);
                 if text != [token] {
@@ -279,13 +276,11 @@ impl BpeEncoder {
                 {
                     tokens.push(token);
                 }
-                _ => {
-                    match self.model.encode(piece.as_bytes(), &mut tokens) {
-                        Some(true) => {}
-                        Some(false) => return None,
-                        None => self.merge(piece.as_bytes(), &mut tokens),
-                    }
-                }
+                _ => match self.model.encode(piece.as_bytes(), &mut tokens) {
+                    Some(true) => {}
+                    Some(false) => return None,
+                    None => self.merge(piece.as_bytes(), &mut tokens),
+                },
             }
         }
         Some(tokens)

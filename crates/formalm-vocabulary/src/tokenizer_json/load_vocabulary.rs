@@ -147,9 +147,11 @@ fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<Cow<'m, [(Cow<'m, str>, u32)]>,
         None if old_bpe => {}
         kind => {
             let kind = kind.unwrap_or("(missing)");
-            return Err(Error::new(format!("model type must be BPE, Unigram or WordPiece, got {kind}"))
-                .at("model.type")
-                .hint(hint));
+            return Err(Error::new(format!(
+                "model type must be BPE, Unigram or WordPiece, got {kind}"
+            ))
+            .at("model.type")
+            .hint(hint));
         }
     }
     let marks = [
@@ -176,9 +178,7 @@ fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<Cow<'m, [(Cow<'m, str>, u32)]>,
             "the vocab of a Unigram model must be a list of pieces with their scores",
         )
         .at("model.vocab")),
-        _ => {
-            Err(Error::new("the vocab must be a map from pieces to ids").at("model.vocab"))
-        }
+        _ => Err(Error::new("the vocab must be a map from pieces to ids").at("model.vocab")),
     }
 }
 

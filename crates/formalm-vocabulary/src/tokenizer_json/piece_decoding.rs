@@ -130,10 +130,7 @@ impl PieceDecoding {
 /// Returns the rule of a decoder of pieces of characters: replacements inside single pieces, then
 /// bytes, then steps that concern the text as a whole. Text has byte tokens if the model has byte
 /// fallback.
-fn fallback(
-    steps: &[&Value],
-    model_bytes: bool,
-) -> Result<(PieceDecoding, Vec<String>), Error> {
+fn fallback(steps: &[&Value], model_bytes: bool) -> Result<(PieceDecoding, Vec<String>), Error> {
     let mut replacements = Vec::new();
     let mut notes = Vec::new();
     let mut order = 0;

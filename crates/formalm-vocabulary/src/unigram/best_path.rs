@@ -88,7 +88,7 @@ impl UnigramModel {
         let trie = PieceTrie::new(pieces, unknown_score);
         let mut piece_of = vec![NONE; tokens];
         let mut adjacent_bytes = Box::new([[0u64; 4]; 256]);
-        let mut covered = true;
+        let mut covered = byte_tokens.is_none() || trie.is_piece(b" ");
         for (at, piece) in trie.pieces.iter().enumerate() {
             if piece.has_text {
                 piece_of[piece.token as usize] = at as u32;
@@ -121,9 +121,8 @@ impl UnigramModel {
         };
         if !exact {
             let margin = model.margin(model.max_base());
-            let gaps = (0..model.trie.pieces.len() as u32).map(|piece| {
-                (model.trie.gap(piece), model.trie.pieces[piece as usize].token)
-            });
+            let gaps = (0..model.trie.pieces.len() as u32)
+                .map(|piece| (model.trie.gap(piece), model.trie.pieces[piece as usize].token));
             model.near_gaps = gaps.filter(|(gap, _)| gap.abs() <= margin).collect();
             model.near_gaps.sort_by(|one, other| one.0.total_cmp(&other.0));
         }
@@ -198,7 +197,7 @@ impl UnigramModel {
 
     /// Returns the state after the token of a byte, which is part of a character without a piece.
     pub(crate) fn step_byte(&self, from: &OpenPieces, byte: u8) -> Option<OpenPieces> {
-        if from.character.is_empty() != is_char_start(byte) {
+        if from.character.is_empty() != is_char_start(byte) || byte == b' ' {
             return None;
         }
         let mut next = from.clone();
@@ -273,10 +272,10 @@ impl UnigramModel {
         let margin = self.margin(score);
         let base = if self.exact { 0.0 } else { score };
         let kept = open.iter().filter(|&&(_, node, other)| {
-            self.trie.has_children(node)
-                && other - score + self.trie.best_overlap(node) >= -margin
+            self.trie.has_children(node) && other - score + self.trie.best_overlap(node) >= -margin
         });
-        let pairs = kept.map(|&(_, node, other)| (node, if self.exact { other - score } else { other }));
+        let pairs =
+            kept.map(|&(_, node, other)| (node, if self.exact { other - score } else { other }));
         Some(OpenPieces { base, pairs: pairs.collect(), character: Vec::new() })
     }
 
@@ -320,7 +319,7 @@ impl UnigramModel {
                     return false;
                 }
                 out.push(piece.token);
-            } else if let Some(bytes) = &self.byte_tokens {
+            } else if let Some(bytes) = self.byte_tokens_of(&text[start..end]) {
                 out.extend(text[start..end].iter().rev().map(|&byte| bytes[usize::from(byte)]));
             } else {
                 return false;
@@ -374,7 +373,8 @@ impl UnigramModel {
             if !is_piece {
                 let sum = self.arithmetic.store(self.trie.unknown_score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] = Some((sum, start, self.byte_tokens.is_some()));
+                    best[end] =
+                        Some((sum, start, self.byte_tokens_of(&text[start..end]).is_some()));
                 }
             }
             start = end;
@@ -390,6 +390,12 @@ impl UnigramModel {
         }
         from.character.is_empty()
             || (first == char_len(text[0]) && !self.trie.is_piece(&text[..first]))
+    }
+
+    /// Returns the byte tokens for a character without a piece. Those of a space would be the bytes of
+    /// its mark, which decoding does not turn into a space.
+    fn byte_tokens_of(&self, character: &[u8]) -> Option<&[u32; 256]> {
+        self.byte_tokens.as_deref().filter(|_| character != b" ")
     }
 
     /// Returns `true` if characters without a piece are spelled in bytes.

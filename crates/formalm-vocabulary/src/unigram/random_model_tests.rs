@@ -9,7 +9,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 }
@@ -42,8 +43,7 @@ fn case(random: &mut Random) -> Case {
     texts.sort();
     texts.dedup();
     let single = random.below(3) == 0;
-    let arithmetic =
-        if single { ScoreArithmetic::StoredAsSingle } else { ScoreArithmetic::Double };
+    let arithmetic = if single { ScoreArithmetic::StoredAsSingle } else { ScoreArithmetic::Double };
     let mut least: f64 = 0.0;
     let pieces: Vec<UnigramPiece> = texts
         .into_iter()
@@ -55,7 +55,8 @@ fn case(random: &mut Random) -> Case {
             UnigramPiece { text: text.into_bytes(), score, token, has_text }
         })
         .collect();
-    let bytes = (random.below(2) == 0).then(|| Box::new(std::array::from_fn(|at| 1000 + at as u32)));
+    let bytes =
+        (random.below(2) == 0).then(|| Box::new(std::array::from_fn(|at| 1000 + at as u32)));
     Case { pieces, unknown_score: arithmetic.store(least - 10.0), arithmetic, bytes }
 }
 
@@ -74,13 +75,20 @@ fn naive(case: &Case, text: &str) -> Option<Vec<u32>> {
                 best[end] = Some((case.arithmetic.store(sum), start, tokens));
             }
         };
-        let mut here: Vec<&UnigramPiece> =
-            case.pieces.iter().filter(|piece| text.as_bytes()[start..].starts_with(&piece.text)).collect();
+        let mut here: Vec<&UnigramPiece> = case
+            .pieces
+            .iter()
+            .filter(|piece| text.as_bytes()[start..].starts_with(&piece.text))
+            .collect();
         here.sort_by_key(|piece| piece.text.len());
         for piece in here {
             let end = start + piece.text.len();
             known = known || end == next;
-            add(end, piece.score + score, if piece.has_text { vec![piece.token] } else { vec![u32::MAX] });
+            add(
+                end,
+                piece.score + score,
+                if piece.has_text { vec![piece.token] } else { vec![u32::MAX] },
+            );
         }
         if !known {
             let bytes = text.as_bytes()[start..next].iter();

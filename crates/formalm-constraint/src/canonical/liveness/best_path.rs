@@ -73,7 +73,9 @@ impl Liveness {
             let words = if boundary == Boundary::Inside { &mut *inside } else { &mut *begins };
             for (next, tokens) in self.groups(context, product, (element, boundary), choice)? {
                 let next = next.product_state;
-                self.add_live_on_best_path(context, product, start, next, &crossed, &tokens, words)?;
+                self.add_live_on_best_path(
+                    context, product, start, next, &crossed, &tokens, words,
+                )?;
             }
         }
         Ok(())

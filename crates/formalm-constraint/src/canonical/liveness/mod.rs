@@ -391,7 +391,8 @@ impl Liveness {
     pub(crate) fn memory_bytes(&self) -> usize {
         64 * self.witnesses.len()
             + 24 * (self.best_path_verdicts.len() + self.encodable.len())
-            + 16 * self.dead.len() + self.language_targets.memory_bytes()
+            + 16 * self.dead.len()
+            + self.language_targets.memory_bytes()
     }
 }
 

@@ -8,9 +8,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::Error;
-use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::base_symbols::BaseSymbols;
 use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{BpeSpec, refused};

@@ -115,7 +115,17 @@ pub(in crate::bpe) fn read(
         }
     }
     let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
-    Ok(BpeSpec { symbols, merges, split_steps, added, whole_tokens, reserved, model: PretokenModel::Merges, prepends, filter })
+    Ok(BpeSpec {
+        symbols,
+        merges,
+        split_steps,
+        added,
+        whole_tokens,
+        reserved,
+        model: PretokenModel::Merges,
+        prepends,
+        filter,
+    })
 }
 
 /// Returns the byte tokens of a Unigram model, if it spells unknown characters in bytes.
@@ -124,7 +134,8 @@ fn unigram_bytes(file: &TokenizerFile<'_>) -> Result<Option<ByteTokens>, Error> 
     if !file.model.byte_fallback {
         return Ok(None);
     }
-    let bytes = pieces.iter().zip(0u32..).filter_map(|((piece, _), id)| Some((fallback_byte(piece)?, id)));
+    let bytes =
+        pieces.iter().zip(0u32..).filter_map(|((piece, _), id)| Some((fallback_byte(piece)?, id)));
     let missing = |byte: u8| refused(&format!("it has no piece <{byte:#04X}> for a byte"));
     byte_token_table(bytes).map(Some).map_err(missing)
 }

@@ -66,7 +66,10 @@ pub(in crate::bpe) fn read(
         }
     }
     let model = WordPieceModel::new(first, further);
-    Ok((PretokenModel::WordPiece(Box::new(model)), BaseSymbols::Characters(Default::default(), None)))
+    Ok((
+        PretokenModel::WordPiece(Box::new(model)),
+        BaseSymbols::Characters(Default::default(), None),
+    ))
 }
 
 /// Returns the split step: words with the space that decoding writes before them.
@@ -94,9 +97,7 @@ pub(in crate::bpe) fn split_steps(
             let white = character_set(r"\s")?;
             (punctuation.union(&white).complement(), punctuation)
         }
-        [one] if one == "WhitespaceSplit" => {
-            (character_set(r"\s")?.complement(), CharSet::empty())
-        }
+        [one] if one == "WhitespaceSplit" => (character_set(r"\s")?.complement(), CharSet::empty()),
         _ => {
             return Err(refused(
                 "its pre-tokenizer is neither BertPreTokenizer nor WhitespaceSplit",
