@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, normalizers
 
 from formalm import Constraint, LanguageError, Regex, Vocabulary, VocabularyError
 from tests.canonical.small_tokenizers import PIECES, members, sequences, trained
-from tests.canonical.tokenizer_files import NAMES, Case, load
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 

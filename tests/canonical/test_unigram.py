@@ -13,7 +13,7 @@ import sentencepiece
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from formalm import Constraint, Regex, Vocabulary, VocabularyError
-from tests.canonical.small_tokenizers import TEXT, check_language
+from tests.canonical.small_tokenizers import TEXT
 from tests.canonical.unigram_models import check_random, encoded, tokenizer_of
 
 SLOW = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -32,7 +32,10 @@ def lines() -> tuple[str, ...]:
     from pathlib import Path
 
     root = Path(__file__).parents[2]
-    files = [*sorted(root.glob("docs/guides/*.md")), *sorted(root.glob("python/formalm/models/*.py"))]
+    files = [
+        *sorted(root.glob("docs/guides/*.md")),
+        *sorted(root.glob("python/formalm/models/*.py")),
+    ]
     return tuple(line for path in files for line in path.read_text().splitlines() if line.strip())
 
 
@@ -152,7 +155,9 @@ def test_trained_sentencepiece_models(size: int, byte_fallback: bool) -> None:
     model = sentence_model(size, byte_fallback=byte_fallback)
     vocabulary = Vocabulary.from_sentencepiece(model)
     assert check_lines(vocabulary, 300) > 150
-    words = Constraint(Regex(r"( [a-z]+(::|<tool>|[,.])?){1,12}"), vocabulary, tokenization="canonical")
+    words = Constraint(
+        Regex(r"( [a-z]+(::|<tool>|[,.])?){1,12}"), vocabulary, tokenization="canonical"
+    )
     check_walks(vocabulary, words, 30)
 
 
@@ -190,7 +195,9 @@ def check_unigram(tokenizer: Tokenizer, vocabulary: Vocabulary, pattern: str) ->
     from tests.canonical.small_tokenizers import members, sequences
 
     language = Regex(pattern)
-    expected = {encoded(tokenizer, vocabulary, text.decode()) for text in members(language)} - {None}
+    expected = {encoded(tokenizer, vocabulary, text.decode()) for text in members(language)} - {
+        None
+    }
     try:
         constraint = Constraint(language, vocabulary, tokenization="canonical")
     except LanguageError:
@@ -228,5 +235,5 @@ def test_a_model_that_removes_spaces_is_refused_by_name() -> None:
         minloglevel=2,
     )
     vocabulary = Vocabulary.from_sentencepiece(model.getvalue())
-    with pytest.raises(VocabularyError, match="normaliz|spaces"):
+    with pytest.raises(VocabularyError, match=r"normaliz|spaces"):
         vocabulary.encoder()

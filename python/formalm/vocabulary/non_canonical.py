@@ -185,7 +185,9 @@ class _Text:
         token, shown = self.tokens[index], self.before + index
         kind = self.encoder.kind(self.ids[index])
         if not self.encoder.is_merging and kind != "added":
-            return f"the tokenizer segments {piece!r} into other tokens than token {shown}, {token!r}"
+            return (
+                f"the tokenizer segments {piece!r} into other tokens than token {shown}, {token!r}"
+            )
         if kind == "added":
             return (
                 f"token {shown}, {token!r}, is an added token that the tokenizer does not use here"

@@ -37,7 +37,13 @@ pub(in crate::bpe) fn read(
     let is_words = matches!(spelling, PieceDecoding::Words { .. });
     let split_steps = match is_words {
         true => wordpiece::split_steps(&file, &spelling)?,
-        false => SplitSteps::read(&file.pre_tokenizer)?,
+        false => {
+            let is_marked = |step: &&Value| {
+                kind(step) == "Replace" && step["content"].as_str() == Some("\u{2581}")
+            };
+            let marked = steps(&file.normalizer, "normalizers").iter().any(is_marked);
+            SplitSteps::read(&file.pre_tokenizer, marked)?
+        }
     };
     if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
         return Err(refused("its pre-tokenizer and its decoder represent bytes differently")

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::bpe::base_symbols::BaseSymbols;
 use crate::bpe::pretoken_model::PretokenModel;
-use crate::bpe::pretokenizer::pretokenizer_config::{SplitSteps, character_set};
+use crate::bpe::pretokenizer::pretokenizer_config::{PUNCTUATION, SplitSteps, character_set};
 use crate::bpe::spec::refused;
 use crate::tokenizer_json::{PieceDecoding, TokenizerFile, kind, steps};
 use crate::unigram::UnigramPiece;
@@ -25,9 +25,6 @@ const MAX_WORD_CHARACTERS: u32 = 100;
 /// Characters around which a normalizer for BERT writes spaces.
 const IDEOGRAPHS: &str = "[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}\
                           \u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{F900}-\u{FAFF}\u{2F800}-\u{2FA1F}]";
-
-/// Punctuation as BERT's pre-tokenizer defines it.
-const PUNCTUATION: &str = r"[\p{P}$+<=>^`|~]";
 
 /// Control characters, which a normalizer for BERT removes.
 const CONTROL: &str = r"[\p{C}\uFFFD]";
