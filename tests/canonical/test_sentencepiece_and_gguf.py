@@ -102,7 +102,6 @@ def test_scores_that_are_equal_or_in_a_strange_order(seed: int, prefix: bool) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model_type": "unigram", "vocab_size": 350}, "Unigram model, which picks the best"),
         ({"model_type": "word", "vocab_size": 30, "byte_fallback": False}, "whole words"),
         ({"model_type": "char", "vocab_size": 60, "byte_fallback": False}, "single characters"),
         ({"remove_extra_whitespaces": True}, "removes repeated"),

@@ -127,11 +127,10 @@ pub(in crate::bpe) fn split_steps(
         lazy: false,
     };
     let mut choices = Vec::new();
+    let is_whole = *cleans_up && word.contains('.');
     if *cleans_up {
-        if word.contains('.') {
-            let after = repeat(&word, 0, longest.saturating_sub(1));
-            let first = PatternNode::Class(joined.intersection(&word));
-            choices.push(PatternNode::Concat(vec![first, after]));
+        if is_whole {
+            // A word that begins with a mark could begin a text only.
             let rest = repeat(&word, 0, longest.saturating_sub(1));
             let first = PatternNode::Class(word.difference(&joined));
             choices.push(PatternNode::Concat(vec![space(), first, rest]));
@@ -140,7 +139,7 @@ pub(in crate::bpe) fn split_steps(
             single = single.difference(&joined);
         }
     }
-    if choices.len() < 2 {
+    if !is_whole {
         choices.push(PatternNode::Concat(vec![space(), repeat(&word, 1, longest)]));
     }
     choices.push(PatternNode::Concat(vec![space(), PatternNode::Class(single)]));
