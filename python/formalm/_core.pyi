@@ -368,7 +368,22 @@ class Vocabulary:
 class Encoder:
     """A tokenizer taken apart into what decides which tokens are canonical."""
 
-    def __new__(cls, tokenizer_json: bytes, vocabulary: Vocabulary) -> Encoder: ...
+    def __new__(
+        cls, tokenizer_json: bytes, vocabulary: Vocabulary, answers: Sequence[str] | None = None
+    ) -> Encoder:
+        """``answers`` are the texts of :meth:`probes`, normalized by the library."""
+    @staticmethod
+    def probes(tokenizer_json: bytes) -> list[tuple[str, str]]:
+        """The texts that the library has to normalize, each with the name of the normalizer."""
+    def first_change(self, text: str) -> int | None:
+        """The byte position of the first character because of which the normalizer changes a text;
+        None if it does not."""
+    @property
+    def normalizer(self) -> str | None:
+        """The steps of the normalizer that change texts; None if there are none."""
+    @property
+    def normalizer_digest(self) -> int | None:
+        """Digest of the texts that the normalizer leaves unchanged; None if all are."""
     @staticmethod
     def from_saved(data: bytes, vocabulary: Vocabulary, tokenizer_json: bytes) -> Encoder:
         """What :meth:`save` wrote, for the same vocabulary and tokenizer."""
@@ -394,6 +409,9 @@ class Encoder:
         """``merged``, ``whole``, ``byte``, ``added`` or ``never``."""
     @property
     def early_count(self) -> int: ...
+    @property
+    def is_merging(self) -> bool:
+        """Whether tokens are made by merging."""
     @property
     def marks_spaces(self) -> bool:
         """Spaces are written as U+2581, which texts then cannot have."""

@@ -116,9 +116,9 @@ def refusals() -> dict[str, tuple[Tokenizer, str]]:
         "empty": (split(r"a*"), "empty string"),
         "anchor": (split(r"^a"), "is not supported in pre-tokenizer"),
         "possessive": (split(r"(?>ab|a)c"), "possessive"),
-        "punctuation": (
-            trained(pre_tokenizers.Sequence([pre_tokenizers.Punctuation(), level])),
-            "Punctuation",
+        "delimiter": (
+            trained(pre_tokenizers.Sequence([pre_tokenizers.CharDelimiterSplit("a"), level])),
+            "CharDelimiterSplit",
         ),
     }
 

@@ -122,7 +122,8 @@ class Case:
         return [at for at in range(len(self.vocabulary)) if encoder.kind(at) in kinds]
 
     def encode_all(self, texts: Iterable[str]) -> Iterator[list[int] | None]:
-        """What the library makes of texts as tokens spell them; None if no text becomes such.
+        """What the library makes of texts as tokens spell them; None if no text becomes such, or
+        if its decoding does not give the text back.
 
         Where a space is put in front of text, a line break that merges with nothing stands in for
         what came before.
@@ -137,7 +138,18 @@ class Case:
                 [front + text for text in batch], add_special_tokens=False
             )
             for text, encoding in zip(batch, encoded, strict=True):
-                yield None if marks and "▁" in text else list(encoding.ids[skipped:])
+                lost = self.normalizes and self.decode(encoding.ids) != text
+                yield None if lost or (marks and "▁" in text) else list(encoding.ids[skipped:])
+
+    @cached_property
+    def normalizes(self) -> bool:
+        """Whether the library changes some texts before encoding."""
+        return self.file.get("normalizer") is not None and not self.file["model"].get(
+            "byte_fallback"
+        )
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
 
     def encode(self, text: str) -> list[int] | None:
         (ids,) = self.encode_all([text])

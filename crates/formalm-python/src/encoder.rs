@@ -5,6 +5,7 @@ use std::sync::Arc;
 use formalm_vocabulary::{
     Error,
     bpe::{Boundary, BpeEncoder},
+    normalization::normalizer_probes,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,9 +21,44 @@ pub(crate) struct Encoder {
 
 #[pymethods]
 impl Encoder {
+    /// `answers` are the texts of `probes`, normalized by the library.
     #[new]
-    fn new(py: Python<'_>, tokenizer_json: &[u8], vocabulary: &Vocabulary) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || BpeEncoder::from_tokenizer_json(tokenizer_json))
+    #[pyo3(signature = (tokenizer_json, vocabulary, answers=None))]
+    fn new(
+        py: Python<'_>,
+        tokenizer_json: &[u8],
+        vocabulary: &Vocabulary,
+        answers: Option<Vec<String>>,
+    ) -> PyResult<Encoder> {
+        Encoder::checked(py, vocabulary, || match answers {
+            Some(answers) => BpeEncoder::from_probed_tokenizer_json(tokenizer_json, &answers),
+            None => BpeEncoder::from_tokenizer_json(tokenizer_json),
+        })
+    }
+
+    /// Returns the texts that the library has to normalize, each with the name of the normalizer.
+    #[staticmethod]
+    fn probes(py: Python<'_>, tokenizer_json: &[u8]) -> PyResult<Vec<(&'static str, String)>> {
+        let probes = normalizer_probes(tokenizer_json).map_err(|e| errors::unreadable(py, &e))?;
+        Ok(probes.into_iter().map(|probe| (probe.kind, probe.text)).collect())
+    }
+
+    /// Returns the byte position of the first character because of which the normalizer changes a
+    /// text; `None` if it does not.
+    fn first_change(&self, text: &str) -> Option<usize> {
+        self.inner.splitter().text_filter()?.first_change(text)
+    }
+
+    /// The steps of the normalizer that change texts; `None` if there are none.
+    #[getter]
+    fn normalizer(&self) -> Option<&str> {
+        self.inner.splitter().normalizer_name()
+    }
+
+    /// Digest of the texts that the normalizer leaves unchanged; `None` if all are.
+    #[getter]
+    fn normalizer_digest(&self) -> Option<u32> {
+        Some(self.inner.splitter().text_filter()?.digest())
     }
 
     /// Reads the bytes of `save`, for an equal vocabulary and tokenizer.
@@ -129,6 +165,12 @@ impl Encoder {
     #[getter]
     fn early_count(&self) -> usize {
         self.inner.early_count()
+    }
+
+    /// Whether tokens are made by merging.
+    #[getter]
+    fn is_merging(&self) -> bool {
+        self.inner.is_merging()
     }
 
     #[getter]

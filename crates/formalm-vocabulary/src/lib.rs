@@ -7,6 +7,7 @@ mod checksum;
 mod error;
 mod flat_trie;
 mod json_string_tokens;
+pub mod normalization;
 mod occurring_characters;
 mod partial_chars;
 mod saved_vocabulary;
@@ -18,7 +19,9 @@ mod token_trie;
 pub mod tokenizer_json;
 mod tokens_by_length;
 mod tokens_by_remainder;
+pub mod unigram;
 mod vocabulary;
+mod wordpiece;
 
 pub use character_class_masks::ClassMasks;
 pub use error::Error;

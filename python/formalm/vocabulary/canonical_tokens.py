@@ -15,14 +15,19 @@ from formalm.errors import VocabularyError
 from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
 from formalm.vocabulary.non_canonical import NonCanonical, find
 from formalm.vocabulary.tokenizations import BYTE_LIMIT, Spellings, Tokenizations
-from formalm.vocabulary.tokenizer_libraries import Tokenizer
+from formalm.vocabulary.tokenizer_libraries import Tokenizer, library_answers
 from formalm.vocabulary.vocabulary_sources import Sources
 
 __all__ = ["CanonicalTokens", "LeadingSpace", "NonCanonical", "load_encoder"]
 
+
+def _read_tokenizer_json(data: bytes, core: _core.Vocabulary) -> _core.Encoder:
+    return _core.Encoder(data, core, library_answers(data))
+
+
 # The analyzer for each kind of description.
 _READERS = {
-    "tokenizer.json": _core.Encoder,
+    "tokenizer.json": _read_tokenizer_json,
     "tiktoken": _core.Encoder.from_tiktoken,
     "sentencepiece": _core.Encoder.from_sentencepiece,
 }
@@ -109,6 +114,8 @@ class CanonicalTokens(Sources):
         tokenizer = self._parts.tokenizer
         if self._encoder is None or tokenizer is None:
             return self._parts.encoder
+        if not self._encoder.is_merging:
+            return b""  # built from the tokenizer's file in a fraction of a second
         return self._encoder.save(self.core, tokenizer.data)
 
     def merges_like(self, other: CanonicalTokens) -> bool:

@@ -1,7 +1,7 @@
 """Vocabularies of GGUF files, the model files of llama.cpp.
 
 Token bytes are those of llama.cpp's pieces. Text can be encoded only if the file's name for its
-pre-tokenizer is unambiguous; otherwise the vocabulary says that it cannot.
+pre-tokenizer is known; otherwise the vocabulary says that it cannot.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.gguf_header import read_metadata
+from formalm.vocabulary.gguf_pretokenizers import BYTES_ONLY, KNOWN_PRE
 from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
 from formalm.vocabulary.sentencepiece import (
     CONTROL,
@@ -33,37 +34,6 @@ GGML = "tokenizer.ggml."
 TEMPLATE = "tokenizer.chat_template"
 BYTE_LEVEL, PIECES = ("gpt2",), ("llama", "t5")
 END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
-
-LLAMA3_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-BYTES_ONLY = {
-    "type": "ByteLevel",
-    "add_prefix_space": False,
-    "trim_offsets": True,
-    "use_regex": False,
-}
-# Names of pre-tokenizers that identify exactly one tokenizer:
-# how text is split, and whether a piece that is a token is used without applying merges.
-KNOWN_PRE: dict[str, tuple[dict[str, Any], bool]] = {
-    "gpt-2": ({**BYTES_ONLY, "use_regex": True}, False),
-    "llama-bpe": (
-        {
-            "type": "Sequence",
-            "pretokenizers": [
-                {
-                    "type": "Split",
-                    "pattern": {"Regex": LLAMA3_PATTERN},
-                    "behavior": "Isolated",
-                    "invert": False,
-                },
-                BYTES_ONLY,
-            ],
-        },
-        True,
-    ),
-}
 
 
 def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:

@@ -95,6 +95,10 @@ class _Text:
         if self.own is None:
             if self.text is None:
                 return self._at(self._token(self.broken), "the bytes of the tokens are not UTF-8")
+            if (at := self.encoder.first_change(self.text)) is not None:
+                found = self.bytes[at:].decode()[0]
+                reason = f"the tokenizer's normalizer ({self.encoder.normalizer}) changes the text"
+                return self._at(self._token(at), f"{reason} because of {found!r}")
             if self.marked is None:
                 return self._at(self._unspelled(), "the tokenizer has no tokens for this text")
             return self._at(self._token(self.marked), f"the tokenizer turns {MARK!r} into a space")
@@ -180,6 +184,10 @@ class _Text:
         """Explains a piece that differs by neither a merge nor a split."""
         token, shown = self.tokens[index], self.before + index
         kind = self.encoder.kind(self.ids[index])
+        if not self.encoder.is_merging and kind != "added":
+            return (
+                f"the tokenizer segments {piece!r} into other tokens than token {shown}, {token!r}"
+            )
         if kind == "added":
             return (
                 f"token {shown}, {token!r}, is an added token that the tokenizer does not use here"

@@ -10,9 +10,17 @@ from operator import index
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
+from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError, lone_surrogate
 
-__all__ = ["Encode", "FunctionTokenizer", "JsonTokenizer", "Tokenizer", "restored"]
+__all__ = [
+    "Encode",
+    "FunctionTokenizer",
+    "JsonTokenizer",
+    "Tokenizer",
+    "library_answers",
+    "restored",
+]
 
 Encode = Callable[[str], Sequence[int]]
 
@@ -99,6 +107,21 @@ class JsonTokenizer:
             added = json.loads(self.data).get("added_tokens") or []
             self._added = [(one["content"], one["id"], bool(one.get("special"))) for one in added]
         return self._added
+
+
+def library_answers(data: bytes) -> list[str] | None:
+    """Returns what the ``tokenizers`` package makes of the strings that tell its Unicode version.
+
+    None if the normalizer of the file changes no text.
+    """
+    probes = _core.Encoder.probes(data)
+    if not probes:
+        return None
+    try:
+        from tokenizers import normalizers
+    except ImportError:
+        raise missing("tokenizers") from None
+    return [getattr(normalizers, kind)().normalize_str(text) for kind, text in probes]
 
 
 def restored(kind: str, data: bytes) -> Tokenizer:

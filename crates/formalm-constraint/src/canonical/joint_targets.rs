@@ -10,9 +10,11 @@ use std::sync::Arc;
 use formalm_core::{CompactMap, Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{
-    Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,
-    TransitionTargets,
+    Boundary, BoundaryState, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions,
+    TokensByState, TransitionTargets,
 };
+
+use formalm_vocabulary::normalization::FilterState;
 
 use super::ProductContext;
 use super::language_targets::{LanguageTargetCache, LanguageTargets};
@@ -26,6 +28,15 @@ pub(crate) struct JointTarget {
     pub(crate) state: StateId,
     pub(crate) splitter_state: SplitterState,
     pub(crate) pretoken: PretokenState,
+}
+
+/// The tokens that are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenChoice {
+    All,
+    /// At least those that the normalizer's filter does not allow after every text, or that lead to
+    /// different states of it.
+    Dependent,
 }
 
 /// Tokens grouped by target.
@@ -57,12 +68,14 @@ struct JointWalk {
 }
 
 /// Returns the tokens that may be read from a state, grouped by target, if `boundary` stands before
-/// the first byte. Each token is in one group.
+/// the first byte. Each token is in one group. With a normalizer, the states of its filter in a
+/// group may be mixed ([`SplitterState::is_mixed`]); [`split_by_filter`] separates them.
 pub(crate) fn tokens<K: MaskClasses>(
     context: ProductContext<'_, K>,
     language_targets: &mut LanguageTargetCache,
     from: JointTarget,
     boundary: Boundary,
+    choice: TokenChoice,
 ) -> Result<TargetGroups, Error> {
     let mut groups = TargetGroups::new();
     if boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken) {
@@ -75,21 +88,29 @@ pub(crate) fn tokens<K: MaskClasses>(
         walk.trie(context, from, boundary, 0x80..=0xbf)?;
     } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
         let in_language = language_targets.of(context, transitions, from.state)?;
-        let (vocabulary, start) = (context.vocabulary, (from.splitter_state, boundary));
-        let targets = context.encoder.transition_targets(vocabulary, transitions, start);
-        walk.listed(transitions, &in_language, &targets);
         walk.untabulated(context, &in_language, from, boundary);
-        groups = dense(&in_language, &targets);
-        if let Some(loop_class) = in_language.loop_class {
-            let joined =
-                context.encoder.targets_within_class(vocabulary, transitions, loop_class, start);
-            for (at, &(splitter_state, _)) in joined.iter().enumerate() {
-                let target = JointTarget {
-                    state: from.state,
-                    splitter_state,
-                    pretoken: PretokenState::PLAIN,
-                };
-                groups.push((target, GroupTokens::Shared(Arc::clone(&joined), at)));
+        if choice == TokenChoice::All {
+            let (vocabulary, start) =
+                (context.vocabulary, (from.splitter_state.boundaries, boundary));
+            let targets = context.encoder.transition_targets(vocabulary, transitions, start);
+            let target = |state, boundaries| JointTarget {
+                state,
+                splitter_state: context.encoder.splitter().with_mixed_filter(boundaries),
+                pretoken: PretokenState::PLAIN,
+            };
+            walk.listed(transitions, &in_language, &targets, target);
+            groups = dense(&in_language, &targets, target);
+            if let Some(loop_class) = in_language.loop_class {
+                let joined = context.encoder.targets_within_class(
+                    vocabulary,
+                    transitions,
+                    loop_class,
+                    start,
+                );
+                for (at, &(boundaries, _)) in joined.iter().enumerate() {
+                    let target = target(from.state, boundaries);
+                    groups.push((target, GroupTokens::Shared(Arc::clone(&joined), at)));
+                }
             }
         }
     } else {
@@ -122,20 +143,39 @@ pub(crate) fn tokens_by_reading<K: MaskClasses>(
         .collect())
 }
 
+/// Separates the tokens of a mixed group by the state of the normalizer's filter.
+pub(crate) fn split_by_filter<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    target: JointTarget,
+    tokens: &TokenSet,
+) -> TargetGroups {
+    let mut groups: CompactMap<FilterState, Vec<u32>> = CompactMap::default();
+    tokens.find(|token| {
+        let filter = context.encoder.filter_state(context.vocabulary, token);
+        let at = groups.position_or_insert_with(filter, Vec::new);
+        groups.value_mut(at).push(token);
+        None::<()>
+    });
+    let separate = |(filter, tokens): (FilterState, Vec<u32>)| {
+        let splitter_state = target.splitter_state.with_filter(filter);
+        (JointTarget { splitter_state, ..target }, GroupTokens::Own(TokenSet::List(tokens)))
+    };
+    groups.into_entries().into_iter().map(separate).collect()
+}
+
 /// Intersects the groups of both components where a group is large.
-fn dense(in_language: &LanguageTargets, targets: &TransitionTargets) -> TargetGroups {
+fn dense(
+    in_language: &LanguageTargets,
+    targets: &TransitionTargets,
+    target: impl Fn(StateId, BoundaryState) -> JointTarget,
+) -> TargetGroups {
     let mut groups = TargetGroups::new();
     for (state, tokens) in &in_language.groups {
         let TokenSet::Mask(words) = &**tokens else { continue };
-        for (splitter_state, group) in targets.groups() {
+        for (boundaries, group) in targets.groups() {
             let both = group.within(words);
             if !both.is_empty() {
-                let target = JointTarget {
-                    state: *state,
-                    splitter_state: *splitter_state,
-                    pretoken: PretokenState::PLAIN,
-                };
-                groups.push((target, GroupTokens::Own(both)));
+                groups.push((target(*state, *boundaries), GroupTokens::Own(both)));
             }
         }
     }
@@ -163,9 +203,8 @@ impl Default for JointWalk {
 impl JointWalk {
     #[inline]
     fn add(&mut self, target: JointTarget, token: u32) {
-        let slot = (target.state.number() ^ target.splitter_state ^ target.splitter_state >> 8)
-            as usize
-            % RECENT_SLOTS;
+        let boundaries = target.splitter_state.boundaries;
+        let slot = (target.state.number() ^ boundaries ^ boundaries >> 8) as usize % RECENT_SLOTS;
         let recent = self.recent[slot];
         let at = match self.groups.as_slice().get(recent as usize) {
             Some((other, _)) if *other == target => recent,
@@ -181,19 +220,13 @@ impl JointWalk {
         transitions: &TokenTransitions,
         in_language: &LanguageTargets,
         targets: &TransitionTargets,
+        target: impl Fn(StateId, BoundaryState) -> JointTarget,
     ) {
         for (state, tokens) in &in_language.groups {
             let TokenSet::List(list) = &**tokens else { continue };
             for &token in list {
-                if let Some(splitter_state) = transitions.target(targets, token) {
-                    self.add(
-                        JointTarget {
-                            state: *state,
-                            splitter_state,
-                            pretoken: PretokenState::PLAIN,
-                        },
-                        token,
-                    );
+                if let Some(boundaries) = transitions.target(targets, token) {
+                    self.add(target(*state, boundaries), token);
                 }
             }
         }
@@ -223,11 +256,8 @@ impl JointWalk {
             let kind = context.encoder.origin(token);
             if let Some(splitter_state) = splitter_state
                 && fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
-                && let Some(pretoken) = context.encoder.pretoken_step(
-                    from.pretoken,
-                    token,
-                    boundary != Boundary::Inside,
-                )
+                && let Some(pretoken) =
+                    context.pretoken_of_group(from.pretoken, token, boundary != Boundary::Inside)
             {
                 self.add(JointTarget { state, splitter_state, pretoken }, token);
             }
@@ -274,9 +304,11 @@ impl JointWalk {
                     {
                         continue;
                     }
-                    if let Some(pretoken) =
-                        encoder.pretoken_step(from.pretoken, token, boundary != Boundary::Inside)
-                    {
+                    if let Some(pretoken) = context.pretoken_of_group(
+                        from.pretoken,
+                        token,
+                        boundary != Boundary::Inside,
+                    ) {
                         self.add(JointTarget { state, splitter_state, pretoken }, token);
                     }
                 }

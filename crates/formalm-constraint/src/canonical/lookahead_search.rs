@@ -10,6 +10,7 @@ use formalm_core::{Error, LazyDfa, ScratchCopies, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
+use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
 use super::product::Product;
 use super::subsets::SubsetElement;
@@ -80,7 +81,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         (state, splitter_state): (StateId, SplitterState),
     ) -> Result<bool, Error> {
         let (context, product, _, state) = self.enter(context, state)?;
-        let product_state = product.intern(state, splitter_state)?;
+        let product_state = product.intern(context, state, splitter_state)?;
         product.is_productive(context, product_state)
     }
 
@@ -92,8 +93,10 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         last: u32,
     ) -> Result<bool, Error> {
         let (context, product, live, state) = self.enter(context, state)?;
-        let element =
-            SubsetElement { product_state: product.intern(state, splitter_state)?, pretoken };
+        let element = SubsetElement {
+            product_state: product.intern(context, state, splitter_state)?,
+            pretoken,
+        };
         live.is_live(context, product, element, last)
     }
 
@@ -113,7 +116,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             && splitter.may_end(splitter_state)
             && let Ok(next) = context.machine.walk(state, bytes)?
         {
-            let product_state = product.intern(next, splitter.start())?;
+            let product_state = product.intern(context, next, splitter.start())?;
             if product.is_productive(context, product_state)? {
                 list.push((splitter.start(), PretokenState::PLAIN));
             }
@@ -122,7 +125,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         let Ok(next) = context.machine.walk(state, bytes)? else { return Ok(list) };
         for target in prompt::after(context, (splitter_state, pretoken), last, token) {
             let element = SubsetElement {
-                product_state: product.intern(next, target.0)?,
+                product_state: product.intern(context, next, target.0)?,
                 pretoken: target.1,
             };
             if live.is_live(context, product, element, token)? && !list.contains(&target) {
@@ -132,17 +135,20 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         Ok(list)
     }
 
-    /// Sets the tokens that may follow and can be completed; see [`Liveness::allowed`].
+    /// Sets the chosen tokens that may follow and can be completed; see [`Liveness::allowed`].
     pub(crate) fn allowed(
         &mut self,
         context: ProductContext<'_, K>,
         (state, splitter_state, pretoken): TextState,
+        choice: TokenChoice,
         masks: (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
         let (context, product, live, state) = self.enter(context, state)?;
-        let element =
-            SubsetElement { product_state: product.intern(state, splitter_state)?, pretoken };
-        live.allowed(context, product, element, masks)
+        let element = SubsetElement {
+            product_state: product.intern(context, state, splitter_state)?,
+            pretoken,
+        };
+        live.allowed(context, product, element, choice, masks)
     }
 
     /// Returns the number of queries that a bounded search left undecided.

@@ -31,16 +31,24 @@ mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_core::{AppendVec, Error, ForkSafeMutex, LazyDfa, MemoryBytes, StateId};
+use formalm_core::{
+    AppendVec, CompletionHints, Error, ForkSafeMutex, LazyDfa, MemoryBytes, StateId,
+};
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
+use formalm_vocabulary::{
+    Vocabulary,
+    bpe::{BpeEncoder, PretokenState, SplitterState},
+    normalization::FilterState,
+    unigram::OpenPiecesTable,
+};
 
 use crate::epoch::NoContinuation;
 use crate::mask::{Mask, MaskWords, patch};
 use crate::mask_cache::MaskCache;
+use joint_targets::TokenChoice;
 use lookahead_search::{LookaheadSearch, TextState};
 use reached_product_states::TextPositions;
-use subsets::{NumberedElement, SubsetElement, Subsets};
+use subsets::{MaskSource, NumberedElement, SubsetElement, Subsets};
 
 /// No token has been read.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -72,6 +80,7 @@ pub(crate) struct CanonicalMasks<K> {
     vocabulary: Arc<Vocabulary>,
     /// Special tokens that may occur between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
+    open_pieces: OpenPiecesTable,
     grown: ForkSafeMutex<CanonicalState<K>>,
     /// In a lock of its own, so that known masks are read while others are computed.
     subsets: ForkSafeMutex<Subsets>,
@@ -88,6 +97,8 @@ pub(crate) struct ProductContext<'a, K: MaskClasses> {
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) encoder: &'a BpeEncoder,
     pub(crate) special: &'a [(u32, Vec<u8>)],
+    /// The states of pre-tokens with open pieces.
+    pub(crate) open_pieces: &'a OpenPiecesTable,
 }
 
 impl<K: MaskClasses> Clone for ProductContext<'_, K> {
@@ -97,6 +108,61 @@ impl<K: MaskClasses> Clone for ProductContext<'_, K> {
 }
 
 impl<K: MaskClasses> Copy for ProductContext<'_, K> {}
+
+impl<K: MaskClasses> ProductContext<'_, K> {
+    /// Returns the state of a pre-token after one more token, which `begins` it or not. Returns
+    /// `None` if the token may not stand there.
+    #[inline]
+    pub(crate) fn pretoken_step(
+        &self,
+        from: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<PretokenState> {
+        self.encoder.pretoken_step(self.open_pieces, from, token, begins)
+    }
+
+    /// Returns the same, or leaves the state open if it differs by token.
+    #[inline]
+    pub(crate) fn pretoken_of_group(
+        &self,
+        from: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<PretokenState> {
+        match self.encoder.has_open_pieces() {
+            true => Some(PretokenState::PLAIN),
+            false => self.pretoken_step(from, token, begins),
+        }
+    }
+
+    /// Returns the splitter state that has the same future together with a language state. What the
+    /// normalizer's filter has read matters only where the language goes on with a character that
+    /// may depend on it, such as a combining mark.
+    #[inline]
+    fn settle(
+        &self,
+        state: StateId,
+        splitter_state: SplitterState,
+    ) -> Result<SplitterState, Error> {
+        if splitter_state.filter == FilterState::WEAKEST
+            || !splitter_state.filter.is_between_characters()
+        {
+            return Ok(splitter_state);
+        }
+        match self.depends_on_text(state)? {
+            true => Ok(splitter_state),
+            false => Ok(splitter_state.weakest()),
+        }
+    }
+
+    /// Returns `true` if the language may go on with a character whose normalization depends on the
+    /// text before it.
+    fn depends_on_text(&self, state: StateId) -> Result<bool, Error> {
+        let Some(filter) = self.encoder.splitter().text_filter() else { return Ok(false) };
+        Ok(self.machine.live_bytes(state)?.iter().any(|byte| filter.is_dependent(byte)))
+    }
+}
 
 impl<K: MaskClasses> CanonicalMasks<K> {
     /// Creates the product. With `begins` false, the input begins after given tokens only.
@@ -122,6 +188,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             encoder,
             vocabulary: Arc::new(plain.clone()),
             special,
+            open_pieces: OpenPiecesTable::default(),
             grown: ForkSafeMutex::new(CanonicalState {
                 positions: TextPositions::default(),
                 search: LookaheadSearch::new(keys),
@@ -139,17 +206,21 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let context = self.context(keys);
         let CanonicalState { positions, search } = &mut *self.lock();
         let start = (context.machine.start(), self.encoder.splitter().start());
-        if begins && !search.is_productive(context, start)? {
-            return Err(Error::Language {
-                message: "no member of the language has a canonical tokenization".to_owned(),
-                span: None,
-                hint: Some(
-                    "members must be valid UTF-8 and must be strings that decoding can produce"
-                        .to_owned(),
-                ),
-            });
+        let has_member = |search: &mut LookaheadSearch<K>| {
+            Ok::<_, Error>(
+                search.is_productive(context, start)?
+                    && (self.encoder.is_merging()
+                        || search.is_live(
+                            context,
+                            (start.0, start.1, PretokenState::PLAIN),
+                            NONE,
+                        )?),
+            )
+        };
+        if begins && !has_member(search)? {
+            return Err(no_canonical_member(context)?);
         }
-        let start = positions.intern(start.0, start.1);
+        let start = positions.intern(start.0, context.settle(start.0, start.1)?);
         self.set(context, positions, vec![SubsetElement::new(start)])?;
         Ok(())
     }
@@ -167,6 +238,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             vocabulary,
             encoder,
             special: &self.special,
+            open_pieces: &self.open_pieces,
         }
     }
 
@@ -196,6 +268,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let mut elements = Vec::new();
         for (splitter_state, pretoken) in splitter_states {
             if search.is_live(context, (start, splitter_state, pretoken), last)? {
+                let splitter_state = context.settle(start, splitter_state)?;
                 elements.push(SubsetElement {
                     product_state: positions.intern(start, splitter_state),
                     pretoken,
@@ -206,6 +279,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             return Err(NoContinuation::Language);
         }
         elements.sort_unstable();
+        elements.dedup();
         Ok((self.set(context, positions, elements)?, last))
     }
 
@@ -225,11 +299,15 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             accepting = accepting || (may_end && machine.is_accepting(state)?);
         }
         let masked = elements.iter().map(|&SubsetElement { product_state, pretoken }| {
-            positions
-                .common(context.keys, product_state)
-                .map(|product_state| SubsetElement { product_state, pretoken })
+            let product_state = positions.common(context.keys, product_state)?;
+            let (state, splitter_state) = positions.parts(product_state);
+            let base = adds_to_weakest(splitter_state)
+                .then(|| positions.intern(state, splitter_state.weakest()))
+                .map(|product_state| SubsetElement { product_state, pretoken });
+            Ok((SubsetElement { product_state, pretoken }, base))
         });
-        let masked: Vec<SubsetElement> = masked.collect::<Result<_, _>>()?;
+        let masked: Vec<(SubsetElement, Option<SubsetElement>)> =
+            masked.collect::<Result<_, Error>>()?;
         let mut subsets = self.subsets.lock();
         let set = subsets.intern(elements, masked);
         self.accepting.set(set as usize, u32::from(accepting));
@@ -271,6 +349,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             }
             let Ok(state) = context.machine.walk(state, bytes)? else { continue };
             for (splitter_state, pretoken) in found_targets {
+                let splitter_state = context.settle(state, splitter_state)?;
                 let next = SubsetElement {
                     product_state: positions.intern(state, splitter_state),
                     pretoken,
@@ -314,7 +393,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     /// Returns `true` if the masks of a state are cached.
     pub(crate) fn is_ready(&self, state: StateId) -> bool {
         let has = |id: u32| self.masks.has(2 * id) && self.masks.has(2 * id + 1);
-        self.elements(state).iter().all(|element| has(element.id))
+        self.elements(state).iter().flat_map(NumberedElement::mask_sources).all(|one| has(one.id))
     }
 
     /// Overwrites `out` with the mask, without end tokens.
@@ -327,8 +406,8 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let elements = self.elements(state);
         out.fill(0);
         let mut many = false;
-        for &element in &*elements {
-            self.with_mask(keys, element, false, |mask| match mask {
+        for source in elements.iter().flat_map(NumberedElement::mask_sources) {
+            self.with_mask(keys, source, false, |mask| match mask {
                 Mask::Sparse(ids) if ids.len() <= FEW_TOKENS => {
                     let fits = |id: u32| last == NONE || self.encoder.may_follow(last, id);
                     for &id in ids.iter().filter(|&&id| fits(id)) {
@@ -344,8 +423,8 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         if many && last != NONE {
             self.clear_after(last, out);
         }
-        for &element in &*elements {
-            self.with_mask(keys, element, true, |mask| mask.join(out))?;
+        for source in elements.iter().flat_map(NumberedElement::mask_sources) {
+            self.with_mask(keys, source, true, |mask| mask.join(out))?;
         }
         // A few tokens depend on details that mask classes abstract away.
         if keys.drops_seen_items() {
@@ -366,12 +445,12 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         Ok(())
     }
 
-    /// Passes one of the two masks of an element to `use_mask`: the tokens that begin a pre-token,
+    /// Passes one of the two masks of a source to `use_mask`: the tokens that begin a pre-token,
     /// or those that continue one, without checking adjacency.
     fn with_mask(
         &self,
         keys: &K,
-        NumberedElement { masked, id, .. }: NumberedElement,
+        MaskSource { masked, id }: MaskSource,
         begins: bool,
         use_mask: impl FnOnce(&Mask),
     ) -> Result<(), Error> {
@@ -412,7 +491,12 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         search.limit(keys);
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
-        search.allowed(context, here(positions, element), (&mut inside, &mut begins))?;
+        let here = here(positions, element);
+        let choice = match adds_to_weakest(here.1) {
+            true => TokenChoice::Dependent,
+            false => TokenChoice::All,
+        };
+        search.allowed(context, here, choice, (&mut inside, &mut begins))?;
         Ok((Mask::from_words(inside), Mask::from_words(begins)))
     }
 
@@ -421,6 +505,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let grown = self.lock();
         grown.positions.memory_bytes()
             + grown.search.memory_bytes()
+            + self.open_pieces.memory_bytes()
             + self.subsets.lock().memory_bytes()
     }
 
@@ -440,13 +525,46 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     /// Returns `true` if a thread was modifying the state while the process was forked, see
     /// [`formalm_machines::ClassRenewal::is_abandoned`].
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.grown.is_abandoned() || self.subsets.is_abandoned()
+        self.grown.is_abandoned() || self.subsets.is_abandoned() || self.open_pieces.is_abandoned()
     }
 
     /// Returns the number of cached masks.
     pub(crate) fn mask_count(&self) -> usize {
         self.masks.size().0 / 2
     }
+}
+
+/// Returns the error for a language of which no member has canonical tokens.
+fn no_canonical_member<K: MaskClasses>(context: ProductContext<'_, K>) -> Result<Error, Error> {
+    let splitter = context.encoder.splitter();
+    let member = context.machine.any_completion(context.machine.start())?;
+    let changed = std::str::from_utf8(&member).ok().and_then(|text| {
+        let at = splitter.text_filter()?.first_change(text)?;
+        let name = splitter.normalizer_name()?;
+        let character = text[at..].chars().next()?;
+        Some(format!(
+            "; the tokenizer's normalizer ({name}) changes them, for example \"{}\" because of \
+             U+{:04X}",
+            text.escape_default(),
+            u32::from(character)
+        ))
+    });
+    let hint = match changed {
+        Some(_) => "write the language in texts that the normalizer leaves unchanged",
+        None => "members must be valid UTF-8 and must be strings that decoding can produce",
+    };
+    let changed = changed.unwrap_or_default();
+    Ok(Error::Language {
+        message: format!("no member of the language has a canonical tokenization{changed}"),
+        span: None,
+        hint: Some(hint.to_owned()),
+    })
+}
+
+/// Returns `true` if the masks of a splitter state are those of its weakest state and few more
+/// tokens, those that depend on the text read. So most masks are shared by all of these states.
+fn adds_to_weakest(splitter_state: SplitterState) -> bool {
+    splitter_state.filter != FilterState::WEAKEST && splitter_state.filter.is_between_characters()
 }
 
 /// Returns the language state and the splitter state of an element.

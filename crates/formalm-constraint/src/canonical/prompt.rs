@@ -59,7 +59,7 @@ pub(super) fn after<K: MaskClasses>(
         if !fits || bytes.is_empty() {
             return None;
         }
-        let pretoken = encoder.pretoken_step(pretoken, token, begins)?;
+        let pretoken = context.pretoken_step(pretoken, token, begins)?;
         let splitter_state = match kind {
             TokenOrigin::Byte(byte) => splitter.step_byte_token(splitter_state, byte, boundary),
             _ => {

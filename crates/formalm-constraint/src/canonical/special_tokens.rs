@@ -37,7 +37,7 @@ impl Product {
         }
         for (token, bytes) in context.special {
             if let Ok(next) = context.machine.walk(state, bytes)? {
-                list.push((*token, self.intern(next, splitter.start())?));
+                list.push((*token, self.intern(context, next, splitter.start())?));
             }
         }
         Ok(list)

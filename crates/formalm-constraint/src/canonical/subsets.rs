@@ -30,24 +30,44 @@ pub(crate) struct Subsets {
     total: usize,
 }
 
-/// An element, and the representative whose masks it uses, with the number of these.
+/// A representative whose masks are used, with the number of these.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NumberedElement {
-    pub(crate) element: SubsetElement,
+pub(crate) struct MaskSource {
     pub(crate) masked: SubsetElement,
     pub(crate) id: u32,
 }
 
+/// An element with its masks, and the masks that these add to, if any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NumberedElement {
+    pub(crate) element: SubsetElement,
+    own: MaskSource,
+    base: Option<MaskSource>,
+}
+
+impl NumberedElement {
+    /// Returns the sources whose masks together are those of the element.
+    pub(crate) fn mask_sources(&self) -> impl Iterator<Item = MaskSource> {
+        [self.own].into_iter().chain(self.base)
+    }
+}
+
 impl Subsets {
-    /// Returns the number of a sorted subset, given the representative of each element.
-    pub(crate) fn intern(&mut self, set: Vec<SubsetElement>, masked: Vec<SubsetElement>) -> u32 {
+    /// Returns the number of a sorted subset, given the representative of each element and the one
+    /// whose masks it adds to, if any.
+    pub(crate) fn intern(
+        &mut self,
+        set: Vec<SubsetElement>,
+        masked: Vec<(SubsetElement, Option<SubsetElement>)>,
+    ) -> u32 {
         if let Some(id) = self.list.find(&*set) {
             return id;
         }
-        let numbered = set.iter().zip(masked).map(|(&element, masked)| NumberedElement {
+        let mut source = |masked| MaskSource { masked, id: self.masked.intern(masked) };
+        let numbered = set.iter().zip(masked).map(|(&element, (own, base))| NumberedElement {
             element,
-            masked,
-            id: self.masked.intern(masked),
+            own: source(own),
+            base: base.map(&mut source),
         });
         let numbered = numbered.collect();
         self.total += set.len();
@@ -60,6 +80,6 @@ impl Subsets {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        44 * self.total + 64 * self.list.len() + 16 * self.masked.len()
+        60 * self.total + 64 * self.list.len() + 16 * self.masked.len()
     }
 }

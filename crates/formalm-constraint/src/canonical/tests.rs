@@ -15,7 +15,7 @@ use formalm_vocabulary::{
 use proptest::prelude::*;
 
 use super::ProductContext;
-use super::joint_targets::{JointTarget, TargetGroups, tokens, tokens_by_reading};
+use super::joint_targets::{JointTarget, TargetGroups, TokenChoice, tokens, tokens_by_reading};
 use super::language_targets::LanguageTargetCache;
 
 /// Maximum number of targets visited in one language.
@@ -62,8 +62,10 @@ fn sorted(groups: &TargetGroups) -> BTreeMap<u32, (u32, u32, PretokenState)> {
     let mut found = BTreeMap::new();
     for (target, tokens) in groups {
         tokens.find(|token| {
-            let before = found
-                .insert(token, (target.state.number(), target.splitter_state, target.pretoken));
+            let before = found.insert(
+                token,
+                (target.state.number(), target.splitter_state.boundaries, target.pretoken),
+            );
             assert_eq!(before, None, "token {token} twice");
             None::<()>
         });
@@ -99,7 +101,8 @@ proptest! {
         let machine = Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap();
         let keys = RegularMaskClasses::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
-        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[] };
+        let open_pieces = formalm_vocabulary::unigram::OpenPiecesTable::default();
+        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[], open_pieces: &open_pieces };
         prop_assert!(encoder.token_transitions(vocabulary).is_some());
         let mut language_targets = LanguageTargetCache::default();
         let splitter_state = encoder.splitter().start();
@@ -108,7 +111,7 @@ proptest! {
         while at < found_targets.len().min(MAX_TARGETS) {
             for boundary in BOUNDARIES {
                 let expected = tokens_by_reading(context, found_targets[at], boundary).unwrap();
-                let found = tokens(context, &mut language_targets, found_targets[at], boundary).unwrap();
+                let found = tokens(context, &mut language_targets, found_targets[at], boundary, TokenChoice::All).unwrap();
                 prop_assert_eq!(sorted(&found), sorted(&expected));
                 for (target, _) in expected {
                     if !found_targets.contains(&target) {

@@ -1,14 +1,15 @@
-//! The BPE encoder: a tokenizer decomposed into the relations that decide which token sequences are
-//! canonical.
+//! The encoder: a tokenizer decomposed into what decides which token sequences are canonical.
 
 use formalm_core::SetOnce;
 use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
 use super::adjacency_masks::AdjacencyMasks;
-use super::base_symbols::BaseSymbols;
+use super::base_symbols::{BaseSymbols, SPACE};
 use super::encoder_cache::TransitionTables;
-use super::pretokenizer::pretoken_splitter::{Boundary, Splitter};
+use super::pretoken_model::PretokenModel;
+use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton};
+use super::pretokenizer::pretoken_splitter::Splitter;
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
 use super::whole_tokens::{PretokenState, WholeTokens};
@@ -33,13 +34,14 @@ pub enum TokenOrigin {
 /// Tokens by the bytes of their string.
 type ByText = FxHashMap<Vec<u8>, u32>;
 
-/// A BPE tokenizer prepared for canonical decoding.
+/// A tokenizer prepared for canonical decoding.
 #[derive(Debug)]
 pub struct BpeEncoder {
     pub(super) adjacency: Adjacency,
     pub(super) splitter: Splitter,
     pub(super) symbols: BaseSymbols,
     pub(super) whole_tokens: WholeTokens,
+    pub(super) model: PretokenModel,
     /// Whole tokens and added tokens by their string.
     pub(super) by_text: ByText,
     pub(super) origins: Vec<TokenOrigin>,
@@ -50,13 +52,27 @@ pub struct BpeEncoder {
 }
 
 impl BpeEncoder {
-    /// Builds the encoder of a `tokenizer.json`.
+    /// Builds the encoder of a `tokenizer.json`. A normalizer is read by the newest version of
+    /// Unicode.
     ///
     /// # Errors
     ///
-    /// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
+    /// The tokenizer is of an unknown kind, or does something that we cannot reproduce exactly.
     pub fn from_tokenizer_json(data: &[u8]) -> Result<BpeEncoder, Error> {
-        BpeEncoder::new(tokenizer_json::read(data)?)
+        BpeEncoder::new(tokenizer_json::read(data, None)?)
+    }
+
+    /// Builds the encoder of a `tokenizer.json` as a library with its own Unicode version reads it,
+    /// given the library's answers to [`normalizer_probes`](crate::normalization::normalizer_probes).
+    ///
+    /// # Errors
+    ///
+    /// As [`BpeEncoder::from_tokenizer_json`], and if the answers do not fit the probes.
+    pub fn from_probed_tokenizer_json(
+        data: &[u8],
+        answers: &[String],
+    ) -> Result<BpeEncoder, Error> {
+        BpeEncoder::new(tokenizer_json::read(data, Some(answers))?)
     }
 
     /// Builds the encoder of a tiktoken encoding, given as JSON with its `pattern`, its `ranks` by
@@ -73,7 +89,7 @@ impl BpeEncoder {
     ///
     /// # Errors
     ///
-    /// The model is not BPE, or does something that we cannot reproduce exactly.
+    /// The model is neither BPE nor Unigram, or does something that we cannot reproduce exactly.
     pub fn from_sentencepiece(data: &[u8]) -> Result<BpeEncoder, Error> {
         BpeEncoder::new(sentencepiece::read(data)?)
     }
@@ -82,10 +98,13 @@ impl BpeEncoder {
         let added = description.added.iter().map(|(text, _)| text.as_str());
         description.split_steps.cut_out(added)?;
         let (origins, by_text) = origins(&description)?;
-        let (known, never) =
-            (description.symbols.symbol_characters(), description.symbols.unspellable());
+        let known = description.symbols.symbol_characters();
+        let never = description.model.unspellable(SPACE);
+        let never = never.unwrap_or_else(|| description.symbols.unspellable());
         let split_steps = description.split_steps.at_least_one()?;
-        let splitter = Splitter::new(split_steps, !description.added.is_empty(), &known, &never)?;
+        let has_added = !description.added.is_empty();
+        let boundaries = BoundaryAutomaton::new(split_steps, has_added, &known, &never)?;
+        let splitter = Splitter::new(boundaries, description.filter);
         let is_piece = |text: &String| {
             splitter.pretokens(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
         };
@@ -104,6 +123,7 @@ impl BpeEncoder {
             splitter,
             symbols: description.symbols,
             whole_tokens,
+            model: description.model,
             by_text,
             origins,
             prepends: description.prepends,
@@ -130,7 +150,7 @@ impl BpeEncoder {
                 .hint("end tokens must be special tokens of the tokenizer"));
             };
             // Base symbols identify the vocabulary; all other tokens are made of them.
-            if bytes.len() == 1 && self.origin(token) == TokenOrigin::Merged {
+            if self.is_merging() && bytes.len() == 1 && self.origin(token) == TokenOrigin::Merged {
                 text.clear();
                 self.merge(bytes, &mut text);
                 if text != [token] {
@@ -192,6 +212,7 @@ impl BpeEncoder {
     /// Returns `true` if spaces are written as a mark, which text then cannot contain itself.
     pub fn escapes_spaces(&self) -> bool {
         matches!(self.symbols, BaseSymbols::Characters(..))
+            && !matches!(self.model, PretokenModel::WordPiece(_))
     }
 
     /// Returns `true` if encoding prepends a space, so that only strings that begin with a space
@@ -229,27 +250,15 @@ impl BpeEncoder {
         self.adjacency.for_each_forbidden(token, false, each);
     }
 
-    /// Returns the state of a pre-token after one more token, which `begins` the pre-token or not.
-    /// Returns `None` if the token may not stand there.
-    #[inline]
-    pub fn pretoken_step(
-        &self,
-        path: PretokenState,
-        token: u32,
-        begins: bool,
-    ) -> Option<PretokenState> {
-        self.whole_tokens.step(path, token, begins)
-    }
-
     /// Returns `true` if a pre-token may end in this state.
     #[inline]
     pub fn pretoken_may_end(&self, path: PretokenState) -> bool {
-        self.whole_tokens.may_end(path)
+        !self.is_merging() || self.whole_tokens.may_end(path)
     }
 
     /// Returns `true` if the pre-token must end, because its only token is a whole token.
     pub fn pretoken_must_end(&self, path: PretokenState) -> bool {
-        path == PretokenState::WHOLE
+        self.is_merging() && path == PretokenState::WHOLE
     }
 
     /// Encodes `text` without prepending a space. Returns `None` if no tokens spell it.
@@ -267,7 +276,11 @@ impl BpeEncoder {
                 {
                     tokens.push(token);
                 }
-                _ => self.merge(piece.as_bytes(), &mut tokens),
+                _ => match self.model.encode(piece.as_bytes(), &mut tokens) {
+                    Some(true) => {}
+                    Some(false) => return None,
+                    None => self.merge(piece.as_bytes(), &mut tokens),
+                },
             }
         }
         Some(tokens)
@@ -276,6 +289,9 @@ impl BpeEncoder {
     /// Appends the tokens that merging makes of a part of a pre-token. The part may begin and end
     /// inside characters if symbols are bytes.
     pub fn merge(&self, piece: &[u8], out: &mut Vec<u32>) {
+        if self.model.encode(piece, out).is_some() {
+            return;
+        }
         let mut symbols = Vec::with_capacity(piece.len());
         self.symbols.read(piece, &mut symbols);
         self.adjacency.rules().merge(&mut symbols, |_, _| ());
@@ -291,7 +307,7 @@ impl BpeEncoder {
     /// Returns the approximate memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let own = self.adjacency.memory_bytes() + self.splitter.memory_bytes();
-        own + 2 * self.origins.len() + self.shared_bytes()
+        own + 2 * self.origins.len() + self.model.memory_bytes() + self.shared_bytes()
     }
 }
 
@@ -302,7 +318,8 @@ fn origins(description: &BpeSpec) -> Result<(Vec<TokenOrigin>, ByText), Error> {
         (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();
     let added = description.added.iter().map(|(_, id)| *id);
     let ids = added.chain(bytes.iter().copied()).map(|id| id as usize + 1);
-    let len = ids.max().unwrap_or_default().max(adjacency.len());
+    let own = description.model.origins();
+    let len = ids.max().unwrap_or_default().max(adjacency.len()).max(own.len());
     if len > MAX_IDS {
         return Err(Error::new(format!("token ids must be less than {MAX_IDS}")).at("added_tokens"));
     }
@@ -310,6 +327,7 @@ fn origins(description: &BpeSpec) -> Result<(Vec<TokenOrigin>, ByText), Error> {
     for id in (0..adjacency.len() as u32).filter(|&id| adjacency.is_reachable(id)) {
         origins[id as usize] = TokenOrigin::Merged;
     }
+    origins[..own.len()].copy_from_slice(&own);
     let mut by_text: ByText = FxHashMap::default();
     for (text, id) in &description.whole_tokens {
         origins[*id as usize] = TokenOrigin::Whole;

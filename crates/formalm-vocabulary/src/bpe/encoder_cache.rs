@@ -4,20 +4,22 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use formalm_core::{ForkSafeMutex, LruCache, MemoryBytes};
+use rustc_hash::FxHashSet;
 
 use super::encoder::{BpeEncoder, TokenOrigin};
-use super::pretokenizer::pretoken_splitter::{Boundary, SplitterState};
+use super::pretokenizer::boundary_automaton::{Boundary, BoundaryState};
 use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_char_class_exit::{CoarseCharClass, ExitTargets};
 use crate::Vocabulary;
+use crate::normalization::FilterState;
 
 /// Maximum size of each table, in bytes; beyond it the least recently used entries are evicted. 12 MiB; chosen,
 /// not measured.
 const MAX_TABLE_BYTES: usize = 12 << 20;
 
 /// Tokens by the splitter state they lead to.
-pub type TokensByState = [(SplitterState, TokenSet)];
+pub type TokensByState = [(BoundaryState, TokenSet)];
 
 /// The tables of how the tokens of a vocabulary move the splitter, built on first use.
 #[derive(Debug)]
@@ -25,11 +27,13 @@ pub(super) struct TransitionTables {
     transitions: Option<TokenTransitions>,
     /// Tokens without a transition that do not begin inside a character.
     untabulated: Vec<u32>,
-    targets: ByteBudgetCache<(SplitterState, Boundary), TransitionTargets>,
+    /// With a normalizer, the state of its filter after each token with a transition.
+    filter_states: Vec<FilterState>,
+    targets: ByteBudgetCache<(BoundaryState, Boundary), TransitionTargets>,
     exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
     /// Tokens within a character class, by the state they lead to.
     targets_within_class:
-        ByteBudgetCache<(CoarseCharClass, SplitterState, Boundary), TokensByState>,
+        ByteBudgetCache<(CoarseCharClass, BoundaryState, Boundary), TokensByState>,
 }
 
 /// A cache that threads share; values are computed without its lock.
@@ -77,22 +81,26 @@ impl BpeEncoder {
         &self.transition_tables(vocabulary).untabulated
     }
 
+    /// Returns the state of the normalizer's filter after a token with a transition. It does not
+    /// depend on the text before the token.
+    pub fn filter_state(&self, vocabulary: &Vocabulary, token: u32) -> FilterState {
+        let states = &self.transition_tables(vocabulary).filter_states;
+        states.get(token as usize).copied().unwrap_or(FilterState::WEAKEST)
+    }
+
     /// Returns the states that tokens with a transition lead to from a state between characters, if
     /// `mark` stands before the first byte. Targets inside added tokens are left out.
     pub fn transition_targets(
         &self,
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
-        (splitter_state, boundary): (SplitterState, Boundary),
+        (state, boundary): (BoundaryState, Boundary),
     ) -> Arc<TransitionTargets> {
-        self.transition_tables(vocabulary).targets.get_or_insert_with(
-            (splitter_state, boundary),
-            || {
-                let targets = transitions.targets_from(self.splitter(), splitter_state, boundary);
-                let bytes = targets.memory_bytes();
-                (Arc::new(targets), bytes)
-            },
-        )
+        self.transition_tables(vocabulary).targets.get_or_insert_with((state, boundary), || {
+            let targets = transitions.targets_from(self.splitter().boundaries(), state, boundary);
+            let bytes = targets.memory_bytes();
+            (Arc::new(targets), bytes)
+        })
     }
 
     /// Returns the tokens grouped by how they leave a character class.
@@ -116,19 +124,18 @@ impl BpeEncoder {
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
         class: CoarseCharClass,
-        (splitter_state, boundary): (SplitterState, Boundary),
+        (state, boundary): (BoundaryState, Boundary),
     ) -> Arc<TokensByState> {
         self.transition_tables(vocabulary).targets_within_class.get_or_insert_with(
-            (class, splitter_state, boundary),
+            (class, state, boundary),
             || {
                 let exits = self.exit_targets(vocabulary, transitions, class);
-                let targets =
-                    self.transition_targets(vocabulary, transitions, (splitter_state, boundary));
-                let list: Vec<(SplitterState, TokenSet)> = match &exits.within {
+                let targets = self.transition_targets(vocabulary, transitions, (state, boundary));
+                let list: Vec<(BoundaryState, TokenSet)> = match &exits.within {
                     TokenSet::Mask(within) => {
-                        let both = |(splitter_state, tokens): &(SplitterState, TokenSet)| {
+                        let both = |(state, tokens): &(BoundaryState, TokenSet)| {
                             let both = tokens.within(within);
-                            (!both.is_empty()).then_some((*splitter_state, both))
+                            (!both.is_empty()).then_some((*state, both))
                         };
                         targets.groups().iter().filter_map(both).collect()
                     }
@@ -147,27 +154,69 @@ impl BpeEncoder {
                 first.is_some_and(|byte| !(0x80..0xc0).contains(byte))
             };
             let merged = |token: u32| self.origin(token) == TokenOrigin::Merged;
-            let plain =
-                |token: u32| merged(token) && begins(token) && !self.whole_tokens.is_noted(token);
+            let (mut filter_states, unstable) = self.filter_states(vocabulary);
+            let is_free =
+                |token: u32| filter_states.get(token as usize).is_none_or(|state| state.is_some());
+            let plain = |token: u32| {
+                merged(token)
+                    && begins(token)
+                    && !self.whole_tokens.is_noted(token)
+                    && is_free(token)
+            };
             let len = self.origins.len().max(vocabulary.len());
-            let transitions =
-                TokenTransitions::new(&self.splitter, vocabulary.trie(), (len, plain));
+            let boundaries = self.splitter.boundaries();
+            let transitions = TokenTransitions::new(boundaries, vocabulary.trie(), (len, plain));
             let is_untabulated = |token: &u32| {
                 begins(*token)
                     && !matches!(self.origin(*token), TokenOrigin::Never | TokenOrigin::Byte(_))
                     && !transitions.as_ref().is_some_and(|transitions| transitions.has(*token))
+                    && (self.origin(*token) == TokenOrigin::Added || !unstable.contains(token))
             };
             let untabulated = (0..self.origins.len() as u32).filter(is_untabulated).collect();
+            let filter_states = filter_states
+                .drain(..)
+                .map(|state| state.unwrap_or(FilterState::WEAKEST))
+                .collect();
             let (targets, exits, targets_within_class) = Default::default();
-            TransitionTables { transitions, untabulated, targets, exits, targets_within_class }
+            TransitionTables {
+                transitions,
+                untabulated,
+                filter_states,
+                targets,
+                exits,
+                targets_within_class,
+            }
         })
+    }
+
+    /// Returns, per token, the state of the normalizer's filter after it if that does not depend on
+    /// the text before, and the tokens that the normalizer changes in every text. Both are empty
+    /// without a normalizer.
+    fn filter_states(&self, vocabulary: &Vocabulary) -> (Vec<Option<FilterState>>, FxHashSet<u32>) {
+        let Some(filter) = self.splitter.text_filter() else { return Default::default() };
+        let mut unstable = FxHashSet::default();
+        let state_after = |token: u32| {
+            let bytes = vocabulary.token_bytes(token)?;
+            let after_any = filter.walk(FilterState::WEAKEST, bytes);
+            if bytes.first().is_some_and(|&byte| !filter.is_dependent(byte)) && after_any.is_some()
+            {
+                return after_any;
+            }
+            // Whatever may follow some text may begin one.
+            let after_none = filter.walk(filter.start(), bytes);
+            if after_none.is_none() {
+                unstable.insert(token);
+            }
+            after_any.filter(|_| after_any == after_none)
+        };
+        ((0..vocabulary.len() as u32).map(state_after).collect(), unstable)
     }
 
     /// Returns the memory of the tables, in bytes.
     pub(super) fn shared_bytes(&self) -> usize {
         let tables = self.transition_tables.get().map_or(0, |tables| {
             tables.transitions.as_ref().map_or(0, TokenTransitions::memory_bytes)
-                + 4 * tables.untabulated.len()
+                + 4 * (tables.untabulated.len() + tables.filter_states.len())
                 + tables.targets.memory_bytes()
                 + tables.exits.memory_bytes()
                 + tables.targets_within_class.memory_bytes()

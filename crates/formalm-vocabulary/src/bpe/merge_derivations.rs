@@ -68,6 +68,11 @@ impl<'de> Deserialize<'de> for WrittenMerge<'de> {
 }
 
 impl MergeDerivations {
+    /// Returns the derivations of a tokenizer that does not merge.
+    pub(crate) fn none() -> MergeDerivations {
+        MergeDerivations { adjacency: Adjacency::new(&[], 0), unreachable: FxHashMap::default() }
+    }
+
     /// Derives every piece under `rules`. `read` appends the base symbols of a piece and returns
     /// its id, and whether every character of it is a symbol.
     pub(crate) fn new<P: Sync>(

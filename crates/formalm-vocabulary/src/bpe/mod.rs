@@ -8,8 +8,8 @@
 //! ```
 //!
 //! [`BpeEncoder`] decomposes a BPE tokenizer into what decides whether a token sequence is
-//! canonical: the [`Splitter`], an automaton that locates pre-tokens, and the adjacency relation of
-//! tokens inside a pre-token.
+//! canonical: the [`Splitter`], an automaton that locates pre-tokens in texts that the normalizer
+//! leaves unchanged, and the adjacency relation of tokens inside a pre-token.
 
 mod adjacency;
 mod adjacency_masks;
@@ -21,6 +21,7 @@ mod encoder_cache;
 mod forbidden_intervals;
 mod merge_derivations;
 mod merge_rules;
+mod pretoken_model;
 mod pretokenizer;
 mod rank_merges;
 mod saved_encoder;
@@ -34,7 +35,8 @@ mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
 pub use encoder_cache::TokensByState;
-pub use pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+pub use pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};
+pub use pretokenizer::pretoken_splitter::{Splitter, SplitterState};
 pub use token_set::TokenSet;
 pub use token_transitions::{TokenTransitions, TransitionTargets};
 pub use tokens_by_char_class_exit::{CoarseCharClass, ExitGroup, ExitTargets};

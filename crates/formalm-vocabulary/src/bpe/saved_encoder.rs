@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! "formalm encoder\n"   format version u32   payload length u64   checksum 16
-//! payload: vocabulary fingerprint   tokenizer checksum   adjacency …   splitter …   pieces …
+//! payload: vocabulary fingerprint   tokenizer checksum   adjacency …   splitter …   normalizer …   pieces …
 //! ```
 //!
 //! Numbers are little-endian; lists and strings begin with their length as u64, as in a saved
@@ -19,15 +19,18 @@ use super::base_symbols::{BaseSymbols, ByteTokens};
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::forbidden_intervals::{AdjacencySide, ForbiddenInterval};
 use super::merge_rules::{MergeRule, MergeRules};
-use super::pretokenizer::pretoken_splitter::Splitter;
+use super::pretoken_model::PretokenModel;
+use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
+use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
+use crate::normalization::TextFilter;
 use crate::saved_vocabulary::{ByteReader, write_bytes, write_length, write_numbers};
 use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 
 impl BpeEncoder {
     /// Serializes the encoder for [`BpeEncoder::from_saved`], with the fingerprint of the
@@ -37,10 +40,11 @@ impl BpeEncoder {
         write_bytes(&mut payload, vocabulary.fingerprint().as_bytes());
         write_bytes(&mut payload, &checksum(tokenizer));
         write_adjacency(&mut payload, &self.adjacency);
-        let (partition, table, flags) = self.splitter.parts();
+        let (partition, table, flags) = self.splitter.boundaries().parts();
         write_numbers(&mut payload, &partition);
         write_numbers(&mut payload, table);
         flags.into_iter().for_each(|flags| write_flags(&mut payload, flags));
+        write_filter(&mut payload, self.splitter.section_filter());
         self.write_piece_tables(&mut payload);
         let mut out = Vec::with_capacity(payload.len() + 64);
         out.extend_from_slice(FILE_LABEL);
@@ -83,8 +87,9 @@ impl BpeEncoder {
         let adjacency = read_adjacency(&mut reader, vocabulary)?;
         let (partition, table) = (reader.numbers()?, reader.numbers()?);
         let flags = [flags(&mut reader)?, flags(&mut reader)?, flags(&mut reader)?];
-        let splitter =
-            Splitter::from_parts(&partition, table, flags).ok_or_else(|| wrong("cuts"))?;
+        let boundaries =
+            BoundaryAutomaton::from_parts(&partition, table, flags).ok_or_else(|| wrong("cuts"))?;
+        let splitter = Splitter::new(boundaries, read_filter(&mut reader)?);
         let encoder = read_piece_tables(&mut reader, adjacency, splitter)?;
         if !reader.0.is_empty() {
             return Err(wrong("end"));
@@ -217,6 +222,24 @@ fn side(reader: &mut ByteReader<'_>, len: usize) -> Result<AdjacencySide, Error>
     if fits { Ok(AdjacencySide { order, offsets, intervals }) } else { Err(wrong("neighbors")) }
 }
 
+fn write_filter(out: &mut Vec<u8>, filter: Option<&SectionFilter>) {
+    write_flags(out, &filter.map(|filter| filter.added_separates).into_iter().collect::<Vec<_>>());
+    if let Some(filter) = filter {
+        write_bytes(out, filter.name.as_bytes());
+    }
+    for numbers in filter.map(|filter| filter.text.to_numbers()).into_iter().flatten() {
+        write_numbers(out, &numbers);
+    }
+}
+
+fn read_filter(reader: &mut ByteReader<'_>) -> Result<Option<SectionFilter>, Error> {
+    let [added_separates] = flags(reader)?[..] else { return Ok(None) };
+    let name = reader.text()?;
+    let numbers = [reader.numbers()?, reader.numbers()?, reader.numbers()?];
+    let text = TextFilter::from_numbers(numbers).ok_or_else(|| wrong("normalizer"))?;
+    Ok(Some(SectionFilter { name, text, added_separates }))
+}
+
 fn read_piece_tables(
     reader: &mut ByteReader<'_>,
     adjacency: Adjacency,
@@ -267,6 +290,7 @@ fn read_piece_tables(
         splitter,
         symbols,
         whole_tokens: WholeTokens::new(whole_tokens),
+        model: PretokenModel::Merges,
         by_text,
         origins: kinds,
         prepends,

@@ -2,6 +2,8 @@
 
 use super::base_symbols::BaseSymbols;
 use super::merge_derivations::MergeDerivations;
+use super::pretoken_model::PretokenModel;
+use super::pretokenizer::pretoken_splitter::SectionFilter;
 use super::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::Error;
 
@@ -19,8 +21,12 @@ pub(super) struct BpeSpec {
     pub(super) whole_tokens: Vec<(Vec<u8>, u32)>,
     /// Names that no pre-token of a text may equal.
     pub(super) reserved: Vec<String>,
+    /// The model that makes tokens of a pre-token. If it is not merging, there are no `merges`.
+    pub(super) model: PretokenModel,
     /// `true` if encoding prepends a space.
     pub(super) prepends: bool,
+    /// The texts that the normalizer leaves unchanged, unless all are.
+    pub(super) filter: Option<SectionFilter>,
 }
 
 pub(super) fn refused(reason: &str) -> Error {

@@ -16,13 +16,13 @@
 
 use formalm_core::CompactMap;
 
-use super::pretokenizer::pretoken_splitter::{Boundary, Splitter, SplitterState};
+use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton, BoundaryState};
 use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
 use super::transition_interner::TransitionKernels;
 use crate::{MaskWords, TokenTrie};
 
 /// The missing target.
-pub(super) const DEAD: SplitterState = SplitterState::MAX;
+pub(super) const DEAD: BoundaryState = BoundaryState::MAX;
 
 /// The missing transition.
 pub(super) const NONE: u16 = u16::MAX;
@@ -45,15 +45,15 @@ pub struct TokenTransitions {
 #[derive(Debug)]
 pub struct TransitionTargets {
     /// The target of each transition.
-    targets: Vec<SplitterState>,
-    groups: Vec<(SplitterState, TokenSet)>,
+    targets: Vec<BoundaryState>,
+    groups: Vec<(BoundaryState, TokenSet)>,
 }
 
 impl TokenTransitions {
     /// Computes the transitions of the tokens in a trie for which `plain` holds. Returns `None` if
     /// there are too many distinct ones.
     pub(crate) fn new(
-        splitter: &Splitter,
+        splitter: &BoundaryAutomaton,
         trie: &TokenTrie,
         (len, plain): (usize, impl Fn(u32) -> bool),
     ) -> Option<TokenTransitions> {
@@ -125,7 +125,7 @@ impl TokenTransitions {
 
     /// Returns the target of a token with a transition.
     #[inline]
-    pub fn target(&self, targets: &TransitionTargets, token: u32) -> Option<SplitterState> {
+    pub fn target(&self, targets: &TransitionTargets, token: u32) -> Option<BoundaryState> {
         let transition = usize::from(*self.of.get(token as usize)?);
         targets.targets.get(transition).copied().filter(|&target| target != DEAD)
     }
@@ -134,11 +134,11 @@ impl TokenTransitions {
     /// the first byte. Targets inside added tokens are left out.
     pub(super) fn targets_from(
         &self,
-        splitter: &Splitter,
-        from: SplitterState,
+        splitter: &BoundaryAutomaton,
+        from: BoundaryState,
         boundary: Boundary,
     ) -> TransitionTargets {
-        let mut targets: Vec<SplitterState> = Vec::with_capacity(self.extends.len());
+        let mut targets: Vec<BoundaryState> = Vec::with_capacity(self.extends.len());
         for &(before, byte) in &self.extends {
             let after = match before {
                 NONE => splitter.step(from, byte, boundary),
@@ -149,7 +149,7 @@ impl TokenTransitions {
             };
             targets.push(after.unwrap_or(DEAD));
         }
-        let mut members: CompactMap<SplitterState, (Vec<usize>, usize)> = CompactMap::default();
+        let mut members: CompactMap<BoundaryState, (Vec<usize>, usize)> = CompactMap::default();
         for (transition, target) in targets.iter_mut().enumerate() {
             let count = (self.offsets[transition + 1] - self.offsets[transition]) as usize;
             if *target == DEAD || count == 0 {
@@ -209,8 +209,8 @@ impl TokenTransitions {
         &self,
         targets: &TransitionTargets,
         tokens: &[u32],
-    ) -> Vec<(SplitterState, TokenSet)> {
-        let mut lists: CompactMap<SplitterState, Vec<u32>> = CompactMap::default();
+    ) -> Vec<(BoundaryState, TokenSet)> {
+        let mut lists: CompactMap<BoundaryState, Vec<u32>> = CompactMap::default();
         for &token in tokens {
             let Some(target) = self.target(targets, token) else { continue };
             let at = lists.position_or_insert_with(target, Vec::new);
@@ -236,7 +236,7 @@ impl TokenTransitions {
 
 impl TransitionTargets {
     /// Returns the tokens grouped by target.
-    pub fn groups(&self) -> &[(SplitterState, TokenSet)] {
+    pub fn groups(&self) -> &[(BoundaryState, TokenSet)] {
         &self.groups
     }
 

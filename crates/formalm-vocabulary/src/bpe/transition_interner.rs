@@ -12,7 +12,9 @@
 use formalm_core::Interner;
 use rustc_hash::FxHashMap;
 
-use super::pretokenizer::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
+use super::pretokenizer::boundary_automaton::{
+    BOUNDARIES, Boundary, BoundaryAutomaton, BoundaryState,
+};
 use super::token_transitions::{DEAD, NONE};
 
 /// Maximum number of transitions. Chosen, not measured.
@@ -24,14 +26,14 @@ const MAX_CELLS: usize = 1 << 24;
 
 /// The interner of transitions.
 pub(super) struct TransitionKernels<'a> {
-    splitter: &'a Splitter,
+    splitter: &'a BoundaryAutomaton,
     /// Kernels: a number per state and boundary before the token; numbers ascend in order of first
     /// occurrence.
     kernels: Interner<Box<[u32]>>,
     /// Cache of kernels after some of their numbers coincide.
     merged: FxHashMap<(u32, Box<[u32]>), u32>,
     /// Transitions by kernel and image.
-    list: Interner<(u32, Box<[SplitterState]>)>,
+    list: Interner<(u32, Box<[BoundaryState]>)>,
     /// Per transition and byte, the extended transition; the first row extends the empty token.
     after: Vec<[u16; 256]>,
     cells: usize,
@@ -40,7 +42,7 @@ pub(super) struct TransitionKernels<'a> {
 }
 
 impl TransitionKernels<'_> {
-    pub(super) fn new(splitter: &Splitter) -> TransitionKernels<'_> {
+    pub(super) fn new(splitter: &BoundaryAutomaton) -> TransitionKernels<'_> {
         TransitionKernels {
             splitter,
             kernels: Interner::default(),
@@ -148,7 +150,7 @@ impl TransitionKernels<'_> {
 
 /// Returns the distinct states in order of first occurrence, and the number of each argument's
 /// state.
-fn numbered(image: impl Iterator<Item = SplitterState>) -> (Box<[u32]>, Box<[SplitterState]>) {
+fn numbered(image: impl Iterator<Item = BoundaryState>) -> (Box<[u32]>, Box<[BoundaryState]>) {
     let mut distinct = Interner::default();
     let numbers = image.map(|state| distinct.intern(state)).collect();
     (numbers, distinct.into_entries().into())

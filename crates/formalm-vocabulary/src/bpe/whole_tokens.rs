@@ -15,6 +15,15 @@ impl PretokenState {
     pub const PLAIN: PretokenState = PretokenState(0);
     const BEGIN: PretokenState = PretokenState(1);
     pub(crate) const WHOLE: PretokenState = PretokenState(2);
+
+    /// Returns the state of open pieces with a number.
+    pub(crate) fn of_number(number: u32) -> PretokenState {
+        PretokenState(number)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// The whole tokens and the trie of what merging would make of them.

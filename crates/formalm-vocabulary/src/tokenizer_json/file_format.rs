@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -53,7 +53,7 @@ pub struct AddedToken {
     pub single_word: bool,
 }
 
-/// The `model` of a file. Fields of models other than BPE are not read.
+/// The `model` of a file.
 #[derive(Debug, serde::Deserialize)]
 pub struct BpeModel<'a> {
     /// `BPE`, `Unigram`, `WordPiece` or `WordLevel`; absent in old files.
@@ -65,8 +65,12 @@ pub struct BpeModel<'a> {
     /// The merges, unparsed: a list of pairs, or of strings with a space between two pieces.
     #[serde(borrow)]
     pub merges: Option<&'a RawValue>,
-    /// The piece for characters that no piece covers.
+    /// The piece for characters that no piece covers, or for words of a WordPiece model.
     pub unk_token: Option<String>,
+    /// The id of that piece in a Unigram model.
+    pub unk_id: Option<u32>,
+    /// The length in characters from which on a WordPiece model reads a word as unknown.
+    pub max_input_chars_per_word: Option<u32>,
     /// A prefix that marks pieces inside a word.
     pub continuing_subword_prefix: Option<String>,
     /// A suffix that marks pieces at the end of a word.
@@ -89,7 +93,9 @@ pub struct BpeModel<'a> {
 pub enum VocabPieces<'a> {
     /// A map from piece to id.
     Map(Vec<(Cow<'a, str>, u32)>),
-    /// A list, as Unigram models have.
+    /// The scored pieces of a Unigram model; their ids are their places.
+    Scored(Vec<(Cow<'a, str>, f64)>),
+    /// Neither.
     #[default]
     Other,
 }
@@ -121,12 +127,33 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Reads a number as the `tokenizers` library does. It rounds twice, so that the last bit may
+/// differ from the nearest double; scores that differ in it can decide ties.
+fn library_number(text: &str) -> Option<f64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (digits, exponent) = match digits.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (digits, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    // The library skips digits that a 64-bit integer does not hold; no printed double has these.
+    let significand: u64 = format!("{whole}{fraction}").parse().ok()?;
+    let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let power = format!("1e{}", exponent.unsigned_abs()).parse::<f64>().ok()?;
+    let value = significand as f64;
+    let value = if exponent >= 0 { value * power } else { value / power };
+    value.is_finite().then_some(if negative { -value } else { value })
+}
+
 /// A string that is borrowed unless it has escapes. `Cow` would always copy outside of a derived
 /// field.
 pub(crate) struct PieceText<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for PieceText<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PieceText<'de>, D::Error> {
+impl<'de: 'a, 'a> Deserialize<'de> for PieceText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PieceText<'a>, D::Error> {
         struct Read;
         impl<'de> Visitor<'de> for Read {
             type Value = PieceText<'de>;
@@ -149,12 +176,14 @@ impl<'de> Deserialize<'de> for PieceText<'de> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for VocabPieces<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<VocabPieces<'a>, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Scored<'a>(#[serde(borrow)] PieceText<'a>, #[serde(borrow)] &'a RawValue);
         struct Read;
         impl<'de> Visitor<'de> for Read {
             type Value = VocabPieces<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a map from pieces to ids")
+                out.write_str("a map from pieces to ids, or a list of pieces with their scores")
             }
 
             fn visit_map<A: MapAccess<'de>>(
@@ -172,8 +201,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for VocabPieces<'a> {
                 self,
                 mut list: A,
             ) -> Result<VocabPieces<'de>, A::Error> {
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(VocabPieces::Other)
+                let mut pieces = Vec::new();
+                while let Some(Scored(PieceText(piece), score)) = list.next_element()? {
+                    let score = library_number(score.get())
+                        .ok_or_else(|| A::Error::custom("a score is not a number"))?;
+                    pieces.push((piece, score));
+                }
+                Ok(VocabPieces::Scored(pieces))
             }
 
             fn visit_unit<E>(self) -> Result<VocabPieces<'de>, E> {

@@ -16,7 +16,7 @@ impl Vocabulary {
     /// Reads a `tokenizer.json`. The file does not say which token ends a text; without
     /// `end_token_ids` there is none, see [`Vocabulary::with_end_token_ids`].
     ///
-    /// BPE models with byte-level pieces or byte fallback are supported. Added tokens that are not
+    /// BPE models with byte-level pieces or byte fallback, and Unigram models, are supported. Added tokens that are not
     /// special get the bytes of their string. Special tokens, the unknown token and ids that no
     /// token has get no bytes.
     ///
@@ -45,7 +45,8 @@ enum TokenSource {
 
 /// Returns the token bytes of a file.
 fn tokens(file: &TokenizerFile<'_>) -> Result<TokenBytes, Error> {
-    let pieces = pieces(&file.model)?;
+    let pieces = &*pieces(&file.model)?;
+    let unknown = unknown_piece(&file.model);
     let (spelling, notes) = PieceDecoding::of(file)?;
     let fuses = fuses_before_decoding(file);
     let sources = sources(pieces, &file.added_tokens)?;
@@ -59,7 +60,7 @@ fn tokens(file: &TokenizerFile<'_>) -> Result<TokenBytes, Error> {
             TokenSource::Nothing => kept.holes.push(id),
             TokenSource::Piece(at) => {
                 let piece = &*pieces[at as usize].0;
-                if file.model.unk_token.as_deref() == Some(piece) {
+                if unknown == Some(piece) {
                     tokens.names.push((piece.to_owned(), id));
                 } else {
                     if let Err(unknown) = spelling.spell(piece, &mut bytes) {
@@ -138,24 +139,27 @@ impl TokenRemarks {
 }
 
 /// Returns the pieces of a model that we can decode, or the reason why we cannot.
-fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> {
+fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<Cow<'m, [(Cow<'m, str>, u32)]>, Error> {
     let hint = "pass the bytes of each token to `Vocabulary.from_tokens` if you know them";
     let old_bpe = model.merges.is_some();
     match model.kind.as_deref() {
-        Some("BPE") => {}
+        Some("BPE" | "Unigram" | "WordPiece") => {}
         None if old_bpe => {}
         kind => {
             let kind = kind.unwrap_or("(missing)");
-            return Err(Error::new(format!("model type must be BPE, got {kind}"))
-                .at("model.type")
-                .hint(hint));
+            return Err(Error::new(format!(
+                "model type must be BPE, Unigram or WordPiece, got {kind}"
+            ))
+            .at("model.type")
+            .hint(hint));
         }
     }
     let marks = [
         ("continuing_subword_prefix", &model.continuing_subword_prefix),
         ("end_of_word_suffix", &model.end_of_word_suffix),
     ];
-    for (name, mark) in marks {
+    let is_words = model.kind.as_deref() == Some("WordPiece");
+    for (name, mark) in marks.into_iter().filter(|_| !is_words) {
         if let Some(mark) = mark.as_deref().filter(|mark| !mark.is_empty()) {
             return Err(Error::new(format!(
                 "the bytes of pieces marked with {mark:?} are unknown"
@@ -165,10 +169,28 @@ fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Erro
         }
     }
     match &model.vocab {
-        VocabPieces::Map(pieces) => Ok(pieces),
-        VocabPieces::Other => {
-            Err(Error::new("the vocab must be a map from pieces to ids").at("model.vocab"))
+        VocabPieces::Map(pieces) if !is_unigram(model) => Ok(Cow::Borrowed(pieces)),
+        VocabPieces::Scored(pieces) if is_unigram(model) => {
+            let ids = pieces.iter().zip(0u32..);
+            Ok(ids.map(|((piece, _), id)| (Cow::Borrowed(&**piece), id)).collect())
         }
+        VocabPieces::Scored(_) | VocabPieces::Map(_) if is_unigram(model) => Err(Error::new(
+            "the vocab of a Unigram model must be a list of pieces with their scores",
+        )
+        .at("model.vocab")),
+        _ => Err(Error::new("the vocab must be a map from pieces to ids").at("model.vocab")),
+    }
+}
+
+fn is_unigram(model: &BpeModel<'_>) -> bool {
+    model.kind.as_deref() == Some("Unigram")
+}
+
+/// Returns the piece for text that no other piece covers.
+fn unknown_piece<'m>(model: &'m BpeModel<'_>) -> Option<&'m str> {
+    match (&model.vocab, model.unk_id) {
+        (VocabPieces::Scored(pieces), Some(id)) => Some(&pieces.get(id as usize)?.0),
+        _ => model.unk_token.as_deref(),
     }
 }
 

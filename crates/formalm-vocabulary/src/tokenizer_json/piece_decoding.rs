@@ -16,6 +16,15 @@ pub(crate) enum PieceDecoding {
     Fallback {
         /// Replacements of the decoder inside a piece, in order.
         replacements: Vec<(String, String)>,
+        /// Pieces such as `<0x0A>` are single bytes.
+        bytes: bool,
+    },
+    /// WordPiece's rule: a space before each piece without the prefix.
+    Words {
+        /// The mark of pieces inside a word.
+        prefix: String,
+        /// Spaces before some punctuation and endings are dropped.
+        cleans_up: bool,
     },
 }
 
@@ -46,10 +55,25 @@ impl PieceDecoding {
                 "the file has no decoder; pieces are decoded as ByteLevel, like the pre-tokenizer";
             return Ok((PieceDecoding::ByteLevel, vec![note.to_owned()]));
         }
-        if !file.model.byte_fallback {
+        let is_words = file.model.kind.as_deref() == Some("WordPiece");
+        match &steps[..] {
+            [step] if is_words && kind(step) == "WordPiece" => {
+                let prefix = step["prefix"].as_str().unwrap_or("##").to_owned();
+                if file.model.continuing_subword_prefix.as_deref().unwrap_or("##") != prefix {
+                    return Err(refused("its decoder and its model mark pieces differently"));
+                }
+                let cleans_up = step["cleanup"].as_bool().unwrap_or(true);
+                let notes = strips(true).into_iter().collect();
+                return Ok((PieceDecoding::Words { prefix, cleans_up }, notes));
+            }
+            _ if is_words => return Err(refused("its decoder does not join words")),
+            _ => {}
+        }
+        let is_unigram = file.model.kind.as_deref() == Some("Unigram");
+        if !file.model.byte_fallback && !is_unigram {
             return Err(refused("it has neither byte-level pieces nor byte fallback"));
         }
-        fallback(&steps)
+        fallback(&steps, file.model.byte_fallback)
     }
 
     /// Appends the bytes of a piece.
@@ -68,7 +92,15 @@ impl PieceDecoding {
                     }
                 }
             }
-            PieceDecoding::Fallback { replacements } => {
+            PieceDecoding::Words { prefix, cleans_up } => {
+                let spelled = match piece.strip_prefix(&**prefix) {
+                    Some(rest) if !prefix.is_empty() => rest.to_owned(),
+                    _ => format!(" {piece}"),
+                };
+                let spelled = if *cleans_up { cleaned_up(spelled) } else { spelled };
+                out.extend_from_slice(spelled.as_bytes());
+            }
+            PieceDecoding::Fallback { replacements, bytes } => {
                 let mut text = std::borrow::Cow::Borrowed(piece);
                 for (pattern, content) in replacements {
                     if text.contains(&**pattern) {
@@ -76,8 +108,8 @@ impl PieceDecoding {
                     }
                 }
                 match fallback_byte(&text) {
-                    Some(byte) => out.push(byte),
-                    None => out.extend_from_slice(text.as_bytes()),
+                    Some(byte) if *bytes => out.push(byte),
+                    _ => out.extend_from_slice(text.as_bytes()),
                 }
             }
         }
@@ -95,9 +127,10 @@ impl PieceDecoding {
     }
 }
 
-/// Returns the rule of a decoder with byte fallback: replacements inside single pieces, then bytes,
-/// then steps that concern the text as a whole.
-fn fallback(steps: &[&Value]) -> Result<(PieceDecoding, Vec<String>), Error> {
+/// Returns the rule of a decoder of pieces of characters: replacements inside single pieces, then
+/// bytes, then steps that concern the text as a whole. Text has byte tokens if the model has byte
+/// fallback.
+fn fallback(steps: &[&Value], model_bytes: bool) -> Result<(PieceDecoding, Vec<String>), Error> {
     let mut replacements = Vec::new();
     let mut notes = Vec::new();
     let mut order = 0;
@@ -128,10 +161,34 @@ fn fallback(steps: &[&Value]) -> Result<(PieceDecoding, Vec<String>), Error> {
         }
         order = place;
     }
-    if !steps.iter().any(|step| kind(step) == "ByteFallback") {
+    let bytes = steps.iter().any(|step| kind(step) == "ByteFallback");
+    if model_bytes && !bytes {
         return Err(refused("the model has byte fallback, but the decoder does not"));
     }
-    Ok((PieceDecoding::Fallback { replacements }, notes))
+    Ok((PieceDecoding::Fallback { replacements, bytes }, notes))
+}
+
+/// Returns a piece as the library's decoder for words cleans it up.
+fn cleaned_up(mut piece: String) -> String {
+    const REWRITES: [(&str, &str); 11] = [
+        (" .", "."),
+        (" ?", "?"),
+        (" !", "!"),
+        (" ,", ","),
+        (" ' ", "'"),
+        (" n't", "n't"),
+        (" 'm", "'m"),
+        (" do not", " don't"),
+        (" 's", "'s"),
+        (" 've", "'ve"),
+        (" 're", "'re"),
+    ];
+    for (from, to) in REWRITES {
+        if piece.contains(from) {
+            piece = piece.replace(from, to);
+        }
+    }
+    piece
 }
 
 fn strips(string_effect: bool) -> Option<String> {

@@ -6,6 +6,7 @@
 //! answers the others; a search that ends without success proves that everything it visited is
 //! dead.
 
+mod best_path;
 mod witnesses;
 
 use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
@@ -14,7 +15,7 @@ use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};
-use super::joint_targets::{GroupTokens, JointTarget};
+use super::joint_targets::{GroupTokens, JointTarget, TokenChoice};
 use super::language_targets::LanguageTargetCache;
 use super::product::{Product, ProductState};
 use super::subsets::SubsetElement;
@@ -42,6 +43,11 @@ pub(crate) struct Liveness {
     /// Positions that a bounded search left undecided.
     undecided: FxHashSet<(SubsetElement, u32)>,
     language_targets: LanguageTargetCache,
+    /// Per element with open pieces, whether it can be completed.
+    best_path_verdicts: FxHashMap<SubsetElement, bool>,
+    /// Per product state, whether a completion of the language that begins a pre-token there has
+    /// canonical tokens.
+    encodable: FxHashMap<ProductState, bool>,
 }
 
 impl Liveness {
@@ -57,6 +63,9 @@ impl Liveness {
             product_state: product.common(context, element.product_state)?,
             ..element
         };
+        if context.encoder.has_open_pieces() {
+            return self.is_live_on_best_path(context, product, element);
+        }
         match self.without_search(context, product, element, last)? {
             Some(live) => Ok(live),
             None => self.search(context, product, element, last),
@@ -136,7 +145,7 @@ impl Liveness {
         for byte in context.machine.live_bytes(state)?.iter() {
             let Some(symbol) = encoder.symbol(byte) else { break };
             let plain = encoder.origin(symbol) == TokenOrigin::Merged
-                && encoder.pretoken_step(PretokenState::PLAIN, symbol, false)
+                && context.pretoken_step(PretokenState::PLAIN, symbol, false)
                     == Some(PretokenState::PLAIN);
             let Some(next) = product.step(context, product_state, (byte, Boundary::Inside))? else {
                 continue;
@@ -183,7 +192,8 @@ impl Liveness {
         while let Some(at) = pending.pop() {
             check_deadline()?;
             let (element, last, _) = visited[at];
-            let groups = self.groups(context, product, element, Boundary::Inside)?;
+            let from = (element, Boundary::Inside);
+            let groups = self.groups(context, product, from, TokenChoice::All)?;
             if let Some((next, token)) = first_clean(context, product, &groups, last)? {
                 visited.push((next, token, at));
                 self.learn_from(&visited);
@@ -246,35 +256,54 @@ impl Liveness {
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
-        element: SubsetElement,
-        boundary: Boundary,
+        (element, boundary): (SubsetElement, Boundary),
+        choice: TokenChoice,
     ) -> Result<ElementGroups, Error> {
         let (state, splitter_state) = product.parts(element.product_state);
         let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
         let mut groups = ElementGroups::new();
-        for (target, tokens) in
-            joint_targets::tokens(context, &mut self.language_targets, from, boundary)?
-        {
-            let product_state = product.intern(target.state, target.splitter_state)?;
-            let product_state = product.common(context, product_state)?;
-            if product.is_productive(context, product_state)? {
-                groups.push((SubsetElement { product_state, pretoken: target.pretoken }, tokens));
+        let targets = &mut self.language_targets;
+        for (target, tokens) in joint_targets::tokens(context, targets, from, boundary, choice)? {
+            if !target.splitter_state.is_mixed() {
+                add_group(context, product, &mut groups, (target, tokens))?;
+                continue;
+            }
+            // The weakest state answers for all, unless it cannot be completed.
+            let splitter_state = target.splitter_state.weakest();
+            let weakest = JointTarget { splitter_state, ..target };
+            if context.encoder.splitter().is_between_characters(splitter_state) {
+                let product_state = product.intern(context, target.state, splitter_state)?;
+                let product_state = product.common(context, product_state)?;
+                if !context.depends_on_text(target.state)?
+                    || product.is_clean(context, product_state)?
+                {
+                    add_group(context, product, &mut groups, (weakest, tokens))?;
+                    continue;
+                }
+            }
+            for group in joint_targets::split_by_filter(context, target, &tokens) {
+                add_group(context, product, &mut groups, group)?;
             }
         }
         Ok(groups)
     }
 
-    /// Sets the tokens that may follow an element and can be completed: into `inside` those that
+    /// Sets the chosen tokens that may follow an element and can be completed: into `inside` those that
     /// continue the pre-token, without checking adjacency, and into `begins` those that begin one.
     pub(crate) fn allowed<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
         element: SubsetElement,
+        choice: TokenChoice,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
+        if context.encoder.has_open_pieces() {
+            return self.allowed_on_best_path(context, product, element, choice, (inside, begins));
+        }
         if !context.encoder.pretoken_must_end(element.pretoken) {
-            for (next, tokens) in self.groups(context, product, element, Boundary::Inside)? {
+            let from = (element, Boundary::Inside);
+            for (next, tokens) in self.groups(context, product, from, choice)? {
                 self.add_live(context, product, next, &tokens, inside)?;
             }
         }
@@ -283,7 +312,7 @@ impl Liveness {
                 patch(begins, &[token], &[]);
             }
             for boundary in [Boundary::Pretoken, Boundary::Added] {
-                for (next, tokens) in self.groups(context, product, element, boundary)? {
+                for (next, tokens) in self.groups(context, product, (element, boundary), choice)? {
                     self.add_live(context, product, next, &tokens, begins)?;
                 }
             }
@@ -360,8 +389,26 @@ impl Liveness {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.witnesses.len() + 16 * self.dead.len() + self.language_targets.memory_bytes()
+        64 * self.witnesses.len()
+            + 24 * (self.best_path_verdicts.len() + self.encodable.len())
+            + 16 * self.dead.len()
+            + self.language_targets.memory_bytes()
     }
+}
+
+/// Adds the tokens of a target if it can be completed.
+fn add_group<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    groups: &mut ElementGroups,
+    (target, tokens): (JointTarget, GroupTokens),
+) -> Result<(), Error> {
+    let product_state = product.intern(context, target.state, target.splitter_state)?;
+    let product_state = product.common(context, product_state)?;
+    if product.is_productive(context, product_state)? {
+        groups.push((SubsetElement { product_state, pretoken: target.pretoken }, tokens));
+    }
+    Ok(())
 }
 
 /// Sets the tokens that are not in the bitmask `before`, and returns the others.

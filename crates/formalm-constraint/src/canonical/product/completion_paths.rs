@@ -138,7 +138,7 @@ impl Product {
                 else {
                     continue;
                 };
-                let product_state = self.intern(state, splitter_state)?;
+                let product_state = self.intern(context, state, splitter_state)?;
                 if self.productive[product_state as usize] != Verdict::No
                     && !layer.iter().any(|known| known.product_state == product_state)
                 {
@@ -182,7 +182,7 @@ impl Product {
         let splitter = context.encoder.splitter();
         let ends = |path_step: &PathStep| splitter.may_end(self.parts(path_step.product_state).1);
         let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
-        let product_state = self.intern(state, splitter.start())?;
+        let product_state = self.intern(context, state, splitter.start())?;
         if self.productive[product_state as usize] == Verdict::No {
             return Ok(Vec::new());
         }
@@ -222,7 +222,7 @@ impl Product {
 
     /// Returns a byte toward acceptance; following these bytes reaches an accepting state. Returns
     /// `None` if the state accepts and nothing need follow.
-    pub(super) fn completion_hop<K: MaskClasses>(
+    pub(crate) fn completion_hop<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         state: StateId,

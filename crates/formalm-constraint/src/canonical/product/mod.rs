@@ -53,11 +53,13 @@ pub(crate) struct Product {
 
 impl Product {
     /// Interns a product state. Fails if there are too many.
-    pub(crate) fn intern(
+    pub(crate) fn intern<K: MaskClasses>(
         &mut self,
+        context: ProductContext<'_, K>,
         state: StateId,
         splitter_state: SplitterState,
     ) -> Result<ProductState, Error> {
+        let splitter_state = context.settle(state, splitter_state)?;
         let next = self.list.len();
         if next >= MAX_PRODUCT_STATES {
             return Err(Error::Limit {
@@ -88,7 +90,7 @@ impl Product {
         let (state, splitter_state) = self.parts(product_state);
         let key = context.keys.completion_mask_class(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
-        self.intern(state, splitter_state)
+        self.intern(context, state, splitter_state)
     }
 
     /// Returns the language state and the splitter state.
@@ -111,14 +113,14 @@ impl Product {
         };
         match context.machine.step(state, byte)? {
             Some(state) => {
-                let product_state = self.intern(state, splitter_state)?;
+                let product_state = self.intern(context, state, splitter_state)?;
                 self.common(context, product_state).map(Some)
             }
             None => Ok(None),
         }
     }
 
-    fn is_end<K: MaskClasses>(
+    pub(crate) fn is_end<K: MaskClasses>(
         &self,
         context: ProductContext<'_, K>,
         product_state: ProductState,

@@ -3,9 +3,11 @@
 //! ```text
 //!  tokenizer file ──pretokenizer_config──► split steps ──pike_vm, pretokenizer_nfa──► pretokenizer_dfa
 //!                                                                                          │
-//!                                                     pretoken_splitter: a byte, a state ◄─┘
+//!                                                    boundary_automaton: a byte, a state ◄─┘
+//!                             pretoken_splitter: the same, for texts that the normalizer keeps
 //! ```
 
+pub(super) mod boundary_automaton;
 pub(super) mod pike_vm;
 pub(super) mod pretoken_splitter;
 pub(super) mod pretokenizer_config;

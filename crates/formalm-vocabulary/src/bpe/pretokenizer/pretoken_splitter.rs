@@ -1,323 +1,184 @@
-//! The pre-tokenizer as one deterministic automaton over text annotated with pre-token boundaries.
+//! The texts that the tokenizer gives back, with their pre-token boundaries: the product of the
+//! [`BoundaryAutomaton`] and the [`TextFilter`] of the normalizer.
 //!
-//! ```text
-//!  text          I   '   m     1
-//!  boundaries    P   P   -   P -        P = a pre-token begins, - = inside one, A = an added token begins
-//! ```
-//!
-//! The automaton reads bytes together with the boundary before each character. It accepts exactly
-//! one annotation of every text: the tokenizer's. Split steps are applied one after the other, each
-//! inside the pre-tokens of the one before.
+//! Text is normalized section by section. A section ends at a special token, and at an added token
+//! that is searched for in the raw text; the filter starts again after it. An added token that is
+//! searched for in normalized text is a part of its section.
 
-use formalm_core::{CharPartition, CharSet, Interner, Utf8Step};
+use formalm_core::memory_bytes;
 
-use super::pretokenizer_dfa::build_dfa;
-use super::pretokenizer_nfa::SplitStep;
-use crate::Error;
-
-/// Maximum number of states; a tokenizer that needs more is rejected. Chosen, not measured.
-pub(in crate::bpe) const MAX_STATES: usize = 4096;
-
-/// Maximum of states times rows inside characters when a saved splitter is read. Bounds memory,
-/// chosen, not measured.
-const MAX_INSIDE_ROWS: usize = 1 << 22;
-
-/// The missing transition.
-pub(in crate::bpe) const DEAD: u32 = u32::MAX;
-
-/// Number of low bits of a state that hold flags; the row follows above them.
-const LOW_BITS: u32 = 3;
-const BYTE_TOKEN_FLAG: u32 = 4;
-const BOUNDARY_BITS: u32 = 3;
-
-/// The boundary before a character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Boundary {
-    /// None: the character continues a pre-token.
-    Inside = 0,
-    /// A pre-token that is merged.
-    Pretoken = 1,
-    /// A pre-token that is an added token.
-    Added = 2,
-}
-
-/// All boundaries.
-pub const BOUNDARIES: [Boundary; 3] = [Boundary::Inside, Boundary::Pretoken, Boundary::Added];
+use super::boundary_automaton::{BOUNDARIES, Boundary, BoundaryAutomaton, BoundaryState};
+use crate::normalization::{FilterState, TextFilter};
 
 /// A state of a [`Splitter`]; meaningless in any other one.
-pub type SplitterState = u32;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SplitterState {
+    /// The state of the boundary automaton.
+    pub boundaries: BoundaryState,
+    /// The state of the filter; [`FilterState::WEAKEST`] without a normalizer.
+    pub filter: FilterState,
+}
+
+memory_bytes!(none: SplitterState);
+
+impl SplitterState {
+    /// Returns the state in which fewest texts may follow: whatever may follow there may follow
+    /// here, and leads to the same states unless it ends inside its first character.
+    pub fn weakest(self) -> SplitterState {
+        self.with_filter(FilterState::WEAKEST)
+    }
+
+    /// Returns `true` if the state stands for those of several tokens, which differ in the filter.
+    pub fn is_mixed(self) -> bool {
+        self.filter == FilterState::MIXED
+    }
+
+    /// Returns the state with another state of the filter.
+    pub fn with_filter(self, filter: FilterState) -> SplitterState {
+        SplitterState { filter, ..self }
+    }
+}
+
+/// The normalizer of a [`Splitter`].
+#[derive(Debug)]
+pub(in crate::bpe) struct SectionFilter {
+    /// The steps of the normalizer, as the file spells them.
+    pub(in crate::bpe) name: String,
+    pub(in crate::bpe) text: TextFilter,
+    /// `true` if added tokens are searched for in the raw text, so that they separate sections.
+    pub(in crate::bpe) added_separates: bool,
+}
 
 /// The automaton.
 #[derive(Debug)]
 pub struct Splitter {
-    partition: CharPartition,
-    /// Width of the row in the bit layout of a [`SplitterState`]. From high to low: the DFA state,
-    /// the row inside a character plus one, whether the character's bytes are byte tokens, and the
-    /// boundary before it.
-    row_bits: u32,
-    /// `[state][boundary][class]`
-    table: Vec<u32>,
-    ends: Vec<bool>,
-    added: Vec<bool>,
-    /// Per class, whether its characters are base symbols.
-    symbols: Vec<bool>,
-    /// Per state and boundary, the number of the set of character classes with a transition.
-    live_classes: Vec<u32>,
-    /// Per such number and row, whether some character can be completed: any one, and one that is
-    /// no symbol.
-    completable: Vec<[bool; 2]>,
+    boundaries: BoundaryAutomaton,
+    filter: Option<SectionFilter>,
 }
 
 impl Splitter {
-    /// Builds the automaton of one or more split steps. Distinguishes the characters in `symbols`
-    /// from others, and rejects text with characters in `never`.
-    ///
-    /// # Errors
-    ///
-    /// The automaton would have too many states.
-    pub(crate) fn new(
-        mut split_steps: Vec<SplitStep>,
-        has_added: bool,
-        symbols: &CharSet,
-        never: &CharSet,
-    ) -> Result<Splitter, Error> {
-        let sets = split_steps.iter().flat_map(|split_step| split_step.program.sets());
-        let partition = CharPartition::new(sets.chain([symbols, never])).ok_or_else(|| {
-            Error::new("the pre-tokenizer distinguishes too many character classes")
-        })?;
-        for split_step in &mut split_steps {
-            split_step.use_classes(partition.representatives());
-        }
-        let within = |set: &CharSet| -> Vec<bool> {
-            partition.representatives().iter().map(|&c| set.contains(c)).collect()
-        };
-        let states = build_dfa(&split_steps, has_added, &within(never))?;
-        let flags = [states.ends, states.added, within(symbols)];
-        Ok(Splitter::over(partition, states.table, flags))
+    /// Creates the product.
+    pub(in crate::bpe) fn new(
+        boundaries: BoundaryAutomaton,
+        filter: Option<SectionFilter>,
+    ) -> Splitter {
+        Splitter { boundaries, filter }
     }
 
-    fn over(partition: CharPartition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> Splitter {
-        let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
-        let [ends, added, symbols] = flags;
-        let (live_classes, completable) = (Vec::new(), Vec::new());
-        let mut splitter = Splitter {
-            partition,
-            row_bits,
-            table,
-            ends,
-            added,
-            symbols,
-            live_classes,
-            completable,
-        };
-        splitter.find_completable();
-        splitter
+    /// Returns the automaton of boundaries, which reads every text.
+    pub(in crate::bpe) fn boundaries(&self) -> &BoundaryAutomaton {
+        &self.boundaries
     }
 
-    /// Returns the tables to save: the character classes, the transitions, whether text may end in
-    /// each state and whether each state is in an added token, and whether each class is a symbol.
-    pub(in crate::bpe) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
-        (self.partition.to_numbers(), &self.table, [&self.ends, &self.added, &self.symbols])
+    pub(in crate::bpe) fn section_filter(&self) -> Option<&SectionFilter> {
+        self.filter.as_ref()
     }
 
-    /// Rebuilds the splitter from [`Splitter::parts`]. Returns `None` if they contradict each
-    /// other.
-    pub(in crate::bpe) fn from_parts(
-        partition: &[u32],
-        table: Vec<u32>,
-        flags: [Vec<bool>; 3],
-    ) -> Option<Splitter> {
-        let partition = CharPartition::from_numbers(partition)?;
-        let (states, classes) = (flags[0].len(), partition.len());
-        let fits = (1..=2 * MAX_STATES).contains(&states)
-            && states * partition.row_count() <= MAX_INSIDE_ROWS
-            && flags[1].len() == states
-            && flags[2].len() == classes
-            && table.len() == 3 * states * classes
-            && table.iter().all(|&next| next == DEAD || (next as usize) < states);
-        fits.then(|| Splitter::over(partition, table, flags))
+    /// Returns the filter of texts that the normalizer leaves unchanged, if it changes any.
+    pub fn text_filter(&self) -> Option<&TextFilter> {
+        self.filter.as_ref().map(|filter| &filter.text)
     }
 
-    /// Computes inside which characters some continuation exists.
-    fn find_completable(&mut self) {
-        let (rows, classes) = (self.partition.row_count(), self.partition.len());
-        let chunks = classes.div_ceil(64);
-        // Character classes as bits, by row.
-        let mut within = vec![vec![0u64; chunks]; rows];
-        // A row leads only to rows that were created before it.
-        for row in 0..rows {
-            for byte in 0x80..0xc0 {
-                match self.partition.next(row as u16, byte) {
-                    Utf8Step::Complete(class) => {
-                        within[row][usize::from(class) / 64] |= 1 << (class % 64);
-                    }
-                    Utf8Step::Inside(next) => {
-                        let next = within[usize::from(next)].clone();
-                        within[row].iter_mut().zip(next).for_each(|(has, more)| *has |= more);
-                    }
-                    Utf8Step::Dead => {}
-                }
-            }
-        }
-        let mut alone = vec![0u64; chunks];
-        for class in (0..classes).filter(|&class| !self.symbols[class]) {
-            alone[class / 64] |= 1 << (class % 64);
-        }
-        // Most states have transitions for the same classes as another state.
-        let mut known: Interner<Box<[u64]>> = Interner::default();
-        let mut alive = vec![0u64; chunks];
-        for row in self.table.chunks_exact(classes) {
-            for (bits, nexts) in alive.iter_mut().zip(row.chunks(64)) {
-                let bit = |(at, &next): (usize, &u32)| u64::from(next != DEAD) << at;
-                *bits = nexts.iter().enumerate().map(bit).sum();
-            }
-            let id = known.find(&*alive).unwrap_or_else(|| {
-                for within in &within {
-                    let both = || within.iter().zip(&alive).map(|(one, other)| one & other);
-                    let any = both().any(|bits| bits != 0);
-                    let alone = both().zip(&alone).any(|(bits, alone)| bits & alone != 0);
-                    self.completable.push([any, alone]);
-                }
-                known.intern_new((&*alive).into())
-            });
-            self.live_classes.push(id);
-        }
+    /// Returns the steps of the normalizer that change texts, as the tokenizer's file spells them.
+    pub fn normalizer_name(&self) -> Option<&str> {
+        self.filter.as_ref().map(|filter| &filter.name[..])
     }
 
     /// Returns the state before any text.
     pub fn start(&self) -> SplitterState {
-        0
+        SplitterState { boundaries: self.boundaries.start(), filter: self.section_start() }
     }
 
-    /// Returns the state between characters of a DFA state.
-    pub(crate) fn between_characters(&self, state: u32) -> SplitterState {
-        state << (self.row_bits + LOW_BITS)
+    fn section_start(&self) -> FilterState {
+        self.filter.as_ref().map_or(FilterState::WEAKEST, |filter| filter.text.start())
     }
 
     /// Returns `true` if a state is between characters.
     #[inline]
-    pub fn is_between_characters(&self, splitter_state: SplitterState) -> bool {
-        splitter_state & ((1 << (self.row_bits + LOW_BITS)) - 1) == 0
+    pub fn is_between_characters(&self, state: SplitterState) -> bool {
+        self.boundaries.is_between_characters(state.boundaries)
     }
 
-    /// Returns the equivalence class of `byte` at the offset of `splitter_state` inside a
-    /// character. Equivalent bytes lead to equal states.
-    pub(crate) fn byte_class(&self, splitter_state: SplitterState, byte: u8) -> u32 {
-        let reading = match splitter_state >> LOW_BITS & ((1 << self.row_bits) - 1) {
-            0 => self.partition.first(byte),
-            row => self.partition.next((row - 1) as u16, byte),
-        };
-        match reading {
-            Utf8Step::Dead => u32::MAX,
-            Utf8Step::Inside(row) => u32::from(row),
-            Utf8Step::Complete(class) => 1 << 16 | u32::from(class),
-        }
-    }
-
-    /// Reads a byte. `mark` is the boundary before it if it begins a character.
+    /// Reads a byte. `boundary` is the one before it if it begins a character.
     #[inline]
     pub fn step(
         &self,
-        splitter_state: SplitterState,
+        state: SplitterState,
         byte: u8,
         boundary: Boundary,
     ) -> Option<SplitterState> {
-        self.read(splitter_state, byte, boundary, splitter_state & BYTE_TOKEN_FLAG)
+        self.filtered(state, byte, self.boundaries.step(state.boundaries, byte, boundary)?)
     }
 
     /// Reads a byte that is a token by itself: its character must not be a symbol, nor belong to an
     /// added token.
     pub fn step_byte_token(
         &self,
-        splitter_state: SplitterState,
+        state: SplitterState,
         byte: u8,
         boundary: Boundary,
     ) -> Option<SplitterState> {
-        self.read(splitter_state, byte, boundary, BYTE_TOKEN_FLAG)
-            .filter(|&next| !self.is_in_added_token(next))
+        let boundaries = self.boundaries.step_byte_token(state.boundaries, byte, boundary)?;
+        self.filtered(state, byte, boundaries)
     }
 
     #[inline]
-    fn read(
+    fn filtered(
         &self,
-        splitter_state: SplitterState,
+        state: SplitterState,
         byte: u8,
-        boundary: Boundary,
-        alone: u32,
+        boundaries: BoundaryState,
     ) -> Option<SplitterState> {
-        let state = self.state(splitter_state);
-        let (reading, boundary) = match splitter_state >> LOW_BITS & ((1 << self.row_bits) - 1) {
-            0 => (self.partition.first(byte), boundary as u32),
-            // No boundary inside a character.
-            _ if boundary != Boundary::Inside => return None,
-            row => (self.partition.next((row - 1) as u16, byte), splitter_state & BOUNDARY_BITS),
+        let filter = match &self.filter {
+            None => FilterState::WEAKEST,
+            Some(filter)
+                if filter.added_separates && self.boundaries.is_in_added_token(boundaries) =>
+            {
+                filter.text.start()
+            }
+            Some(filter) => filter.text.step(state.filter, byte)?,
         };
-        match reading {
-            Utf8Step::Dead => None,
-            Utf8Step::Inside(row) => {
-                let on = self.live_classes[(state * 3 + boundary) as usize] as usize;
-                let at = on * self.partition.row_count() + usize::from(row);
-                if !self.completable[at][usize::from(alone != 0)] {
-                    return None;
-                }
-                let row = u32::from(row) + 1;
-                Some((state << self.row_bits | row) << LOW_BITS | alone | boundary)
-            }
-            Utf8Step::Complete(class) => {
-                if alone != 0 && self.symbols[usize::from(class)] {
-                    return None;
-                }
-                let at =
-                    (state * 3 + boundary) as usize * self.partition.len() + usize::from(class);
-                let next = self.table[at];
-                (next != DEAD).then(|| next << (self.row_bits + LOW_BITS))
-            }
-        }
-    }
-
-    /// Returns the DFA state after the last whole character.
-    #[inline]
-    fn state(&self, splitter_state: SplitterState) -> u32 {
-        splitter_state >> (self.row_bits + LOW_BITS)
+        Some(SplitterState { boundaries, filter })
     }
 
     /// Returns `true` if the text may end here.
     #[inline]
-    pub fn may_end(&self, splitter_state: SplitterState) -> bool {
-        let state = self.state(splitter_state);
-        splitter_state == state << (self.row_bits + LOW_BITS) && self.ends[state as usize]
+    pub fn may_end(&self, state: SplitterState) -> bool {
+        self.boundaries.may_end(state.boundaries)
     }
 
     /// Returns `true` if the byte read last belongs to an added token.
     #[inline]
-    pub fn is_in_added_token(&self, splitter_state: SplitterState) -> bool {
-        match splitter_state & BOUNDARY_BITS {
-            // No boundary, or between characters.
-            0 => self.added[self.state(splitter_state) as usize],
-            boundary => boundary == Boundary::Added as u32,
-        }
+    pub fn is_in_added_token(&self, state: SplitterState) -> bool {
+        self.boundaries.is_in_added_token(state.boundaries)
     }
 
-    /// Returns the border characters of the classes that the automaton distinguishes.
+    /// Returns the state with the given boundaries that stands for several states of the filter,
+    /// if there is one.
+    pub fn with_mixed_filter(&self, boundaries: BoundaryState) -> SplitterState {
+        let filter = match self.filter {
+            Some(_) => FilterState::MIXED,
+            None => FilterState::WEAKEST,
+        };
+        SplitterState { boundaries, filter }
+    }
+
+    /// Returns the border characters of the classes that the pre-tokenizer distinguishes.
     pub fn class_borders(&self) -> &[char] {
-        self.partition.borders()
-    }
-
-    /// Returns the number of states between characters.
-    pub fn state_count(&self) -> usize {
-        self.ends.len()
+        self.boundaries.class_borders()
     }
 
     /// Returns the starts of the pre-tokens of a text with their boundaries. Returns `None` if no
-    /// annotation exists, which happens only if the text is not UTF-8.
+    /// annotation exists: the normalizer changes the text, the pre-tokenizer drops a part of it, or
+    /// it is not UTF-8.
     pub fn pretokens(&self, text: &[u8]) -> Option<Vec<(usize, Boundary)>> {
         let mut layers: Vec<Vec<(SplitterState, usize, Boundary)>> =
-            vec![vec![(0, 0, Boundary::Inside)]];
+            vec![vec![(self.start(), 0, Boundary::Inside)]];
         for &byte in text {
             let mut layer: Vec<(SplitterState, usize, Boundary)> = Vec::new();
-            for (from, &(splitter_state, _, _)) in layers.last()?.iter().enumerate() {
+            for (from, &(state, _, _)) in layers.last()?.iter().enumerate() {
                 for boundary in BOUNDARIES {
-                    if let Some(next) = self.step(splitter_state, byte, boundary)
+                    if let Some(next) = self.step(state, byte, boundary)
                         && !layer.iter().any(|&(known, _, _)| known == next)
                     {
                         layer.push((next, from, boundary));
@@ -326,10 +187,7 @@ impl Splitter {
             }
             layers.push(layer);
         }
-        let mut at = layers
-            .last()?
-            .iter()
-            .position(|&(splitter_state, _, _)| self.may_end(splitter_state))?;
+        let mut at = layers.last()?.iter().position(|&(state, _, _)| self.may_end(state))?;
         let mut pieces = Vec::new();
         for (position, layer) in layers.iter().enumerate().skip(1).rev() {
             let (_, from, boundary) = layer[at];
@@ -344,6 +202,7 @@ impl Splitter {
 
     /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        4 * self.table.len() + 2 * self.completable.len() + 128 * self.partition.row_count()
+        let filter = self.text_filter().map_or(0, TextFilter::memory_bytes);
+        self.boundaries.memory_bytes() + filter
     }
 }

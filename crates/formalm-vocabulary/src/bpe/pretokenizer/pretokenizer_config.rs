@@ -16,6 +16,9 @@ use crate::tokenizer_json::{kind, steps};
 const BYTE_LEVEL: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
+/// The characters of a Punctuation step.
+pub(crate) const PUNCTUATION: &str = r"[\p{P}$+<=>^`|~]";
+
 /// The regex dialect of `tokenizer.json` files.
 const ONIGURUMA: PatternDialect = PatternDialect::Oniguruma;
 
@@ -26,15 +29,15 @@ pub(crate) struct SplitSteps {
 }
 
 impl SplitSteps {
-    /// Reads a `pre_tokenizer`.
+    /// Reads a `pre_tokenizer`. With `marked`, the normalizer has replaced spaces by their mark.
     ///
     /// # Errors
     ///
     /// The pre-tokenizer has a step that is not supported.
-    pub(crate) fn read(pre_tokenizer: &Value) -> Result<SplitSteps, Error> {
+    pub(crate) fn read(pre_tokenizer: &Value, marked: bool) -> Result<SplitSteps, Error> {
         let mut split_steps = SplitSteps { list: Vec::new(), byte_level: false };
         for step in steps(pre_tokenizer, "pretokenizers") {
-            let split_step = split_steps.step(step).map_err(|error| error.at("pre_tokenizer"))?;
+            let split_step = split_steps.step(step, marked).map_err(|error| error.at("pre_tokenizer"))?;
             if split_steps.byte_level && split_step.is_some() && kind(step) != "ByteLevel" {
                 let message = format!("it has the step {} after ByteLevel", kind(step));
                 return Err(refused(&message).at("pre_tokenizer"));
@@ -44,7 +47,7 @@ impl SplitSteps {
         Ok(split_steps)
     }
 
-    fn step(&mut self, step: &Value) -> Result<Option<SplitStep>, Error> {
+    fn step(&mut self, step: &Value, marked: bool) -> Result<Option<SplitStep>, Error> {
         let on = |name: &str, default: bool| step[name].as_bool().unwrap_or(default);
         match kind(step) {
             "ByteLevel" => {
@@ -66,12 +69,17 @@ impl SplitSteps {
                     (None, Value::String(text)) => literal(text),
                     _ => return Err(refused("its Split step has an unknown kind of pattern")),
                 };
+                let node = if marked { with_marks(node) } else { node };
                 let behavior = behavior(step)?;
                 split_step(&node, behavior, on("invert", false)).map(Some)
             }
             "Digits" => {
                 let pattern = if on("individual_digits", false) { r"\p{N}" } else { r"\p{N}+" };
                 split_step(&read(pattern, ONIGURUMA)?, SplitBehavior::Isolated, false).map(Some)
+            }
+            "Punctuation" => {
+                let node = read(PUNCTUATION, ONIGURUMA)?;
+                split_step(&node, behavior(step)?, false).map(Some)
             }
             "Metaspace" => {
                 if step["replacement"].as_str() != Some("\u{2581}") {
@@ -99,6 +107,12 @@ impl SplitSteps {
         let node = read(pattern, PatternDialect::Fancy).map_err(|error| error.at("pattern"))?;
         let list = vec![split_step(&node, SplitBehavior::Lossy, false)?];
         Ok(SplitSteps { list, byte_level: true })
+    }
+
+    /// Builds a split whose pre-tokens are the matches of a pattern; other text has no tokens.
+    pub(crate) fn of_matches(node: &PatternNode) -> Result<SplitSteps, Error> {
+        let list = vec![split_step(node, SplitBehavior::Lossy, false)?];
+        Ok(SplitSteps { list, byte_level: false })
     }
 
     /// Returns no steps: the text is one pre-token.
@@ -131,6 +145,41 @@ impl SplitSteps {
             }
             false => Ok(self.list),
         }
+    }
+}
+
+/// Returns the pattern of raw text for a pattern of text in which the normalizer has written the mark
+/// of spaces: no space is left, and a mark stands for one.
+fn with_marks(node: PatternNode) -> PatternNode {
+    let all = |nodes: Vec<PatternNode>| nodes.into_iter().map(with_marks).collect();
+    match node {
+        PatternNode::Class(set) => {
+            let (space, mark) = (CharSet::single(' '), CharSet::single('\u{2581}'));
+            let is_marked = set.contains('\u{2581}');
+            let set = set.difference(&space.union(&mark));
+            PatternNode::Class(if is_marked { set.union(&space) } else { set })
+        }
+        PatternNode::Concat(nodes) => PatternNode::Concat(all(nodes)),
+        PatternNode::Alternation(nodes) => PatternNode::Alternation(all(nodes)),
+        PatternNode::Repeat { node, min, max, lazy } => {
+            PatternNode::Repeat { node: Box::new(with_marks(*node)), min, max, lazy }
+        }
+        PatternNode::Group { index, node } => {
+            PatternNode::Group { index, node: Box::new(with_marks(*node)) }
+        }
+        PatternNode::Atomic(node) => PatternNode::Atomic(Box::new(with_marks(*node))),
+        PatternNode::Look { ahead, negative, node } => {
+            PatternNode::Look { ahead, negative, node: Box::new(with_marks(*node)) }
+        }
+        other => other,
+    }
+}
+
+/// Returns the characters of a class as `tokenizer.json` files write it.
+pub(crate) fn character_set(class: &str) -> Result<CharSet, Error> {
+    match read(class, ONIGURUMA)? {
+        PatternNode::Class(set) => Ok(set),
+        _ => Err(refused("a character class is not understood")),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use formalm_core::Interner;
 
-use super::pretoken_splitter::{Boundary, DEAD, MAX_STATES};
+use super::boundary_automaton::{Boundary, DEAD, MAX_STATES};
 use super::pretokenizer_nfa::{MatchSegment, SegmentGuess, SplitStep};
 use crate::Error;
 

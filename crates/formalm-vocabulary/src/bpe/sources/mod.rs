@@ -3,3 +3,5 @@
 pub(super) mod sentencepiece;
 pub(super) mod tiktoken;
 pub(super) mod tokenizer_json;
+pub(super) mod unigram;
+pub(super) mod wordpiece;

@@ -1,13 +1,15 @@
-//! Reader of SentencePiece BPE models: scored pieces, merged highest score first, over characters
-//! with a mark for each space.
+//! Reader of SentencePiece models: scored pieces over characters with a mark for each space. A BPE
+//! model merges them, highest score first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE, byte_token_table};
 use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
+use crate::bpe::sources::unigram;
 use crate::bpe::spec::{BpeSpec, refused};
 use crate::sentencepiece::{
     BPE, BYTE, NORMAL, ScoredPiece, SentencePieceModel, UNIGRAM, UNUSED, USER_DEFINED,
@@ -23,6 +25,21 @@ use crate::tokenizer_json::fallback_byte;
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let model = SentencePieceModel::read(data)?;
     model.check()?;
+    if model.kind == UNIGRAM {
+        let bytes = if model.byte_fallback { Some(model.bytes()?) } else { None };
+        let (own, symbols) = unigram::of_sentencepiece(&model, bytes)?;
+        return Ok(BpeSpec {
+            symbols,
+            merges: MergeDerivations::none(),
+            split_steps: SplitSteps::none(),
+            added: Vec::new(),
+            whole_tokens: Vec::new(),
+            reserved: Vec::new(),
+            model: own,
+            prepends: model.dummy_prefix,
+            filter: None,
+        });
+    }
     let of_kind = |kind: i64| {
         let pieces = model.pieces.iter().zip(0u32..);
         // Text has marks instead of spaces when pieces are matched.
@@ -62,7 +79,9 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         added,
         whole_tokens: Vec::new(),
         reserved: Vec::new(),
+        model: PretokenModel::Merges,
         prepends: model.dummy_prefix,
+        filter: None,
     })
 }
 
@@ -113,10 +132,7 @@ impl SentencePieceModel<'_> {
     /// Rejects, by name, everything that a model does to text besides merging.
     fn check(&self) -> Result<(), Error> {
         let kind = match self.kind {
-            BPE => None,
-            UNIGRAM => {
-                Some("it is a Unigram model, which picks the best tokenization of the whole text")
-            }
+            BPE | UNIGRAM => None,
             3 => Some("it is a model of whole words"),
             4 => Some("it is a model of single characters"),
             _ => Some("it is a model of an unknown type"),
@@ -130,7 +146,9 @@ impl SentencePieceModel<'_> {
                 "its normalizer changes characters (normalization {name:?})"
             )));
         }
-        let unused = self.pieces.iter().any(|piece| piece.kind == UNUSED);
+        // A Unigram model ignores unused pieces.
+        let is_unused = |piece: &ScoredPiece<'_>| piece.kind == UNUSED;
+        let unused = self.kind == BPE && self.pieces.iter().any(is_unused);
         let reasons = [
             (self.trims_spaces, "it removes repeated, leading and trailing spaces"),
             (!self.marks_spaces, "it does not mark spaces"),

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use crate::Error;
 use crate::bpe::base_symbols::BaseSymbols;
 use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{BpeSpec, refused};
@@ -91,7 +92,9 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         split_steps,
         added: Vec::new(),
         reserved: Vec::new(),
+        model: PretokenModel::Merges,
         prepends: false,
+        filter: None,
         merges,
     })
 }

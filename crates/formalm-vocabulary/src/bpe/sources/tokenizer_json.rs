@@ -4,33 +4,91 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashSet;
+use serde_json::Value;
 
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, byte_token_table};
 use crate::bpe::merge_derivations::{MergeDerivations, characters};
+use crate::bpe::pretoken_model::PretokenModel;
+use crate::bpe::pretokenizer::pretoken_splitter::SectionFilter;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
+use crate::bpe::sources::{unigram, wordpiece};
 use crate::bpe::spec::{BpeSpec, refused};
+use crate::normalization::{NormalizerAnswers, TextFilter, TextNormalizer};
 use crate::tokenizer_json::{
     AddedToken, BpeModel, PieceDecoding, TokenizerFile, VocabPieces, fallback_byte,
     is_byte_level_character, kind, steps,
 };
 
-/// Reads a file.
+/// Reads a file. Its normalizer is that of a library with the given answers to
+/// [`normalizer_probes`](crate::normalization::normalizer_probes), or with the newest tables.
 ///
 /// # Errors
 ///
 /// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
-pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
+pub(in crate::bpe) fn read(
+    data: &[u8],
+    answers: Option<NormalizerAnswers<'_>>,
+) -> Result<BpeSpec, Error> {
     let file = TokenizerFile::parse(data)?;
     check_model(&file.model)?;
     let (spelling, _) = PieceDecoding::of(&file)?;
-    let prepends = prepends(&file, &spelling)?;
-    let split_steps = SplitSteps::read(&file.pre_tokenizer)?;
+    let (prepends, normalizer) = normalizer(&file, &spelling)?;
+    let is_words = matches!(spelling, PieceDecoding::Words { .. });
+    let split_steps = match is_words {
+        true => wordpiece::split_steps(&file, &spelling)?,
+        false => {
+            let is_marked = |step: &&Value| {
+                kind(step) == "Replace" && step["content"].as_str() == Some("\u{2581}")
+            };
+            let marked = steps(&file.normalizer, "normalizers").iter().any(is_marked);
+            SplitSteps::read(&file.pre_tokenizer, marked)?
+        }
+    };
     if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
         return Err(refused("its pre-tokenizer and its decoder represent bytes differently")
             .at("pre_tokenizer"));
     }
-    let added = added_texts(&file)?;
+    let text_filter = normalizer.filter(answers)?;
+    let (added, added_separates) = added_texts(&file, text_filter.as_ref())?;
+    let filter =
+        text_filter.map(|text| SectionFilter { name: normalizer.name(), text, added_separates });
+    if file.model.kind.as_deref() == Some("Unigram") {
+        let bytes = unigram_bytes(&file)?;
+        let (model, symbols) = unigram::of_tokenizer_json(&file, bytes)?;
+        let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
+        return Ok(BpeSpec {
+            symbols,
+            merges: MergeDerivations::none(),
+            split_steps,
+            added,
+            whole_tokens: Vec::new(),
+            reserved: Vec::new(),
+            model,
+            prepends,
+            filter,
+        });
+    }
+    if is_words {
+        let VocabPieces::Map(pieces) = &file.model.vocab else {
+            return Err(refused("its vocab must be a map from pieces to ids").at("model.vocab"));
+        };
+        if !added.is_empty() {
+            return Err(refused("it has added tokens that match in text").at("added_tokens"));
+        }
+        let (model, symbols) = wordpiece::read(&file, pieces)?;
+        return Ok(BpeSpec {
+            symbols,
+            merges: MergeDerivations::none(),
+            split_steps,
+            added: Vec::new(),
+            whole_tokens: Vec::new(),
+            reserved: Vec::new(),
+            model,
+            prepends: true,
+            filter,
+        });
+    }
     let VocabPieces::Map(pieces) = &file.model.vocab else {
         return Err(refused("its vocab must be a map from pieces to ids").at("model.vocab"));
     };
@@ -63,7 +121,29 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         }
     }
     let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
-    Ok(BpeSpec { symbols, merges, split_steps, added, whole_tokens, reserved, prepends })
+    Ok(BpeSpec {
+        symbols,
+        merges,
+        split_steps,
+        added,
+        whole_tokens,
+        reserved,
+        model: PretokenModel::Merges,
+        prepends,
+        filter,
+    })
+}
+
+/// Returns the byte tokens of a Unigram model, if it spells unknown characters in bytes.
+fn unigram_bytes(file: &TokenizerFile<'_>) -> Result<Option<ByteTokens>, Error> {
+    let VocabPieces::Scored(pieces) = &file.model.vocab else { return Ok(None) };
+    if !file.model.byte_fallback {
+        return Ok(None);
+    }
+    let bytes =
+        pieces.iter().zip(0u32..).filter_map(|((piece, _), id)| Some((fallback_byte(piece)?, id)));
+    let missing = |byte: u8| refused(&format!("it has no piece <{byte:#04X}> for a byte"));
+    byte_token_table(bytes).map(Some).map_err(missing)
 }
 
 /// Returns the pieces of single bytes, such as `<0x0A>`.
@@ -75,9 +155,7 @@ fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<ByteTokens, Error> {
 fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
     let kind = model.kind.as_deref().unwrap_or("BPE");
     let why = match kind {
-        "BPE" => None,
-        "Unigram" => Some("it picks the best tokenization of the whole text"),
-        "WordPiece" => Some("it repeatedly takes the longest piece within each word"),
+        "BPE" | "Unigram" | "WordPiece" => None,
         _ => Some("how it tokenizes is unknown"),
     };
     if let Some(why) = why {
@@ -89,9 +167,13 @@ fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the added tokens that match in text. Special ones do not: their names in a text are
-/// ordinary text.
-fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, Error> {
+/// Returns the added tokens that match in text, and whether they are searched for in the raw text,
+/// so that the sections between them are normalized one by one. Special tokens do not match: their
+/// names in a text are ordinary text.
+fn added_texts<'f>(
+    file: &'f TokenizerFile<'_>,
+    filter: Option<&TextFilter>,
+) -> Result<(Vec<&'f AddedToken>, bool), Error> {
     let texts: Vec<&AddedToken> = file.added_tokens.iter().filter(|token| !token.special).collect();
     for token in &texts {
         let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
@@ -101,21 +183,51 @@ fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, E
             return Err(refused(&message).at("added_tokens"));
         }
     }
-    let changes = !steps(&file.normalizer, "normalizers").is_empty();
-    if changes && !texts.is_empty() {
+    let is_coding = |step: &&Value| !TextNormalizer::default().add(step).unwrap_or(true);
+    let codes = steps(&file.normalizer, "normalizers").iter().any(is_coding);
+    if codes && !texts.is_empty() {
         return Err(refused(
-            "it has added tokens that match in text and a normalizer that changes text",
+            "it has added tokens that match in text and a normalizer that marks spaces",
         )
         .at("added_tokens"));
     }
-    Ok(texts)
+    let Some(filter) = filter else { return Ok((texts, false)) };
+    let (in_normalized, in_raw): (Vec<&AddedToken>, Vec<&AddedToken>) =
+        texts.iter().copied().partition(|token| token.normalized);
+    if let (Some(one), Some(other)) = (in_normalized.first(), in_raw.first()) {
+        let message = format!(
+            "the added token {:?} matches in normalized text, and {:?} in raw text",
+            one.content, other.content
+        );
+        return Err(refused(&message).at("added_tokens"));
+    }
+    if let Some(token) =
+        in_normalized.iter().find(|token| filter.first_change(&token.content).is_some())
+    {
+        let message =
+            format!("the normalizer changes the content of the added token {:?}", token.content);
+        return Err(refused(&message).at("added_tokens"));
+    }
+    let added_separates = in_normalized.is_empty();
+    Ok((texts, added_separates))
 }
 
-/// Returns whether a space is prepended to text. Fails if the normalizer does anything else besides
-/// writing the mark of spaces.
-fn prepends(file: &TokenizerFile<'_>, spelling: &PieceDecoding) -> Result<bool, Error> {
+/// Returns whether a space is prepended to text, and the steps that change text. The others write
+/// the mark of spaces, which decoding undoes.
+///
+/// # Errors
+///
+/// The normalizer has a step of another kind.
+fn normalizer(
+    file: &TokenizerFile<'_>,
+    spelling: &PieceDecoding,
+) -> Result<(bool, TextNormalizer), Error> {
     let (mut prepends, mut replaces) = (false, false);
+    let mut normalizer = TextNormalizer::default();
     for step in steps(&file.normalizer, "normalizers") {
+        if normalizer.add(step).map_err(|error| refused(&error.message).at("normalizer"))? {
+            continue;
+        }
         match kind(step) {
             "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => prepends = true,
             "Replace"
@@ -136,10 +248,16 @@ fn prepends(file: &TokenizerFile<'_>, spelling: &PieceDecoding) -> Result<bool, 
             prepends |= step["prepend_scheme"].as_str().unwrap_or("always") != "never";
         }
     }
-    if replaces == (*spelling == PieceDecoding::ByteLevel) {
+    let is_words = matches!(spelling, PieceDecoding::Words { .. });
+    let is_bert = |step: &&Value| kind(step) == "BertNormalizer";
+    if !is_words && steps(&file.normalizer, "normalizers").iter().any(is_bert) {
+        return Err(refused("its normalizer is for words, but its decoder does not write words")
+            .at("normalizer"));
+    }
+    if replaces == (is_words || *spelling == PieceDecoding::ByteLevel) {
         return Err(
             refused("its encoder and its decoder treat spaces differently").at("normalizer")
         );
     }
-    Ok(prepends)
+    Ok((prepends, normalizer))
 }
