@@ -46,6 +46,8 @@ pub struct BpeEncoder {
     pub(super) origins: Vec<TokenOrigin>,
     /// A space is prepended to the text before encoding.
     pub(super) prepends: bool,
+    /// It does so after special tokens too.
+    pub(super) prepends_after_special: bool,
     pub(super) transition_tables: SetOnce<TransitionTables>,
     pub(super) adjacency_masks: AdjacencyMasks,
 }
@@ -124,6 +126,7 @@ impl BpeEncoder {
             by_text,
             origins,
             prepends: description.prepends,
+            prepends_after_special: description.prepends_after_special,
             transition_tables: SetOnce::new(),
             adjacency_masks: AdjacencyMasks::default(),
         })
@@ -217,6 +220,11 @@ impl BpeEncoder {
         self.prepends
     }
 
+    /// Returns `true` if encoding prepends a space to a text after a special token.
+    pub fn prepends_after_special(&self) -> bool {
+        self.prepends_after_special
+    }
+
     /// Returns `true` if two tokens may be adjacent inside a pre-token.
     pub fn may_follow(&self, first: u32, second: u32) -> bool {
         let merged = |token| self.adjacency.is_reachable(token);
@@ -276,18 +284,21 @@ impl BpeEncoder {
         for (at, &(start, boundary)) in pieces.iter().enumerate() {
             let end = pieces.get(at + 1).map_or(text.len(), |next| next.0);
             let piece = &text[start..end];
-            let known = self.by_text.get(piece.as_bytes()).copied();
-            match known {
-                Some(token)
-                    if (self.origin(token) == TokenOrigin::Added)
-                        == (boundary == Boundary::Added) =>
-                {
-                    tokens.push(token);
-                }
-                _ => self.merge(piece.as_bytes(), &mut tokens),
-            }
+            self.encode_pretoken(piece.as_bytes(), boundary, &mut tokens);
         }
         Some(tokens)
+    }
+
+    /// Appends the tokens of a whole pre-token with the boundary before it.
+    pub fn encode_pretoken(&self, pretoken: &[u8], boundary: Boundary, out: &mut Vec<u32>) {
+        match self.by_text.get(pretoken).copied() {
+            Some(token)
+                if (self.origin(token) == TokenOrigin::Added) == (boundary == Boundary::Added) =>
+            {
+                out.push(token);
+            }
+            _ => self.merge(pretoken, out),
+        }
     }
 
     /// Appends the tokens that merging makes of a part of a pre-token. The part may begin and end

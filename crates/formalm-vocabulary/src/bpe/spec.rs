@@ -22,6 +22,8 @@ pub(super) struct BpeSpec {
     pub(super) reserved: Vec<String>,
     /// `true` if encoding prepends a space.
     pub(super) prepends: bool,
+    /// `true` if it does so after special tokens too.
+    pub(super) prepends_after_special: bool,
     /// The texts that the normalizer leaves unchanged, unless all are.
     pub(super) filter: Option<SectionFilter>,
 }

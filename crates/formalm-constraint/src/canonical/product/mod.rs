@@ -9,13 +9,14 @@ mod completion_paths;
 use std::sync::Arc;
 
 use formalm_core::{
-    Error, Interner, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline,
+    Error, Interner, LazyDfa, MemoryBytes, ReadingHints, Resource, StateId,
+    deadline::check_deadline,
 };
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MAX_STEPS, ProductContext};
+use super::{DependentStates, MAX_STEPS, ProductContext};
 
 /// Maximum number of product states. Bounds memory; chosen, not measured.
 const MAX_PRODUCT_STATES: usize = 2_000_000;
@@ -46,6 +47,7 @@ pub(crate) struct Product {
     /// For machines with a stack, a completion of each abstract state.
     abstract_completions: FxHashMap<u32, Arc<[u8]>>,
     abstract_completion_bytes: usize,
+    dependent: DependentStates,
 }
 
 impl Product {
@@ -56,7 +58,7 @@ impl Product {
         state: StateId,
         splitter_state: SplitterState,
     ) -> Result<ProductState, Error> {
-        let splitter_state = context.settle(state, splitter_state)?;
+        let splitter_state = self.dependent.settle(context, state, splitter_state)?;
         let next = self.list.len();
         if next >= MAX_PRODUCT_STATES {
             return Err(Error::Limit {
@@ -88,6 +90,16 @@ impl Product {
         let key = context.keys.completion_mask_class(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
         self.intern(context, state, splitter_state)
+    }
+
+    /// Returns `true` if what follows a language state may depend on what the normalizer's filter
+    /// has read.
+    pub(crate) fn depends_on_text<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<bool, Error> {
+        self.dependent.contains(context, state)
     }
 
     /// Returns the language state and the splitter state.
@@ -263,5 +275,6 @@ impl Product {
             + 24 * self.ahead.len()
             + 40 * self.abstract_completions.len()
             + self.abstract_completion_bytes
+            + self.dependent.memory_bytes()
     }
 }

@@ -63,6 +63,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         whole_tokens: Vec::new(),
         reserved: Vec::new(),
         prepends: model.dummy_prefix,
+        prepends_after_special: model.dummy_prefix,
         filter: None,
     })
 }

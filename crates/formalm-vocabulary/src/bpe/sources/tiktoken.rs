@@ -92,6 +92,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         added: Vec::new(),
         reserved: Vec::new(),
         prepends: false,
+        prepends_after_special: false,
         filter: None,
         merges,
     })
