@@ -462,6 +462,9 @@ class Constraint:
     def completion_mask(self, matcher: Matcher, budget: int) -> npt.NDArray[np.bool_]:
         """The mask without tokens after which no member fits into ``budget`` tokens, that token
         among them and end tokens aside."""
+    def excluded_members(self) -> tuple[bytes | None, tuple[int, int] | None, bool]:
+        """A member without canonical tokens; the number of such members and of all members, if
+        both are known; whether the search gave up."""
     def shortest_token_ids(self, matcher: Matcher, limit: int) -> list[int] | None:
         """Fewest tokens, end token excluded, that complete the text, if at most ``limit``."""
 

@@ -239,7 +239,33 @@ class Constraint:
                 f"{given_up} {what} of which no shortest completion was found in time: where a text"
                 " had to end within a budget, tokens that lead there were left out"
             )
-        return Report(not inexact, tuple(inexact), notes + grammar_notes(self.language), paths)
+        return Report(
+            not inexact,
+            tuple(inexact),
+            notes + grammar_notes(self.language),
+            paths,
+            self._excluded(),
+        )
+
+    def _excluded(self) -> tuple[str, ...]:
+        """Returns why members have no canonical tokens, for the report."""
+        if self.tokenization != "canonical":
+            return ()
+        encoder = self.vocabulary.encoder()
+        example, counts, is_unknown = self.core.excluded_members()
+        if example is None:
+            if is_unknown and encoder.normalizer is not None:
+                return (
+                    f"members that the tokenizer's normalizer ({encoder.normalizer}) changes"
+                    " have no canonical tokens",
+                )
+            return ()
+        who = "some members have" if counts is None else f"{counts[0]} of {counts[1]} members have"
+        text = example.decode(errors="replace")
+        reason = "encoding does not keep all of their text"
+        if encoder.first_change(text) is not None:
+            reason = f"the tokenizer's normalizer ({encoder.normalizer}) changes them"
+        return (f"{who} no canonical tokens, because {reason}; for example {text!a}",)
 
     @property
     def width(self) -> int:

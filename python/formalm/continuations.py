@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from formalm import _core
 from formalm.constraint import Constraint, Matcher
-from formalm.errors import ArgumentError, TokenError
+from formalm.errors import ArgumentError, TokenError, VocabularyError
 from formalm.vocabulary.canonical_tokens import LeadingSpace
 from formalm.vocabulary.loaded_vocabulary import token_ids as _integers
 
@@ -64,6 +64,12 @@ class Rest(Constraint):
 
     def __init__(self, whole: Constraint, front: bytes, space: LeadingSpace | None = None) -> None:
         self._whole, self._front, self._space = whole, front, space
+        if space is not None and whole.has_special:
+            raise VocabularyError(
+                "the tokenizer inserts a space before a text at the beginning, which a member with"
+                " special tokens need not begin with",
+                hint='put a special token into the prompt, or use tokenization="all"',
+            )
         tokenization, width, memory_limit_bytes, state_limit = whole._key
         super().__init__(
             whole.language,

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Tokenizer, normalizers
 
 from formalm import (
     Constraint,
     Grammar,
     Language,
+    LanguageError,
     Matcher,
     Regex,
     SpecialToken,
@@ -20,7 +21,7 @@ from formalm import (
     VocabularyError,
 )
 from formalm.automata.text_and_argument_checks import shown_text
-from tests.canonical.small_tokenizers import PIECES, trained
+from tests.canonical.small_tokenizers import PIECES, trained, with_fallback
 
 CALL, DONE = SpecialToken("<|call|>"), SpecialToken("<|done|>")
 WORD = Regex("(the| The|\\n|1| ){0,3}")
@@ -64,6 +65,42 @@ def test_sequences_are_those_of_the_tokenizer(name: str, number: int) -> None:
     assert len(texts) == language.to_automaton().count() > 5
     assert found == {tuple(tokenizer.encode(shown_text(text)).ids) for text in texts}
     assert all(vocabulary.is_canonical(ids) for ids in found)
+
+
+def test_sections_between_special_tokens_are_normalized_apart() -> None:
+    tokenizer = tokenizer_of("gpt2")
+    tokenizer.normalizer = normalizers.NFC()
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    language = Regex("(e|é)?") + (CALL | Regex("x?")) + Regex("(\u0301|\u0327){0,2}")
+    constraint = Constraint(language, vocabulary, tokenization="canonical")
+    found = set(sequences(constraint.matcher(), set(vocabulary.end_token_ids)))
+    expected = set()
+    for text in map(shown_text, texts_of(language)):
+        ids = tokenizer.encode(text).ids
+        if tokenizer.decode(ids, skip_special_tokens=False) == text:
+            expected.add(tuple(ids))
+    assert found == expected
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_space_is_inserted_before_the_first_text_only(split: bool) -> None:
+    tokenizer = with_fallback(scheme="first", split=split)
+    tokenizer.add_special_tokens([CALL.name, DONE.name])
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    for language in LANGUAGES[:4]:
+        constraint = Constraint(language, vocabulary, tokenization="canonical")
+        found = set(sequences(constraint.matcher(), set(vocabulary.end_token_ids)))
+        # The text continues another one.
+        texts = map(shown_text, texts_of(language))
+        assert found == {tuple(tokenizer.encode("\n" + text).ids[2:]) for text in texts}
+    always = with_fallback(scheme="always", split=split)
+    always.add_special_tokens([CALL.name, DONE.name])
+    with pytest.raises(LanguageError, match="inserts a space before text"):
+        Constraint(
+            LANGUAGES[0],
+            Vocabulary.from_tokenizer_json(always.to_str()),
+            tokenization="canonical",
+        )
 
 
 def texts_of(language: Language) -> set[bytes]:

@@ -12,6 +12,7 @@ from formalm import (
     ArgumentError,
     Constraint,
     FunctionModel,
+    LimitError,
     Regex,
     StringLiteral,
     TokenError,
@@ -132,8 +133,10 @@ def test_a_constraint_brings_its_tokenization() -> None:
     assert generate(model, PROMPT, constraint, seed=1).forced.any()
     with pytest.raises(ArgumentError, match="the constraint's, 'canonical', got 'all'"):
         generate(model, PROMPT, constraint, tokenization="all")
-    with pytest.raises(ArgumentError, match="finish=True is not supported with"):
-        generate(model, PROMPT, constraint, finish=True, max_tokens=30)
+    finished = generate(model, PROMPT, constraint, finish=True, max_tokens=30)
+    assert DATES.matches(finished.text)
+    with pytest.raises(LimitError):
+        generate(model, PROMPT, constraint, finish=True, max_tokens=2)
     with pytest.raises(ArgumentError, match="heal=True does not apply"):
         generate(model, PROMPT, DATES, heal=True)
     with pytest.raises(ArgumentError, match="measure=True requires"):

@@ -7,6 +7,7 @@ use formalm_constraint::{MemorySizes, NoContinuation};
 use formalm_core::ReadingHints;
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::any_machine::AnyMaskClasses;
 use crate::cached_mask_arrays::SharedBitmasks;
@@ -33,10 +34,19 @@ pub(crate) struct Constraint {
 }
 
 impl Constraint {
-    /// Returns the cursor of a matcher of this constraint.
+    /// Returns the cursor of a matcher of this constraint, or of one that continues a prompt over
+    /// the same vocabulary.
     fn cursor<'m>(&self, py: Python<'m>, matcher: &'m Matcher) -> PyResult<GilGuard<'m, Cursor>> {
         let cursor = matcher.take(py)?;
-        if !Arc::ptr_eq(cursor.constraint(), &self.inner) {
+        let other = cursor.constraint();
+        let is_own = Arc::ptr_eq(other, &self.inner);
+        let continues = || {
+            let (own, other) = (self.inner.current(), other.current());
+            own.is_canonical()
+                && other.is_canonical()
+                && Arc::ptr_eq(own.vocabulary(), other.vocabulary())
+        };
+        if !is_own && !continues() {
             return Err(errors::argument(py, "the matcher belongs to another constraint", None));
         }
         Ok(cursor)
@@ -168,6 +178,19 @@ impl Constraint {
     #[getter]
     fn given_up_count(&self) -> usize {
         self.inner.given_up_count()
+    }
+
+    /// Returns a member without canonical tokens, the number of such members and of all members if
+    /// both are known, and whether the search gave up.
+    #[allow(clippy::type_complexity, reason = "a tuple of Python")]
+    fn excluded_members<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<(u128, u128)>, bool)> {
+        let epoch = self.inner.current();
+        let excluded = in_own_thread(py, move || epoch.excluded_members())?;
+        let example = excluded.example.map(|text| PyBytes::new(py, &text));
+        Ok((example, excluded.counts, excluded.is_unknown))
     }
 
     #[getter]

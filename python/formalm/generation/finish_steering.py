@@ -19,7 +19,8 @@ class FinishSteering:
 
     The first step decides whether that is possible, and no later step can lose it. The cost of a
     completion is its minimum number of tokens. If that takes long to find, it is the minimum number
-    of tokens that spell the shortest completion in bytes.
+    of tokens that spell the shortest completion in bytes. If tokens must be canonical, both are
+    numbers of canonical tokens, and the matchers may begin after prompts.
     """
 
     def __init__(self, constraint: Constraint) -> None:
@@ -35,9 +36,13 @@ class FinishSteering:
         TokenError
             If no token sequence spells a member.
         """
-        if self._core.completes_within(matcher.core, budget):
+        self.check_core(matcher.core, budget)
+
+    def check_core(self, matcher: _core.Matcher, budget: int) -> None:
+        """Does the same for a core matcher."""
+        if self._core.completes_within(matcher, budget):
             return
-        shortest = self._core.shortest_token_ids(matcher.core, SEARCH_LIMIT)
+        shortest = self._core.shortest_token_ids(matcher, SEARCH_LIMIT)
         if shortest is None:
             raise TokenError(
                 "no token sequence completes a member from here",

@@ -74,13 +74,6 @@ class GenerationRequest:
                 "measure=True requires tokenization='canonical', got 'all'",
                 hint='with tokenization="all", allowed_mass already reports it',
             )
-        if self.finish and tokenization == "canonical":
-            raise ArgumentError(
-                "finish=True is not supported with tokenization='canonical', because the minimum"
-                " number"
-                " of canonical tokens to a member is unknown",
-                hint='use tokenization="all", or drop finish=True and raise max_tokens',
-            )
         return made
 
 
@@ -117,8 +110,14 @@ def plan_sequences(
             PromptPlan(read, language, target, stops, steering, prefix, budget, reason, seed)
         )
     if steering is not None and constraint is not None:
-        # If any budget is too small, the smallest one is.
-        steering.check(constraint.matcher(), min(plan.budget for plan in plans))
+        if constraint.tokenization == "canonical":
+            # The fewest tokens depend on the prompt.
+            for plan in plans:
+                if plan.target is not None:
+                    steering.check(plan.target.matcher, plan.budget)
+        else:
+            # If any budget is too small, the smallest one is.
+            steering.check(constraint.matcher(), min(plan.budget for plan in plans))
     return plans
 
 

@@ -242,6 +242,8 @@ class ConstraintLogitsProcessor:
         for row, (matcher, one) in enumerate(zip(matchers, constraints, strict=True)):
             steering = None if one is None else self._finish[one]
             if matcher is not None and steering is not None:
+                if used == 0 and one is not None and one.tokenization == "canonical":
+                    steering.check_core(matcher, left)
                 lost = np.flatnonzero(~steering.kept(matcher, left)[: self._size])
                 result[row, lost.tolist()] = -np.inf
         return [float(top) for top in result.amax(-1).tolist()] if matchers else tops
@@ -374,12 +376,10 @@ def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> Fi
         raise ArgumentError(
             "finish=True requires max_new_tokens", hint="pass the same value as to model.generate"
         )
-    if constraint.tokenization == "canonical":
-        raise ArgumentError(
-            "finish=True is not supported with tokenization='canonical'",
-            hint="use tokenization='all', or drop finish=True and raise max_new_tokens",
-        )
     steering = FinishSteering(constraint)
+    if constraint.tokenization == "canonical":
+        # The fewest tokens depend on the prompt; rows are checked at their first token.
+        return steering
     try:
         steering.check(constraint.matcher(), budget)
     except LimitError as error:

@@ -34,6 +34,10 @@ class Report:
         pointers, and lines as in ``line 2``. ``approximations`` lists the inexact ones as well.
     paths
         Every reachable subschema, exact or approximate.
+    excluded
+        With canonical tokens: why members of the language have none, with an example, and how many
+        they are if they can be counted. The tokenizer changes such a member, or loses a part of it,
+        so no tokens give it back.
 
     Examples
     --------
@@ -51,9 +55,10 @@ class Report:
     approximations: tuple[str, ...] = ()
     notes: tuple[SchemaNote, ...] = ()
     paths: tuple[SchemaPath, ...] = field(default=(), repr=False)
+    excluded: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = ["exact" if self.exact else "not exact", *self.approximations]
+        lines = ["exact" if self.exact else "not exact", *self.approximations, *self.excluded]
         return "\n".join([*lines, *counted(self.paths)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
@@ -26,7 +26,7 @@ def _read_tokenizer_json(data: bytes, core: _core.Vocabulary) -> _core.Encoder:
 
 
 # The analyzer for each kind of description.
-_READERS = {
+_READERS: dict[str, Callable[[bytes, _core.Vocabulary], _core.Encoder]] = {
     "tokenizer.json": _read_tokenizer_json,
     "tiktoken": _core.Encoder.from_tiktoken,
     "sentencepiece": _core.Encoder.from_sentencepiece,

@@ -32,11 +32,25 @@ pub(crate) struct JointTarget {
 
 /// The tokens that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenChoice {
+pub(crate) enum TokenChoice<'a> {
     All,
-    /// At least those that the normalizer's filter does not allow after every text, or that lead to
-    /// different states of it.
-    Dependent,
+    /// All, in groups of one state of the normalizer's filter each.
+    AllSplit,
+    /// At least those that the filter does not allow after every text. Tokens in the masks, of
+    /// those that continue a pre-token and of those that begin one, are left out.
+    Besides(&'a [Vec<u32>; 2]),
+}
+
+impl TokenChoice<'_> {
+    fn leaves_out(self, token: u32, boundary: Boundary) -> bool {
+        match self {
+            TokenChoice::All | TokenChoice::AllSplit => false,
+            TokenChoice::Besides(masks) => {
+                let words = &masks[usize::from(boundary != Boundary::Inside)];
+                words[token as usize >> 5] >> (token & 31) & 1 != 0
+            }
+        }
+    }
 }
 
 /// Tokens grouped by target.
@@ -47,6 +61,16 @@ pub(crate) type TargetGroups = Vec<(JointTarget, GroupTokens)>;
 pub(crate) enum GroupTokens {
     Own(TokenSet),
     Shared(Arc<TokensByState>, usize),
+}
+
+impl GroupTokens {
+    /// Returns the set, which is copied if it is shared.
+    pub(crate) fn into_set(self) -> TokenSet {
+        match self {
+            GroupTokens::Own(tokens) => tokens,
+            GroupTokens::Shared(group, at) => group[at].1.clone(),
+        }
+    }
 }
 
 impl std::ops::Deref for GroupTokens {
@@ -75,7 +99,7 @@ pub(crate) fn tokens<K: MaskClasses>(
     language_targets: &mut LanguageTargetCache,
     from: JointTarget,
     boundary: Boundary,
-    choice: TokenChoice,
+    choice: TokenChoice<'_>,
 ) -> Result<TargetGroups, Error> {
     let mut groups = TargetGroups::new();
     if boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken) {
@@ -88,8 +112,8 @@ pub(crate) fn tokens<K: MaskClasses>(
         walk.trie(context, from, boundary, 0x80..=0xbf)?;
     } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
         let in_language = language_targets.of(context, transitions, from.state)?;
-        walk.untabulated(context, &in_language, from, boundary);
-        if choice == TokenChoice::All {
+        walk.untabulated(context, &in_language, from, boundary, choice);
+        if !matches!(choice, TokenChoice::Besides(_)) {
             let (vocabulary, start) =
                 (context.vocabulary, (from.splitter_state.boundaries, boundary));
             let targets = context.encoder.transition_targets(vocabulary, transitions, start);
@@ -239,9 +263,13 @@ impl JointWalk {
         in_language: &LanguageTargets,
         from: JointTarget,
         boundary: Boundary,
+        choice: TokenChoice<'_>,
     ) {
         let splitter = context.encoder.splitter();
         for &(token, state) in &in_language.untabulated {
+            if choice.leaves_out(token, boundary) {
+                continue;
+            }
             let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
             let splitter_state = bytes.iter().enumerate().try_fold(
                 from.splitter_state,

@@ -10,6 +10,8 @@ use formalm_core::{Error, LazyDfa, ScratchCopies, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
+use super::excluded_members::{ExcludedMembers, excluded_members};
+use super::fewest_tokens::{FewestQuery, FewestTokens};
 use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
 use super::product::Product;
@@ -28,8 +30,11 @@ pub(crate) struct LookaheadSearch<K> {
     keys: Option<K>,
     product: Product,
     live: Liveness,
+    fewest: FewestTokens,
     /// Queries that dropped searches had left undecided.
     undecided: usize,
+    /// Searches for the fewest tokens that gave up, of dropped ones.
+    given_up: usize,
 }
 
 /// The state after an input: language state, splitter state, state of the pre-token.
@@ -44,15 +49,17 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             keys: ahead,
             product: Product::default(),
             live: Liveness::default(),
+            fewest: FewestTokens::default(),
             undecided: 0,
+            given_up: 0,
         }
     }
 
     /// Starts afresh if the results take too much memory.
     pub(crate) fn limit(&mut self, keys: &K) {
         if self.memory_bytes() > MAX_BYTES {
-            let undecided = self.undecided_count();
-            *self = LookaheadSearch { undecided, ..LookaheadSearch::new(keys) };
+            let (undecided, given_up) = (self.undecided_count(), self.given_up_count());
+            *self = LookaheadSearch { undecided, given_up, ..LookaheadSearch::new(keys) };
         }
     }
 
@@ -140,7 +147,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         &mut self,
         context: ProductContext<'_, K>,
         (state, splitter_state, pretoken): TextState,
-        choice: TokenChoice,
+        choice: TokenChoice<'_>,
         masks: (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
         let (context, product, live, state) = self.enter(context, state)?;
@@ -149,6 +156,105 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             pretoken,
         };
         live.allowed(context, product, element, choice, masks)
+    }
+
+    /// Returns a query for the fewest tokens from an element of the lookahead machine.
+    ///
+    /// # Errors
+    ///
+    /// The tokenizer does not merge: tokens that lead to one position then differ in what may
+    /// follow, which the search does not tell apart. [`Error::Limit`].
+    fn fewest<'a>(
+        &'a mut self,
+        context: ProductContext<'a, K>,
+        (state, splitter_state, pretoken): TextState,
+    ) -> Result<(FewestQuery<'a, K>, SubsetElement), Error> {
+        if !context.encoder.is_merging() {
+            return Err(Error::Language {
+                message: "the fewest canonical tokens to a member are known for BPE tokenizers \
+                          only, and this one is a Unigram or WordPiece tokenizer"
+                    .to_owned(),
+                span: None,
+                hint: Some(
+                    "use tokenization=\"all\" with finish=True, or drop it and raise max_tokens"
+                        .to_owned(),
+                ),
+            });
+        }
+        let LookaheadSearch { keys, product, live, fewest, .. } = self;
+        let (context, state) = match keys {
+            Some(keys) => (
+                ProductContext { keys, machine: keys.machine(), ..context },
+                keys.machine().import_state(state)?,
+            ),
+            None => (context, state),
+        };
+        let product_state = product.intern(context, state, splitter_state)?;
+        let query = FewestQuery::new(context, product, live, fewest);
+        Ok((query, SubsetElement { product_state, pretoken }))
+    }
+
+    /// Returns `true` if a completion of at most `limit` tokens is found after the token `last`.
+    pub(crate) fn completes_within(
+        &mut self,
+        context: ProductContext<'_, K>,
+        from: TextState,
+        last: u32,
+        limit: u32,
+    ) -> Result<bool, Error> {
+        let (mut query, element) = self.fewest(context, from)?;
+        query.fits(element, last, limit)
+    }
+
+    /// Returns the number of tokens of a known completion after the token `last`.
+    pub(crate) fn known_count(
+        &mut self,
+        context: ProductContext<'_, K>,
+        from: TextState,
+        last: u32,
+    ) -> Result<Option<u32>, Error> {
+        let (mut query, element) = self.fewest(context, from)?;
+        query.known_count(element, last)
+    }
+
+    /// Sets the tokens after which a completion of at most `left` tokens is found.
+    pub(crate) fn keep(
+        &mut self,
+        context: ProductContext<'_, K>,
+        from: TextState,
+        last: u32,
+        left: u32,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let (mut query, element) = self.fewest(context, from)?;
+        query.keep(element, last, left, words)
+    }
+
+    /// Returns the first token of a known completion of at most `budget` tokens.
+    pub(crate) fn first_of_known(
+        &mut self,
+        context: ProductContext<'_, K>,
+        from: TextState,
+        last: u32,
+        budget: u32,
+    ) -> Result<Option<u32>, Error> {
+        let (mut query, element) = self.fewest(context, from)?;
+        query.first_of_known(element, last, budget)
+    }
+
+    /// Returns the members that have no canonical tokens.
+    pub(crate) fn excluded_members(
+        &mut self,
+        context: ProductContext<'_, K>,
+    ) -> Result<ExcludedMembers, Error> {
+        let start = context.machine.start();
+        let (context, ..) = self.enter(context, start)?;
+        excluded_members(context)
+    }
+
+    /// Returns the number of searches for the fewest tokens that gave up.
+    pub(crate) fn given_up_count(&self) -> usize {
+        self.given_up + self.fewest.given_up_count()
     }
 
     /// Returns the number of queries that a bounded search left undecided.
@@ -161,6 +267,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         let ahead = self.keys.as_ref();
         self.product.memory_bytes()
             + self.live.memory_bytes()
+            + self.fewest.memory_bytes()
             + ahead.map_or(0, |keys| keys.memory_bytes() + keys.machine().memory_bytes())
     }
 }

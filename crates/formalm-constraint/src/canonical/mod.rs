@@ -16,6 +16,8 @@
 //! within limits is an error. A stack can make searches infinite. These are bounded; whatever they
 //! leave open counts as possible, and is counted.
 
+mod excluded_members;
+mod fewest_tokens;
 mod joint_targets;
 mod language_targets;
 mod liveness;
@@ -32,7 +34,8 @@ mod tokens_by_target;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, CompletionHints, Error, ForkSafeMutex, LazyDfa, MemoryBytes, StateId,
+    AppendVec, CompletionHints, Error, ForkSafeMutex, LazyDfa, MemoryBytes, ReadingHints, StateId,
+    memory_bytes,
 };
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::{
@@ -41,10 +44,12 @@ use formalm_vocabulary::{
     normalization::FilterState,
     unigram::OpenPiecesTable,
 };
+use rustc_hash::FxHashMap;
 
 use crate::epoch::NoContinuation;
-use crate::mask::{Mask, MaskWords, patch};
+use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_cache::MaskCache;
+pub use excluded_members::ExcludedMembers;
 use joint_targets::TokenChoice;
 use lookahead_search::{LookaheadSearch, TextState};
 use reached_product_states::TextPositions;
@@ -135,32 +140,46 @@ impl<K: MaskClasses> ProductContext<'_, K> {
             false => self.pretoken_step(from, token, begins),
         }
     }
+}
 
+/// The language states that go on with a character whose normalization may depend on the text
+/// before it, such as a combining mark.
+#[derive(Debug, Default)]
+struct DependentStates {
+    known: FxHashMap<u32, bool>,
+}
+
+memory_bytes!(DependentStates { known });
+
+impl DependentStates {
     /// Returns the splitter state that has the same future together with a language state. What the
-    /// normalizer's filter has read matters only where the language goes on with a character that
-    /// may depend on it, such as a combining mark.
+    /// normalizer's filter has read matters in dependent states only.
     #[inline]
-    fn settle(
-        &self,
+    fn settle<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
         state: StateId,
         splitter_state: SplitterState,
     ) -> Result<SplitterState, Error> {
-        if splitter_state.filter == FilterState::WEAKEST
-            || !splitter_state.filter.is_between_characters()
-        {
+        if !adds_to_weakest(splitter_state) || self.contains(context, state)? {
             return Ok(splitter_state);
         }
-        match self.depends_on_text(state)? {
-            true => Ok(splitter_state),
-            false => Ok(splitter_state.weakest()),
-        }
+        Ok(splitter_state.weakest())
     }
 
-    /// Returns `true` if the language may go on with a character whose normalization depends on the
-    /// text before it.
-    fn depends_on_text(&self, state: StateId) -> Result<bool, Error> {
-        let Some(filter) = self.encoder.splitter().text_filter() else { return Ok(false) };
-        Ok(self.machine.live_bytes(state)?.iter().any(|byte| filter.is_dependent(byte)))
+    fn contains<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<bool, Error> {
+        let Some(filter) = context.encoder.splitter().text_filter() else { return Ok(false) };
+        if let Some(&known) = self.known.get(&state.number()) {
+            return Ok(known);
+        }
+        let live = context.machine.live_bytes(state)?;
+        let is_dependent = live.iter().any(|byte| filter.is_dependent(byte));
+        self.known.insert(state.number(), is_dependent);
+        Ok(is_dependent)
     }
 }
 
@@ -220,7 +239,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         if begins && !has_member(search)? {
             return Err(no_canonical_member(context)?);
         }
-        let start = positions.intern(start.0, context.settle(start.0, start.1)?);
+        let start = positions.intern(context, start.0, start.1)?;
         self.set(context, positions, vec![SubsetElement::new(start)])?;
         Ok(())
     }
@@ -268,9 +287,8 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let mut elements = Vec::new();
         for (splitter_state, pretoken) in splitter_states {
             if search.is_live(context, (start, splitter_state, pretoken), last)? {
-                let splitter_state = context.settle(start, splitter_state)?;
                 elements.push(SubsetElement {
-                    product_state: positions.intern(start, splitter_state),
+                    product_state: positions.intern(context, start, splitter_state)?,
                     pretoken,
                 });
             }
@@ -299,11 +317,14 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             accepting = accepting || (may_end && machine.is_accepting(state)?);
         }
         let masked = elements.iter().map(|&SubsetElement { product_state, pretoken }| {
-            let product_state = positions.common(context.keys, product_state)?;
+            let product_state = positions.common(context, product_state)?;
             let (state, splitter_state) = positions.parts(product_state);
-            let base = adds_to_weakest(splitter_state)
-                .then(|| positions.intern(state, splitter_state.weakest()))
-                .map(|product_state| SubsetElement { product_state, pretoken });
+            let mut base = None;
+            if adds_to_weakest(splitter_state) {
+                let weakest = splitter_state.weakest();
+                let product_state = positions.intern(context, state, weakest)?;
+                base = Some(SubsetElement { product_state, pretoken });
+            }
             Ok((SubsetElement { product_state, pretoken }, base))
         });
         let masked: Vec<(SubsetElement, Option<SubsetElement>)> =
@@ -349,9 +370,8 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             }
             let Ok(state) = context.machine.walk(state, bytes)? else { continue };
             for (splitter_state, pretoken) in found_targets {
-                let splitter_state = context.settle(state, splitter_state)?;
                 let next = SubsetElement {
-                    product_state: positions.intern(state, splitter_state),
+                    product_state: positions.intern(context, state, splitter_state)?,
                     pretoken,
                 };
                 if !elements.contains(&next) {
@@ -383,6 +403,108 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             }
         }
         Ok(false)
+    }
+
+    /// Returns `true` if a completion of at most `limit` tokens is found.
+    pub(crate) fn completes_within(
+        &self,
+        keys: &K,
+        (state, last): (StateId, u32),
+        limit: u32,
+    ) -> Result<bool, Error> {
+        let context = self.context(keys);
+        let CanonicalState { positions, search } = &mut *self.lock();
+        search.limit(keys);
+        for &NumberedElement { element, .. } in &*self.elements(state) {
+            if search.completes_within(context, here(positions, element), last, limit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the fewest tokens of a completion that are found, at most `limit`. For a machine
+    /// with a stack, those of a known completion.
+    pub(crate) fn fewest_tokens(
+        &self,
+        keys: &K,
+        position: (StateId, u32),
+        limit: u32,
+    ) -> Result<Option<u32>, Error> {
+        let known = {
+            let context = self.context(keys);
+            let CanonicalState { positions, search } = &mut *self.lock();
+            search.limit(keys);
+            let mut known: Option<u32> = None;
+            for &NumberedElement { element, .. } in &*self.elements(position.0) {
+                let count = search.known_count(context, here(positions, element), position.1)?;
+                known = known.into_iter().chain(count).min();
+            }
+            known
+        };
+        let limit = known.map_or(limit, |known| known.min(limit));
+        if !keys.machine().is_finite() {
+            return Ok(known.filter(|&known| known <= limit));
+        }
+        for count in 0..=limit {
+            if self.completes_within(keys, position, count)? {
+                return Ok(Some(count));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Clears the tokens after which no completion of at most `left` tokens is found. End tokens
+    /// are left alone; `ends` lists them.
+    pub(crate) fn restrict(
+        &self,
+        keys: &K,
+        (state, last): (StateId, u32),
+        left: u32,
+        ends: &[u32],
+        out: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let context = self.context(keys);
+        let CanonicalState { positions, search } = &mut *self.lock();
+        search.limit(keys);
+        let mut kept = vec![0; out.len()];
+        let elements = self.elements(state);
+        for &NumberedElement { element, .. } in &*elements {
+            search.keep(context, here(positions, element), last, left, &mut kept)?;
+        }
+        let mut is_empty = true;
+        for (kept, word) in kept.iter_mut().zip(&*out) {
+            *kept &= word;
+            is_empty &= *kept == 0;
+        }
+        if is_empty {
+            // A completion that is known from here need not be known after its first token.
+            for &NumberedElement { element, .. } in &*elements {
+                let here = here(positions, element);
+                let first = search.first_of_known(context, here, last, left + 1)?;
+                patch(&mut kept, first.filter(|&first| has(out, first)).as_slice(), &[]);
+            }
+        }
+        let ends: Vec<u32> = ends.iter().copied().filter(|&end| has(out, end)).collect();
+        out.copy_from_slice(&kept);
+        patch(out, &ends, &[]);
+        Ok(())
+    }
+
+    /// Returns the members that have no canonical tokens.
+    pub(crate) fn excluded_members(&self, keys: &K) -> Result<ExcludedMembers, Error> {
+        let context = self.context(keys);
+        let CanonicalState { search, .. } = &mut *self.lock();
+        search.limit(keys);
+        search.excluded_members(context)
+    }
+
+    /// Returns the number of searches for the fewest tokens that gave up.
+    pub(crate) fn given_up_count(&self) -> usize {
+        if self.grown.is_abandoned() {
+            return 0;
+        }
+        self.lock().search.given_up_count()
     }
 
     /// Returns the elements of a subset.
@@ -450,16 +572,17 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     fn with_mask(
         &self,
         keys: &K,
-        MaskSource { masked, id }: MaskSource,
+        source: MaskSource,
         begins: bool,
         use_mask: impl FnOnce(&Mask),
     ) -> Result<(), Error> {
+        let id = source.id;
         let key = 2 * id + u32::from(begins);
         let mut use_mask = Some(use_mask);
         if self.masks.with(key, |mask| use_mask.take().map(|f| f(mask))).is_some() {
             return Ok(());
         }
-        let masks = self.compute(keys, masked)?;
+        let masks = self.compute(keys, source)?;
         // `use_mask` is still there: it is taken only on a hit.
         if let Some(f) = use_mask.take() {
             f(if begins { &masks.1 } else { &masks.0 });
@@ -485,17 +608,24 @@ impl<K: MaskClasses> CanonicalMasks<K> {
 
     /// Computes the tokens that continue a pre-token, without checking adjacency, and those that
     /// begin one.
-    fn compute(&self, keys: &K, element: SubsetElement) -> Result<(Mask, Mask), Error> {
+    fn compute(&self, keys: &K, source: MaskSource) -> Result<(Mask, Mask), Error> {
+        let mut known = None;
+        if let Some((masked, id)) = source.base {
+            let base = MaskSource { masked, id, base: None };
+            let words = self.vocabulary.len().div_ceil(32);
+            let mut masks = [vec![0; words], vec![0; words]];
+            for (begins, words) in [false, true].into_iter().zip(&mut masks) {
+                self.with_mask(keys, base, begins, |mask| mask.join(words))?;
+            }
+            known = Some(masks);
+        }
+        let choice = known.as_ref().map_or(TokenChoice::All, TokenChoice::Besides);
         let context = self.context(keys);
         let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
-        let here = here(positions, element);
-        let choice = match adds_to_weakest(here.1) {
-            true => TokenChoice::Dependent,
-            false => TokenChoice::All,
-        };
+        let here = here(positions, source.masked);
         search.allowed(context, here, choice, (&mut inside, &mut begins))?;
         Ok((Mask::from_words(inside), Mask::from_words(begins)))
     }

@@ -35,20 +35,22 @@ pub(crate) struct Subsets {
 pub(crate) struct MaskSource {
     pub(crate) masked: SubsetElement,
     pub(crate) id: u32,
+    /// The representative, with its number, whose masks these masks add to, if any.
+    pub(crate) base: Option<(SubsetElement, u32)>,
 }
 
-/// An element with its masks, and the masks that these add to, if any.
+/// An element with its masks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberedElement {
     pub(crate) element: SubsetElement,
     own: MaskSource,
-    base: Option<MaskSource>,
 }
 
 impl NumberedElement {
     /// Returns the sources whose masks together are those of the element.
     pub(crate) fn mask_sources(&self) -> impl Iterator<Item = MaskSource> {
-        [self.own].into_iter().chain(self.base)
+        let base = self.own.base.map(|(masked, id)| MaskSource { masked, id, base: None });
+        base.into_iter().chain([self.own])
     }
 }
 
@@ -63,11 +65,10 @@ impl Subsets {
         if let Some(id) = self.list.find(&*set) {
             return id;
         }
-        let mut source = |masked| MaskSource { masked, id: self.masked.intern(masked) };
-        let numbered = set.iter().zip(masked).map(|(&element, (own, base))| NumberedElement {
-            element,
-            own: source(own),
-            base: base.map(&mut source),
+        let numbered = set.iter().zip(masked).map(|(&element, (masked, base))| {
+            let base = base.map(|base| (base, self.masked.intern(base)));
+            let own = MaskSource { masked, id: self.masked.intern(masked), base };
+            NumberedElement { element, own }
         });
         let numbered = numbered.collect();
         self.total += set.len();

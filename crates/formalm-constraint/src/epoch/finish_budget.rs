@@ -6,8 +6,10 @@ use formalm_core::{Error, ForkSafeMutex, Machine, StateId, require_exact};
 use formalm_machines::{MaskClasses, ScratchMachine};
 
 use super::{ConstraintState, StateEpoch};
+use crate::canonical::CanonicalMasks;
+use crate::epoch::AdvanceError;
 use crate::finish::FinishSearch;
-use crate::mask::MaskWords;
+use crate::mask::{MaskWords, has, patch};
 
 /// Completions of states of the lookahead machine, if there is one.
 #[derive(Debug)]
@@ -78,7 +80,8 @@ impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the number of states whose completion search gave up. With a budget, tokens that
     /// lead to them are masked out.
     pub fn given_up_count(&self) -> usize {
-        self.completing.given_up_count()
+        let canonical = self.canonical.as_deref().map_or(0, CanonicalMasks::given_up_count);
+        self.completing.given_up_count() + canonical
     }
 
     /// Returns a shortest token sequence, without end token, that completes the input. Returns
@@ -87,12 +90,20 @@ impl<K: MaskClasses> StateEpoch<K> {
     ///
     /// # Errors
     ///
-    /// As [`StateEpoch::fill`]. With canonical tokens the search is not supported.
+    /// As [`StateEpoch::fill`].
     pub fn shortest_tokens(
         &self,
         position: ConstraintState,
         limit: u32,
     ) -> Result<Option<Vec<u32>>, Error> {
+        if let Some(canonical) = &self.canonical {
+            self.require_exact_machine()?;
+            let from = (position.state, position.last);
+            return match canonical.fewest_tokens(&self.keys, from, limit)? {
+                Some(count) => self.canonical_tokens(position, count),
+                None => Ok(None),
+            };
+        }
         self.any_tokens(position, |completions, machine, state| {
             completions.shortest(machine, &self.vocabulary, state, limit)
         })
@@ -104,6 +115,11 @@ impl<K: MaskClasses> StateEpoch<K> {
     ///
     /// As [`StateEpoch::shortest_tokens`].
     pub fn completes_within(&self, position: ConstraintState, limit: u32) -> Result<bool, Error> {
+        if let Some(canonical) = &self.canonical {
+            self.require_exact_machine()?;
+            let from = (position.state, position.last);
+            return canonical.completes_within(&self.keys, from, limit);
+        }
         self.any_tokens(position, |completions, machine, state| {
             completions.fits(machine, &self.vocabulary, state, limit)
         })
@@ -121,38 +137,68 @@ impl<K: MaskClasses> StateEpoch<K> {
         budget: u32,
         out: &mut MaskWords,
     ) -> Result<(), Error> {
+        if let Some(canonical) = &self.canonical {
+            self.require_exact_machine()?;
+            self.fill(position, out)?;
+            let ends = self.vocabulary.end_token_ids();
+            let Some(left) = budget.checked_sub(1) else {
+                let ends: Vec<u32> = ends.iter().copied().filter(|&end| has(out, end)).collect();
+                out.fill(0);
+                patch(out, &ends, &[]);
+                return Ok(());
+            };
+            let from = (position.state, position.last);
+            return canonical.restrict(&self.keys, from, left, ends, out);
+        }
         self.any_tokens(position, |completions, machine, state| {
             self.fill(position, out)?;
             completions.restrict(machine, &self.vocabulary, state, budget, out)
         })
     }
 
-    /// Calls `look` with the machine and the state to search from. Fails if tokens must be
-    /// canonical.
+    /// Returns `count` canonical tokens that complete the input, which are known to exist.
+    fn canonical_tokens(
+        &self,
+        mut position: ConstraintState,
+        count: u32,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        let mut tokens = Vec::new();
+        let mut words = vec![0; self.words()];
+        while !self.is_accepting(position)? {
+            let Some(left) = count.checked_sub(tokens.len() as u32) else { return Ok(None) };
+            self.fill_within(position, left, &mut words)?;
+            let is_end = |token: &u32| self.vocabulary.is_end_token(*token);
+            let mut allowed = (0..self.vocabulary.len() as u32).filter(|&token| has(&words, token));
+            let Some(token) = allowed.find(|token| !is_end(token)) else { return Ok(None) };
+            position = match self.read(position, token) {
+                Ok(next) => next,
+                Err(AdvanceError::Failed(error)) => return Err(error),
+                Err(_) => return Ok(None),
+            };
+            tokens.push(token);
+        }
+        Ok(Some(tokens))
+    }
+
+    fn require_exact_machine(&self) -> Result<(), Error> {
+        let hint = "allow more tokens, and check with matches() whether the string is a member";
+        require_exact(&**self.machine(), "the fewest tokens to a member", hint)
+    }
+
+    /// Calls `look` with the machine and the state to search from.
     fn any_tokens<R>(
         &self,
         position: ConstraintState,
         look: impl FnOnce(&FinishSearch, &K::Machine, StateId) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let hint = "allow more tokens, and check with matches() whether the string is a member";
-        require_exact(&**self.machine(), "the fewest tokens to a member", hint)?;
-        match self.canonical {
-            None => {
-                let cached = self.completing.with(self.ahead());
-                match &cached.ahead {
-                    Some(ahead) => {
-                        let state = ahead.import_state(position.state)?;
-                        look(&cached.completions, &ahead.machine, state)
-                    }
-                    None => look(&cached.completions, self.machine(), position.state),
-                }
+        self.require_exact_machine()?;
+        let cached = self.completing.with(self.ahead());
+        match &cached.ahead {
+            Some(ahead) => {
+                let state = ahead.import_state(position.state)?;
+                look(&cached.completions, &ahead.machine, state)
             }
-            Some(_) => Err(Error::Language {
-                message: "the fewest tokens to a member are unknown under canonical tokenization"
-                    .to_owned(),
-                span: None,
-                hint: Some("use tokenization=\"all\", or allow more tokens".to_owned()),
-            }),
+            None => look(&cached.completions, self.machine(), position.state),
         }
     }
 }

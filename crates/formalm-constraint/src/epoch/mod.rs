@@ -25,7 +25,7 @@ use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 pub use self::advance::AdvanceError;
 use self::finish_budget::FinishState;
 use self::growth::EpochGrowth;
-use crate::canonical::{CanonicalMasks, NONE};
+use crate::canonical::{CanonicalMasks, ExcludedMembers, NONE};
 use crate::json_string::length::QuoteContinuations;
 use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, MaskWords, has, patch};
@@ -185,7 +185,7 @@ impl<K: MaskClasses> StateEpoch<K> {
     ) -> Result<StateEpoch<K>, Error> {
         let machine = &**keys.machine();
         require_exact(machine, "canonical tokenization", "use tokenization=\"all\"")?;
-        if vocabulary.has_special_bytes() && encoder.prepends_space() {
+        if vocabulary.has_special_bytes() && encoder.prepends_after_special() {
             return Err(Error::Language {
                 message:
                     "the tokenizer inserts a space before text, also after the special tokens that \
@@ -490,6 +490,18 @@ impl<K: MaskClasses> StateEpoch<K> {
     /// canonical tokens can be completed. It is 0 for machines with finitely many states.
     pub fn undecided_count(&self) -> usize {
         self.canonical.as_deref().map_or(0, CanonicalMasks::undecided_count)
+    }
+
+    /// Returns the members that have no canonical tokens; none if tokens need not be canonical.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the machine exceeds a limit.
+    pub fn excluded_members(&self) -> Result<ExcludedMembers, Error> {
+        match &self.canonical {
+            Some(canonical) => canonical.excluded_members(&self.keys),
+            None => Ok(ExcludedMembers::default()),
+        }
     }
 
     /// Returns the number of cached masks.

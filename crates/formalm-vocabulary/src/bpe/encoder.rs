@@ -47,6 +47,8 @@ pub struct BpeEncoder {
     pub(super) origins: Vec<TokenOrigin>,
     /// A space is prepended to the text before encoding.
     pub(super) prepends: bool,
+    /// It does so after special tokens too.
+    pub(super) prepends_after_special: bool,
     pub(super) transition_tables: SetOnce<TransitionTables>,
     pub(super) adjacency_masks: AdjacencyMasks,
 }
@@ -127,6 +129,7 @@ impl BpeEncoder {
             by_text,
             origins,
             prepends: description.prepends,
+            prepends_after_special: description.prepends_after_special,
             transition_tables: SetOnce::new(),
             adjacency_masks: AdjacencyMasks::default(),
         })
@@ -221,6 +224,11 @@ impl BpeEncoder {
         self.prepends
     }
 
+    /// Returns `true` if encoding prepends a space to a text after a special token.
+    pub fn prepends_after_special(&self) -> bool {
+        self.prepends_after_special
+    }
+
     /// Returns `true` if two tokens may be adjacent inside a pre-token.
     pub fn may_follow(&self, first: u32, second: u32) -> bool {
         let merged = |token| self.adjacency.is_reachable(token);
@@ -268,22 +276,28 @@ impl BpeEncoder {
         for (at, &(start, boundary)) in pieces.iter().enumerate() {
             let end = pieces.get(at + 1).map_or(text.len(), |next| next.0);
             let piece = &text[start..end];
-            let known = self.by_text.get(piece.as_bytes()).copied();
-            match known {
-                Some(token)
-                    if (self.origin(token) == TokenOrigin::Added)
-                        == (boundary == Boundary::Added) =>
-                {
-                    tokens.push(token);
-                }
-                _ => match self.model.encode(piece.as_bytes(), &mut tokens) {
-                    Some(true) => {}
-                    Some(false) => return None,
-                    None => self.merge(piece.as_bytes(), &mut tokens),
-                },
+            if !self.encode_pretoken(piece.as_bytes(), boundary, &mut tokens) {
+                return None;
             }
         }
         Some(tokens)
+    }
+
+    /// Appends the tokens of a whole pre-token with the boundary before it. Returns `false` if no
+    /// tokens spell it.
+    pub fn encode_pretoken(&self, pretoken: &[u8], boundary: Boundary, out: &mut Vec<u32>) -> bool {
+        match self.by_text.get(pretoken).copied() {
+            Some(token)
+                if (self.origin(token) == TokenOrigin::Added) == (boundary == Boundary::Added) =>
+            {
+                out.push(token);
+                true
+            }
+            _ => self.model.encode(pretoken, out).unwrap_or_else(|| {
+                self.merge(pretoken, out);
+                true
+            }),
+        }
     }
 
     /// Appends the tokens that merging makes of a part of a pre-token. The part may begin and end

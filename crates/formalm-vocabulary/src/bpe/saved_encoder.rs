@@ -122,7 +122,7 @@ impl BpeEncoder {
             write_numbers(out, &[id]);
             write_bytes(out, text);
         }
-        write_flags(out, &[self.prepends]);
+        write_flags(out, &[self.prepends, self.prepends_after_special]);
     }
 }
 
@@ -284,7 +284,9 @@ fn read_piece_tables(
         let [id] = reader.numbers()?[..] else { return Err(wrong("texts")) };
         by_text.insert(reader.bytes()?.to_vec(), id);
     }
-    let prepends = flags(reader)? == [true];
+    let [prepends, prepends_after_special] = flags(reader)?[..] else {
+        return Err(wrong("spaces"));
+    };
     Ok(BpeEncoder {
         adjacency,
         splitter,
@@ -294,6 +296,7 @@ fn read_piece_tables(
         by_text,
         origins: kinds,
         prepends,
+        prepends_after_special,
         transition_tables: SetOnce::new(),
         adjacency_masks: AdjacencyMasks::default(),
     })

@@ -25,6 +25,8 @@ pub(super) struct BpeSpec {
     pub(super) model: PretokenModel,
     /// `true` if encoding prepends a space.
     pub(super) prepends: bool,
+    /// `true` if it does so after special tokens too.
+    pub(super) prepends_after_special: bool,
     /// The texts that the normalizer leaves unchanged, unless all are.
     pub(super) filter: Option<SectionFilter>,
 }

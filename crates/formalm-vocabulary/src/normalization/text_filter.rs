@@ -142,13 +142,14 @@ impl TextFilter {
             }
         }
         let mut sets: Vec<CharSet> = Vec::new();
-        let mut by_effect: FxHashMap<CharEffect, Vec<(char, char)>> = FxHashMap::default();
-        for (&c, &effect) in &effects {
-            by_effect.entry(effect).or_default().push((c, c));
-        }
-        let mut lists: Vec<_> = by_effect.into_iter().collect();
-        lists.sort_unstable();
-        sets.extend(lists.into_iter().map(|(_, list)| CharSet::from_ranges(list)));
+        let mut sorted: Vec<(CharEffect, char)> =
+            effects.iter().map(|(&c, &effect)| (effect, c)).collect();
+        sorted.sort_unstable();
+        sets.extend(
+            sorted
+                .chunk_by(|one, other| one.0 == other.0)
+                .map(|list| CharSet::from_ranges(list.iter().map(|&(_, c)| (c, c)))),
+        );
         let mut rejected = CharSet::from_ranges(unstable.iter().map(|&c| (c, c))).union(changed);
         if form.is_some_and(|form| !form.composes) {
             rejected = rejected.union(&CharSet::from_ranges([('\u{AC00}', '\u{D7A3}')]));
@@ -340,9 +341,11 @@ fn unstable_pairs(
     let canonical = NormalizationForm { is_compatible: false, ..form };
     let composed = tables.decomposed(canonical);
     let starters = tables.first_characters().chain(composed);
-    let starters: FxHashSet<char> = starters
+    let mut starters: Vec<char> = starters
         .filter(|starter| !unstable.contains(starter) && tables.class(*starter) == 0)
         .collect();
+    starters.sort_unstable();
+    starters.dedup();
     let mut pairs: FxHashMap<char, Vec<char>> = FxHashMap::default();
     for starter in starters {
         let mut seconds = tables.possible_seconds(starter);

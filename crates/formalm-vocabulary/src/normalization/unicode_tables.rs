@@ -5,8 +5,7 @@
 //! library leaves unchanged are exactly its tables. [`probes`] lists strings that one fact each
 //! would change.
 
-use std::sync::OnceLock;
-
+use formalm_core::SetOnce;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::{
     canonical_combining_class, compose, decompose_canonical, decompose_compatible,
@@ -70,7 +69,7 @@ pub(super) struct NormalizationForm {
 }
 
 fn newest() -> &'static NewestTables {
-    static TABLES: OnceLock<NewestTables> = OnceLock::new();
+    static TABLES: SetOnce<NewestTables> = SetOnce::new();
     TABLES.get_or_init(|| {
         let mut tables = NewestTables {
             marks: Vec::new(),

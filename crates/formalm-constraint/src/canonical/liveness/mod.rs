@@ -33,7 +33,7 @@ const MAX_WITNESSES: usize = 8;
 const MAX_BYTE_WITNESSES: usize = 3;
 
 /// Tokens grouped by the element that they lead to.
-type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
+pub(super) type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
 
 /// The results of past queries.
 #[derive(Debug, Default)]
@@ -252,12 +252,12 @@ impl Liveness {
 
     /// Returns the tokens that may follow an element at a boundary, grouped by target. Adjacency
     /// has not been checked.
-    fn groups<K: MaskClasses>(
+    pub(super) fn groups<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
         (element, boundary): (SubsetElement, Boundary),
-        choice: TokenChoice,
+        choice: TokenChoice<'_>,
     ) -> Result<ElementGroups, Error> {
         let (state, splitter_state) = product.parts(element.product_state);
         let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
@@ -274,9 +274,14 @@ impl Liveness {
             if context.encoder.splitter().is_between_characters(splitter_state) {
                 let product_state = product.intern(context, target.state, splitter_state)?;
                 let product_state = product.common(context, product_state)?;
-                if !context.depends_on_text(target.state)?
-                    || product.is_clean(context, product_state)?
-                {
+                let is_same = !product.depends_on_text(context, target.state)?;
+                let answers_all = |product: &mut Product| {
+                    Ok::<_, Error>(
+                        choice != TokenChoice::AllSplit
+                            && product.is_clean(context, product_state)?,
+                    )
+                };
+                if is_same || answers_all(product)? {
                     add_group(context, product, &mut groups, (weakest, tokens))?;
                     continue;
                 }
@@ -295,7 +300,7 @@ impl Liveness {
         context: ProductContext<'_, K>,
         product: &mut Product,
         element: SubsetElement,
-        choice: TokenChoice,
+        choice: TokenChoice<'_>,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
         if context.encoder.has_open_pieces() {

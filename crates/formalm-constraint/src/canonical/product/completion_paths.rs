@@ -222,7 +222,7 @@ impl Product {
 
     /// Returns a byte toward acceptance; following these bytes reaches an accepting state. Returns
     /// `None` if the state accepts and nothing need follow.
-    pub(crate) fn completion_hop<K: MaskClasses>(
+    pub(in crate::canonical) fn completion_hop<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         state: StateId,

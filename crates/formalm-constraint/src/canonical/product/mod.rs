@@ -9,14 +9,15 @@ mod completion_paths;
 use std::sync::Arc;
 
 use formalm_core::{
-    Error, Interner, LazyDfa, ReadingHints, Resource, StateId, deadline::check_deadline,
+    Error, Interner, LazyDfa, MemoryBytes, ReadingHints, Resource, StateId,
+    deadline::check_deadline,
 };
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::completion_paths::AdmittedBoundaries;
-use super::{MAX_STEPS, ProductContext};
+use super::{DependentStates, MAX_STEPS, ProductContext};
 
 /// Maximum number of product states. Bounds memory; chosen, not measured.
 const MAX_PRODUCT_STATES: usize = 2_000_000;
@@ -49,6 +50,7 @@ pub(crate) struct Product {
     abstract_completion_bytes: usize,
     /// The boundaries that completions of abstract states admit.
     admitted: FxHashMap<(u32, SplitterState), AdmittedBoundaries>,
+    dependent: DependentStates,
 }
 
 impl Product {
@@ -59,7 +61,7 @@ impl Product {
         state: StateId,
         splitter_state: SplitterState,
     ) -> Result<ProductState, Error> {
-        let splitter_state = context.settle(state, splitter_state)?;
+        let splitter_state = self.dependent.settle(context, state, splitter_state)?;
         let next = self.list.len();
         if next >= MAX_PRODUCT_STATES {
             return Err(Error::Limit {
@@ -91,6 +93,16 @@ impl Product {
         let key = context.keys.completion_mask_class(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
         self.intern(context, state, splitter_state)
+    }
+
+    /// Returns `true` if what follows a language state may depend on what the normalizer's filter
+    /// has read.
+    pub(crate) fn depends_on_text<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<bool, Error> {
+        self.dependent.contains(context, state)
     }
 
     /// Returns the language state and the splitter state.
@@ -274,5 +286,6 @@ impl Product {
             + 40 * self.abstract_completions.len()
             + 16 * self.admitted.len()
             + self.abstract_completion_bytes
+            + self.dependent.memory_bytes()
     }
 }

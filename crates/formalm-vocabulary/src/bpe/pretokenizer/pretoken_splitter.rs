@@ -172,8 +172,19 @@ impl Splitter {
     /// annotation exists: the normalizer changes the text, the pre-tokenizer drops a part of it, or
     /// it is not UTF-8.
     pub fn pretokens(&self, text: &[u8]) -> Option<Vec<(usize, Boundary)>> {
+        self.pretokens_after(self.start(), text)
+    }
+
+    /// Returns the starts of the pre-tokens of the rest of a text after a state, with their
+    /// boundaries. Text before the first one continues a pre-token. Returns `None` if no annotation
+    /// exists.
+    pub fn pretokens_after(
+        &self,
+        state: SplitterState,
+        text: &[u8],
+    ) -> Option<Vec<(usize, Boundary)>> {
         let mut layers: Vec<Vec<(SplitterState, usize, Boundary)>> =
-            vec![vec![(self.start(), 0, Boundary::Inside)]];
+            vec![vec![(state, 0, Boundary::Inside)]];
         for &byte in text {
             let mut layer: Vec<(SplitterState, usize, Boundary)> = Vec::new();
             for (from, &(state, _, _)) in layers.last()?.iter().enumerate() {

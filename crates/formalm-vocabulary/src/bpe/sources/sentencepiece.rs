@@ -37,6 +37,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
             reserved: Vec::new(),
             model: own,
             prepends: model.dummy_prefix,
+            prepends_after_special: model.dummy_prefix,
             filter: None,
         });
     }
@@ -81,6 +82,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         reserved: Vec::new(),
         model: PretokenModel::Merges,
         prepends: model.dummy_prefix,
+        prepends_after_special: model.dummy_prefix,
         filter: None,
     })
 }

@@ -94,6 +94,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         reserved: Vec::new(),
         model: PretokenModel::Merges,
         prepends: false,
+        prepends_after_special: false,
         filter: None,
         merges,
     })

@@ -33,7 +33,7 @@ pub(in crate::bpe) fn read(
     let file = TokenizerFile::parse(data)?;
     check_model(&file.model)?;
     let (spelling, _) = PieceDecoding::of(&file)?;
-    let (prepends, normalizer) = normalizer(&file, &spelling)?;
+    let (spaces, normalizer) = normalizer(&file, &spelling)?;
     let is_words = matches!(spelling, PieceDecoding::Words { .. });
     let split_steps = match is_words {
         true => wordpiece::split_steps(&file, &spelling)?,
@@ -50,7 +50,7 @@ pub(in crate::bpe) fn read(
             .at("pre_tokenizer"));
     }
     let text_filter = normalizer.filter(answers)?;
-    let (added, added_separates) = added_texts(&file, text_filter.as_ref())?;
+    let (added, added_separates) = added_texts(&file, spaces, text_filter.as_ref())?;
     let filter =
         text_filter.map(|text| SectionFilter { name: normalizer.name(), text, added_separates });
     if file.model.kind.as_deref() == Some("Unigram") {
@@ -65,7 +65,8 @@ pub(in crate::bpe) fn read(
             whole_tokens: Vec::new(),
             reserved: Vec::new(),
             model,
-            prepends,
+            prepends: spaces.prepends,
+            prepends_after_special: spaces.prepends_after_special,
             filter,
         });
     }
@@ -86,6 +87,7 @@ pub(in crate::bpe) fn read(
             reserved: Vec::new(),
             model,
             prepends: true,
+            prepends_after_special: false,
             filter,
         });
     }
@@ -129,7 +131,8 @@ pub(in crate::bpe) fn read(
         whole_tokens,
         reserved,
         model: PretokenModel::Merges,
-        prepends,
+        prepends: spaces.prepends,
+        prepends_after_special: spaces.prepends_after_special,
         filter,
     })
 }
@@ -167,14 +170,31 @@ fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The rule by which encoding prepends a space to texts.
+#[derive(Clone, Copy, Default)]
+struct PrependedSpaces {
+    prepends: bool,
+    prepends_after_special: bool,
+    /// It does so in front of every text, not only of one that begins otherwise, and after added
+    /// tokens.
+    in_normalizer: bool,
+}
+
 /// Returns the added tokens that match in text, and whether they are searched for in the raw text,
 /// so that the sections between them are normalized one by one. Special tokens do not match: their
 /// names in a text are ordinary text.
 fn added_texts<'f>(
     file: &'f TokenizerFile<'_>,
+    spaces: PrependedSpaces,
     filter: Option<&TextFilter>,
 ) -> Result<(Vec<&'f AddedToken>, bool), Error> {
-    let texts: Vec<&AddedToken> = file.added_tokens.iter().filter(|token| !token.special).collect();
+    let mut texts: Vec<&AddedToken> =
+        file.added_tokens.iter().filter(|token| !token.special).collect();
+    if !steps(&file.normalizer, "normalizers").is_empty() {
+        // No text contains the mark of spaces itself.
+        let is_mark = |token: &AddedToken| token.content.contains('\u{2581}');
+        texts.retain(|token| token.normalized || !is_mark(token));
+    }
     for token in &texts {
         let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
         if strange {
@@ -183,11 +203,9 @@ fn added_texts<'f>(
             return Err(refused(&message).at("added_tokens"));
         }
     }
-    let is_coding = |step: &&Value| !TextNormalizer::default().add(step).unwrap_or(true);
-    let codes = steps(&file.normalizer, "normalizers").iter().any(is_coding);
-    if codes && !texts.is_empty() {
+    if spaces.in_normalizer && !texts.is_empty() {
         return Err(refused(
-            "it has added tokens that match in text and a normalizer that marks spaces",
+            "it has added tokens that match in text and a normalizer that prepends a space",
         )
         .at("added_tokens"));
     }
@@ -212,8 +230,8 @@ fn added_texts<'f>(
     Ok((texts, added_separates))
 }
 
-/// Returns whether a space is prepended to text, and the steps that change text. The others write
-/// the mark of spaces, which decoding undoes.
+/// Returns how spaces are prepended, and the steps that change text. The others write the mark of
+/// spaces, which decoding undoes.
 ///
 /// # Errors
 ///
@@ -221,15 +239,21 @@ fn added_texts<'f>(
 fn normalizer(
     file: &TokenizerFile<'_>,
     spelling: &PieceDecoding,
-) -> Result<(bool, TextNormalizer), Error> {
-    let (mut prepends, mut replaces) = (false, false);
+) -> Result<(PrependedSpaces, TextNormalizer), Error> {
+    let (mut spaces, mut replaces) = (PrependedSpaces::default(), false);
     let mut normalizer = TextNormalizer::default();
     for step in steps(&file.normalizer, "normalizers") {
         if normalizer.add(step).map_err(|error| refused(&error.message).at("normalizer"))? {
             continue;
         }
         match kind(step) {
-            "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => prepends = true,
+            "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => {
+                spaces = PrependedSpaces {
+                    prepends: true,
+                    prepends_after_special: true,
+                    in_normalizer: true,
+                };
+            }
             "Replace"
                 if step["pattern"]["String"].as_str() == Some(" ")
                     && step["content"].as_str() == Some("\u{2581}") =>
@@ -245,7 +269,9 @@ fn normalizer(
     for step in steps(&file.pre_tokenizer, "pretokenizers") {
         if kind(step) == "Metaspace" {
             replaces = true;
-            prepends |= step["prepend_scheme"].as_str().unwrap_or("always") != "never";
+            let scheme = step["prepend_scheme"].as_str().unwrap_or("always");
+            spaces.prepends |= scheme != "never";
+            spaces.prepends_after_special |= scheme == "always";
         }
     }
     let is_words = matches!(spelling, PieceDecoding::Words { .. });
@@ -259,5 +285,5 @@ fn normalizer(
             refused("its encoder and its decoder treat spaces differently").at("normalizer")
         );
     }
-    Ok((prepends, normalizer))
+    Ok((spaces, normalizer))
 }

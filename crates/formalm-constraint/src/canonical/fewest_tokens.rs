@@ -1,0 +1,453 @@
+//! The fewest canonical tokens to a member, for masks with `finish=True`.
+//!
+//! ```text
+//!  fewest tokens of any kind  ≤  fewest canonical tokens  ≤  tokens of a known completion
+//! ```
+//!
+//! The two bounds nearly always agree with the budget, so a search is needed only where the budget
+//! lies between them. It goes by budgets: the last tokens that some completion of `k` tokens may
+//! follow are all of them, none, or those that may precede one of the *first tokens* of such
+//! completions. First tokens within `k` follow from the sets within `k - 1`.
+//!
+//! For machines with finitely many states the result is exact. A machine with a stack can make the
+//! search endless; it gives up after a few steps, and tokens whose completions it did not find are
+//! left out and counted.
+
+use std::sync::Arc;
+
+use formalm_core::{Error, LazyDfa, ReadingHints, StateId, deadline::check_deadline};
+use formalm_machines::{MaskClasses, SPECIAL_BYTE};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::joint_targets::TokenChoice;
+use super::liveness::Liveness;
+use super::product::{Product, ProductState};
+use super::subsets::SubsetElement;
+use super::{NONE, ProductContext};
+use crate::finish::FinishSearch;
+use crate::mask::{MaskWords, patch};
+
+/// Maximum number of cached sets; beyond it all are dropped. Chosen, not measured.
+const MAX_SETS: usize = 100_000;
+
+/// Maximum number of elements whose tokens one query groups. Chosen, not measured.
+const MAX_EXPANSIONS: usize = 20_000;
+
+/// The same for machines with a stack, where a search need not terminate. Chosen, not measured.
+const MAX_STACK_EXPANSIONS: usize = 64;
+
+/// Maximum number of tokens that a search reads ahead; bounds its recursion. Chosen, not measured.
+const MAX_DEPTH: usize = 400;
+
+/// Maximum number of product states visited in search of a completion that the normalizer leaves
+/// unchanged. Chosen, not measured.
+const MAX_COMPLETION_STATES: usize = 20_000;
+
+/// A known completion, in canonical tokens.
+#[derive(Debug)]
+struct Completion {
+    /// The number of tokens.
+    count: u32,
+    /// The first token, and whether it continues the pre-token.
+    first: Option<(u32, bool)>,
+}
+
+/// The last tokens that some completion within a budget may follow.
+#[derive(Clone, Debug)]
+enum LastTokens {
+    All,
+    None,
+    /// Those that may precede one of these.
+    Before(Arc<TokenSet>),
+}
+
+/// The results so far.
+#[derive(Debug, Default)]
+pub(crate) struct FewestTokens {
+    completions: FxHashMap<ProductState, Option<Arc<Completion>>>,
+    known: FxHashMap<(SubsetElement, u32), LastTokens>,
+    given_up: FxHashSet<(SubsetElement, u32)>,
+    /// The fewest tokens of any kind.
+    any_tokens: FinishSearch,
+}
+
+/// A query: the tables that it reads and fills.
+pub(crate) struct FewestQuery<'a, K: MaskClasses> {
+    pub(crate) context: ProductContext<'a, K>,
+    pub(crate) product: &'a mut Product,
+    pub(crate) live: &'a mut Liveness,
+    pub(crate) fewest: &'a mut FewestTokens,
+    expansions: usize,
+    depth: usize,
+}
+
+impl FewestTokens {
+    /// Returns the number of searches that gave up.
+    pub(crate) fn given_up_count(&self) -> usize {
+        self.given_up.len()
+    }
+
+    /// Returns the approximate memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        64 * self.completions.len() + 48 * self.known.len() + self.any_tokens.memory_bytes()
+    }
+}
+
+impl<'a, K: MaskClasses> FewestQuery<'a, K> {
+    pub(crate) fn new(
+        context: ProductContext<'a, K>,
+        product: &'a mut Product,
+        live: &'a mut Liveness,
+        fewest: &'a mut FewestTokens,
+    ) -> FewestQuery<'a, K> {
+        if fewest.known.len() > MAX_SETS {
+            fewest.known.clear();
+        }
+        FewestQuery { context, product, live, fewest, expansions: 0, depth: 0 }
+    }
+
+    /// Returns `true` if a completion of at most `budget` tokens may follow the token `last`.
+    pub(crate) fn fits(
+        &mut self,
+        element: SubsetElement,
+        last: u32,
+        budget: u32,
+    ) -> Result<bool, Error> {
+        let element = SubsetElement {
+            product_state: self.product.common(self.context, element.product_state)?,
+            ..element
+        };
+        if self.all_fit(element, budget)? || self.follows_known(element, last, budget)? {
+            return Ok(true);
+        }
+        let tokens = self.within(element, budget)?;
+        Ok(self.is_among(&tokens, last))
+    }
+
+    /// Returns the number of tokens of a known completion after the token `last`.
+    pub(crate) fn known_count(
+        &mut self,
+        element: SubsetElement,
+        last: u32,
+    ) -> Result<Option<u32>, Error> {
+        let Some(completion) = self.completion(element.product_state)? else { return Ok(None) };
+        let count = completion.count;
+        let fits = self.all_fit(element, count)? || self.follows_known(element, last, count)?;
+        Ok(fits.then_some(count))
+    }
+
+    /// Sets the tokens after which a completion of at most `left` tokens is found, given the last
+    /// token.
+    pub(crate) fn keep(
+        &mut self,
+        element: SubsetElement,
+        last: u32,
+        left: u32,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let encoder = self.context.encoder;
+        let common = SubsetElement {
+            product_state: self.product.common(self.context, element.product_state)?,
+            ..element
+        };
+        for boundary in BOUNDARIES {
+            let begins = boundary != Boundary::Inside;
+            let may_stand = match begins {
+                true => encoder.pretoken_may_end(common.pretoken),
+                false => !encoder.pretoken_must_end(common.pretoken),
+            };
+            if !may_stand {
+                continue;
+            }
+            for (next, tokens) in self.groups(common, boundary)? {
+                let all = self.all_fit(next, left)?;
+                if all && begins {
+                    tokens.add_to(words);
+                    continue;
+                }
+                for token in token_list(&tokens) {
+                    if (begins || last == NONE || encoder.may_follow(last, token))
+                        && (all || self.fits(next, token, left)?)
+                    {
+                        patch(words, &[token], &[]);
+                    }
+                }
+            }
+        }
+        if encoder.pretoken_may_end(common.pretoken) {
+            for (token, next) in self.product.after_special(self.context, common.product_state)? {
+                if self.fits(SubsetElement::new(next), NONE, left)? {
+                    patch(words, &[token], &[]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first token of a known completion of at most `budget` tokens.
+    pub(crate) fn first_of_known(
+        &mut self,
+        element: SubsetElement,
+        last: u32,
+        budget: u32,
+    ) -> Result<Option<u32>, Error> {
+        let Some(count) = self.known_count(element, last)? else { return Ok(None) };
+        let completion = self.completion(element.product_state)?;
+        Ok(completion.filter(|_| count <= budget).and_then(|one| one.first).map(|first| first.0))
+    }
+
+    fn groups(
+        &mut self,
+        element: SubsetElement,
+        boundary: Boundary,
+    ) -> Result<Vec<(SubsetElement, TokenSet)>, Error> {
+        self.expansions += 1;
+        let choice = TokenChoice::AllSplit;
+        let groups = self.live.groups(self.context, self.product, (element, boundary), choice)?;
+        Ok(groups.into_iter().map(|(next, tokens)| (next, tokens.into_set())).collect())
+    }
+
+    /// Returns `true` if a known completion of at most `budget` tokens may follow any last token.
+    fn all_fit(&mut self, element: SubsetElement, budget: u32) -> Result<bool, Error> {
+        if !self.context.encoder.pretoken_may_end(element.pretoken) {
+            return Ok(false);
+        }
+        let (state, splitter_state) = self.product.parts(element.product_state);
+        if self.context.encoder.splitter().may_end(splitter_state)
+            && self.context.machine.is_accepting(state)?
+        {
+            return Ok(true);
+        }
+        let completion = self.completion(element.product_state)?;
+        Ok(completion.is_some_and(|one| {
+            one.count <= budget && one.first.is_some_and(|(_, continues)| !continues)
+        }))
+    }
+
+    /// Returns `true` if a known completion of at most `budget` tokens continues the pre-token
+    /// after the token `last`.
+    fn follows_known(
+        &mut self,
+        element: SubsetElement,
+        last: u32,
+        budget: u32,
+    ) -> Result<bool, Error> {
+        if element.pretoken != PretokenState::PLAIN {
+            return Ok(false);
+        }
+        let completion = self.completion(element.product_state)?;
+        let Some(completion) = completion.filter(|one| one.count <= budget) else {
+            return Ok(false);
+        };
+        let fits = |first| last == NONE || self.context.encoder.may_follow(last, first);
+        Ok(completion.first.is_some_and(|(first, continues)| continues && fits(first)))
+    }
+
+    fn is_among(&self, tokens: &LastTokens, last: u32) -> bool {
+        match tokens {
+            LastTokens::All => true,
+            LastTokens::None => false,
+            LastTokens::Before(firsts) => {
+                let fits = |first| {
+                    (last == NONE || self.context.encoder.may_follow(last, first)).then_some(())
+                };
+                firsts.find(fits).is_some()
+            }
+        }
+    }
+
+    /// Returns the last tokens that some completion of at most `budget` tokens may follow.
+    fn within(&mut self, element: SubsetElement, budget: u32) -> Result<LastTokens, Error> {
+        check_deadline()?;
+        if self.all_fit(element, budget)? {
+            return Ok(LastTokens::All);
+        }
+        if budget == 0 {
+            return Ok(LastTokens::None);
+        }
+        if let Some(known) = self.fewest.known.get(&(element, budget)) {
+            return Ok(known.clone());
+        }
+        let machine = self.context.machine;
+        let state = self.product.parts(element.product_state).0;
+        // Special tokens have no bytes in this vocabulary.
+        if machine.is_finite()
+            && self.context.special.is_empty()
+            && !self.fewest.any_tokens.fits(machine, self.context.vocabulary, state, budget)?
+        {
+            return Ok(LastTokens::None);
+        }
+        let most = if machine.is_finite() { MAX_EXPANSIONS } else { MAX_STACK_EXPANSIONS };
+        if self.expansions > most || self.depth > MAX_DEPTH {
+            self.fewest.given_up.insert((element, budget));
+            return Ok(LastTokens::None);
+        }
+        let given_up = self.fewest.given_up.len();
+        self.depth += 1;
+        let found = self.expand(element, budget - 1);
+        self.depth -= 1;
+        let found = found?;
+        // What a search gave up may be found by another one.
+        if given_up == self.fewest.given_up.len() || matches!(found, LastTokens::All) {
+            self.fewest.known.insert((element, budget), found.clone());
+        }
+        Ok(found)
+    }
+
+    /// Computes [`FewestQuery::within`] from what is within `left` tokens after each next token.
+    fn expand(&mut self, element: SubsetElement, left: u32) -> Result<LastTokens, Error> {
+        let encoder = self.context.encoder;
+        if encoder.pretoken_may_end(element.pretoken) {
+            for (_, next) in self.product.after_special(self.context, element.product_state)? {
+                if self.fits(SubsetElement::new(next), NONE, left)? {
+                    return Ok(LastTokens::All);
+                }
+            }
+            for boundary in [Boundary::Pretoken, Boundary::Added] {
+                for (next, tokens) in self.groups(element, boundary)? {
+                    if self.all_fit(next, left)? {
+                        return Ok(LastTokens::All);
+                    }
+                    for token in token_list(&tokens) {
+                        if self.fits(next, token, left)? {
+                            return Ok(LastTokens::All);
+                        }
+                    }
+                }
+            }
+        }
+        let mut firsts = Vec::new();
+        if !encoder.pretoken_must_end(element.pretoken) {
+            for (next, tokens) in self.groups(element, Boundary::Inside)? {
+                let all = self.all_fit(next, left)?;
+                for token in token_list(&tokens) {
+                    if all || self.fits(next, token, left)? {
+                        firsts.push(token);
+                    }
+                }
+            }
+        }
+        Ok(match firsts.is_empty() {
+            true => LastTokens::None,
+            false => LastTokens::Before(Arc::new(TokenSet::List(firsts))),
+        })
+    }
+
+    /// Returns a completion, if one is found quickly.
+    fn completion(&mut self, at: ProductState) -> Result<Option<Arc<Completion>>, Error> {
+        if let Some(known) = self.fewest.completions.get(&at) {
+            return Ok(known.clone());
+        }
+        let (state, splitter_state) = self.product.parts(at);
+        let mut found = None;
+        if let Some(text) = self.shortest_string(state)? {
+            found = tokens_along(self.context, splitter_state, &text);
+        }
+        if found.is_none() && self.context.machine.is_finite() {
+            found = self.search_string(at)?;
+        }
+        let found = found.map(Arc::new);
+        self.fewest.completions.insert(at, found.clone());
+        Ok(found)
+    }
+
+    /// Returns the shortest string of the language from a state.
+    fn shortest_string(&mut self, mut state: StateId) -> Result<Option<Vec<u8>>, Error> {
+        if !self.context.machine.is_finite() {
+            return match self.context.machine.shortest_completion(state) {
+                Ok(text) => Ok(Some(text)),
+                Err(Error::Limit { .. }) => Ok(None),
+                Err(error) => Err(error),
+            };
+        }
+        let mut text = Vec::new();
+        while let Some((byte, next)) = self.product.completion_hop(self.context, state)? {
+            text.push(byte);
+            state = next;
+        }
+        Ok(Some(text))
+    }
+
+    /// Searches the shortest string that the splitter admits, without special tokens.
+    fn search_string(&mut self, from: ProductState) -> Result<Option<Completion>, Error> {
+        let mut visited = vec![(from, 0, 0u8)];
+        let mut seen: FxHashSet<ProductState> = FxHashSet::from_iter([from]);
+        let mut at = 0;
+        while at < visited.len() && visited.len() < MAX_COMPLETION_STATES {
+            check_deadline()?;
+            let here = visited[at].0;
+            let (state, splitter_state) = self.product.parts(here);
+            if self.context.encoder.splitter().may_end(splitter_state)
+                && self.context.machine.is_accepting(state)?
+            {
+                let mut text = Vec::new();
+                while at != 0 {
+                    text.push(visited[at].2);
+                    at = visited[at].1;
+                }
+                text.reverse();
+                let splitter_state = self.product.parts(from).1;
+                return Ok(tokens_along(self.context, splitter_state, &text));
+            }
+            for byte in self.context.machine.live_bytes(state)?.iter() {
+                for boundary in BOUNDARIES {
+                    let next = self.product.step(self.context, here, (byte, boundary))?;
+                    if let Some(next) = next.filter(|&next| seen.insert(next)) {
+                        visited.push((next, at, byte));
+                    }
+                }
+            }
+            at += 1;
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the canonical tokens of a string after a splitter state, counted. Returns `None` if no
+/// canonical text goes on so, or if the tokens depend on the last one in more than adjacency.
+fn tokens_along<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    mut state: SplitterState,
+    text: &[u8],
+) -> Option<Completion> {
+    let (encoder, splitter) = (context.encoder, context.encoder.splitter());
+    let mut completion = Completion { count: 0, first: None };
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    loop {
+        let end = text[at..].iter().position(|&byte| byte == SPECIAL_BYTE);
+        let section = &text[at..end.map_or(text.len(), |end| at + end)];
+        let pretokens = splitter.pretokens_after(state, section)?;
+        let first = pretokens.first().map_or(section.len(), |one| one.0);
+        tokens.clear();
+        if first > 0 {
+            // By characters, merging needs whole ones.
+            let is_whole = encoder.symbol(0).is_some() || splitter.is_between_characters(state);
+            if !is_whole || splitter.is_in_added_token(state) {
+                return None;
+            }
+            encoder.merge(&section[..first], &mut tokens);
+        }
+        for (number, &(start, boundary)) in pretokens.iter().enumerate() {
+            let end = pretokens.get(number + 1).map_or(section.len(), |next| next.0);
+            if !encoder.encode_pretoken(&section[start..end], boundary, &mut tokens) {
+                return None;
+            }
+        }
+        let continues = first > 0 && at == 0;
+        completion.count += tokens.len() as u32;
+        completion.first = completion.first.or(tokens.first().map(|&token| (token, continues)));
+        let Some(end) = end else { return Some(completion) };
+        at += end;
+        let (token, bytes) = context.special.iter().find(|one| text[at..].starts_with(&one.1))?;
+        completion.count += 1;
+        completion.first = completion.first.or(Some((*token, false)));
+        at += bytes.len();
+        state = splitter.start();
+    }
+}
+
+fn token_list(tokens: &TokenSet) -> Vec<u32> {
+    tokens.clone().into_list()
+}
