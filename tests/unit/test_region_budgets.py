@@ -187,8 +187,8 @@ def test_budgets_that_do_not_apply_are_refused() -> None:
         generate(UNIFORM, None, max_tokens=3, max_free_tokens=2)
     with pytest.raises(ArgumentError, match="without the marks of reasoning"):
         generate(UNIFORM, None, Structure(SECTIONS), max_tokens=3, max_reasoning_tokens=2)
+    closed = Structure(SECTIONS, free=False)
     with pytest.raises(ArgumentError, match="free=False"):
-        closed = Structure(SECTIONS, free=False)
         generate(UNIFORM, None, closed, max_tokens=3, max_free_tokens=2)
     with pytest.raises(ArgumentError, match=r"max_free_tokens must be an integer from 0, got -1"):
         generate(UNIFORM, None, Structure(SECTIONS), max_tokens=3, max_free_tokens=-1)
