@@ -198,28 +198,34 @@ class _LlamaSequences:
         self.bos_token_id = bos if 0 <= bos < self.width else None
         self.adds_bos = bool(library.llama_vocab_get_add_bos(vocabulary))
         self.sequences = sequences
+        self.batch_tokens = BATCH_TOKENS
         self.can_copy_parts = not (
             library.llama_model_is_recurrent(model) or library.llama_model_is_hybrid(model)
         )
-        settings = library.llama_context_default_params()
-        settings.n_ctx = max(self.context_length, cached_tokens or CACHED_TOKENS)
-        settings.n_seq_max = sequences
-        settings.n_batch = settings.n_ubatch = self.batch_tokens = BATCH_TOKENS
+        self._library = library
+        cells = max(self.context_length, cached_tokens or CACHED_TOKENS)
+        self._context = self._new_context(model, cells, cache_dtype, threads)
+        self._memory = library.llama_get_memory(self._context)
+        self._batch = library.llama_batch_init(BATCH_TOKENS, 0, 1)
+        # Freed in this order: the context before its model.
+        self._finalizers.insert(0, weakref.finalize(self, library.llama_free, self._context))
+        self._finalizers.insert(0, weakref.finalize(self, library.llama_batch_free, self._batch))
+
+    def _new_context(self, model: Any, cells: int, cache_dtype: str, threads: int) -> Any:
+        """Returns a context whose sequences share cells."""
+        settings = self._library.llama_context_default_params()
+        settings.n_ctx = cells
+        settings.n_seq_max = self.sequences
+        settings.n_batch = settings.n_ubatch = self.batch_tokens
         settings.kv_unified = True
         settings.n_threads = settings.n_threads_batch = threads
         settings.type_k = settings.type_v = CACHE_TYPES[cache_dtype]
         if cache_dtype == "float32":
-            settings.flash_attn_type = library.LLAMA_FLASH_ATTN_TYPE_DISABLED
-        context = library.llama_init_from_model(model, settings)
+            settings.flash_attn_type = self._library.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        context = self._library.llama_init_from_model(model, settings)
         if not context:
             raise ModelError("llama.cpp cannot create a context; its log says why")
-        self._context: Any = context
-        self._library = library
-        self._memory = library.llama_get_memory(context)
-        self._batch = library.llama_batch_init(BATCH_TOKENS, 0, 1)
-        # Freed in this order: the context before its model.
-        self._finalizers.insert(0, weakref.finalize(self, library.llama_free, context))
-        self._finalizers.insert(0, weakref.finalize(self, library.llama_batch_free, self._batch))
+        return context
 
     def close(self) -> None:
         for finalizer in self._finalizers:
