@@ -4,8 +4,8 @@ logits beside XGrammar, on a machine with a GPU.
     python -m benches.gpu TOKENIZERS [--out records] [--seconds 300]
 
 It needs an NVIDIA GPU, torch and transformers, which it installs with pip where they are missing
-and a package index can be reached. XGrammar is compared if it is installed. The model is a random Llama of 1 B parameters in bfloat16 with
-Llama 3's vocabulary; its logits stay on the GPU.
+and a package index can be reached. XGrammar is compared if it is installed. The model is a random
+Llama of 1 B parameters in bfloat16 with Llama 3's vocabulary; its logits stay on the GPU.
 """
 
 from __future__ import annotations
