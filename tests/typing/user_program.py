@@ -25,10 +25,21 @@ from formalm import (
 )
 from formalm.cost import Progress
 from formalm.generation import Generation, Stream
-from formalm.models import IncrementalModel, LanguageModel, RunModel, TableModel
+from formalm.models import (
+    CTranslate2Model,
+    EncoderDecoderModel,
+    IncrementalModel,
+    LanguageModel,
+    LlamaCppModel,
+    MlxModel,
+    OnnxGenaiModel,
+    RunModel,
+    TableModel,
+)
 from formalm.models.canary import CanaryModel, canary
 from formalm.models.canary.network import State
 from formalm.models.http import HttpModel
+from formalm.models.local_engines import PrefixState
 from formalm.models.transformers import TransformersModel
 from formalm.probability import Interval, Score, conditional_mass, distortion, mass_table
 from formalm.searching import Hit
