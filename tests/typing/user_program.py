@@ -106,7 +106,7 @@ def shapes(model: LanguageModel) -> None:
     assert_type(generate(model, "Who?", User, n=3), list[Generation[User]])
     assert_type(generate(model, ["Who?", "Why?"], User), list[Generation[User]])
     assert_type(generate(model, ["Who?", "Why?"], User, n=3), list[list[Generation[User]]])
-    languages = [Regex("[0-9]+"), ["I", "you"], None]
+    languages: list[Regex | list[str] | None] = [Regex("[0-9]+"), ["I", "you"], None]
     assert_type(generate(model, ["a", "b", "c"], languages), list[Generation[Any]])
     assert_type(generate(model, ["a", "b", "c"], languages, n=2), list[list[Generation[Any]]])
     assert_type(generate(model, [{"role": "user", "content": "Who?"}], Mood).value, Mood)
