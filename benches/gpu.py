@@ -1,10 +1,11 @@
-"""The share of a generation's time that is not the model's, on a machine with a GPU.
+"""The share of a generation's time that is not the model's, and the time to apply bitmasks to
+logits beside XGrammar, on a machine with a GPU.
 
     python -m benches.gpu TOKENIZERS [--out records] [--seconds 300]
 
 It needs an NVIDIA GPU, torch and transformers, which it installs with pip where they are missing
-and a package index can be reached. The model is a random Llama of 1 B parameters in bfloat16 with
-Llama 3's vocabulary; its logits stay on the GPU.
+and a package index can be reached. XGrammar is compared if it is installed. The model is a random
+Llama of 1 B parameters in bfloat16 with Llama 3's vocabulary; its logits stay on the GPU.
 """
 
 from __future__ import annotations
@@ -97,6 +98,45 @@ def model(path: Path) -> Any:
     return from_transformers(network, tokenizer, batch_size=max(BATCHES))
 
 
+def kernel_times() -> list[list[Any]]:
+    """Return rows of name, batch, width and microseconds to apply a bitmask that lies on the GPU.
+
+    The engines take turns; each time is the median of 50 calls, measured by events on the device.
+    """
+    import torch
+
+    from formalm.device_masks import apply_fused, apply_in_slices
+
+    calls: dict[str, Any] = {
+        "formalm": lambda logits, words: apply_fused(logits, words, None),
+        "formalm, torch's operations": lambda logits, words: apply_in_slices(logits, words, None),
+    }
+    if importlib.util.find_spec("xgrammar") is not None:
+        import xgrammar
+
+        calls["xgrammar"] = xgrammar.apply_token_bitmask_inplace
+    found: list[list[Any]] = []
+    for width in (128_256, 262_144):
+        for batch in (1, 64, 512):
+            words = torch.randint(
+                -(2**31), 2**31 - 1, (batch, width // 32), dtype=torch.int32, device="cuda"
+            )
+            logits = torch.randn(batch, width, device="cuda", dtype=torch.bfloat16)
+            times: dict[str, list[float]] = {name: [] for name in calls}
+            for turn in range(60):
+                for name, call in calls.items():
+                    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    start.record()
+                    call(logits, words)
+                    end.record()
+                    torch.cuda.synchronize()
+                    if turn >= 10:
+                        times[name].append(1e3 * start.elapsed_time(end))
+            for name, each in times.items():
+                found.append([name, batch, width, sorted(each)[len(each) // 2]])
+    return found
+
+
 def main() -> None:
     """Measure, and write a record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -139,6 +179,12 @@ def main() -> None:
                 f" {1e3 * (whole - timed.seconds) / TOKENS:.2f} | {100 * other:.0f} % |"
             )
             print(lines[-1], flush=True)
+    record["kernel"] = kernel_times()
+    lines += ["", "| bitmask on the GPU | batch | logits | microseconds |"]
+    lines += ["| --- | --- | --- | --- |"]
+    for name, batch, width, each in record["kernel"]:
+        lines.append(f"| {name} | {batch} | {width:,} | {each:.1f} |")
+        print(lines[-1], flush=True)
     page = ["# Generation on a GPU", "", *origin(record["about"], "unknown"), record["gpu"], ""]
     if options.out is not None:
         write(options.out, "gpu", record, "\n".join([*page, *lines]) + "\n")

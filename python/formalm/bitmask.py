@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
+from formalm.device_masks import apply_on_device
 from formalm.errors import ArgumentError, ConcurrencyError, LimitError
 
 if TYPE_CHECKING:
@@ -250,8 +251,11 @@ def _check_distinct(cores: Sequence[_core.Matcher | None]) -> None:
             ) from None
 
 
-def apply_bitmask(logits: Any, bitmask: Any) -> None:
+def apply_bitmask(logits: Any, bitmask: Any, *, rows: Sequence[int] | Any = None) -> None:
     """Sets the logits of disallowed tokens to minus infinity, in place.
+
+    Logits on a GPU are changed by one fused kernel if Triton is installed, without unpacking the
+    bitmask; otherwise by torch's own operations, a slice of the columns at a time.
 
     Parameters
     ----------
@@ -260,11 +264,15 @@ def apply_bitmask(logits: Any, bitmask: Any) -> None:
     bitmask
         int32 array or tensor, ``(words,)`` or ``(rows, words)``; it may be wider than the logits.
         Logits beyond its last bit are disallowed.
+    rows
+        For two dimensions: the row of the logits for each row of the bitmask, a list, array or
+        tensor of different integers; the other rows stay as they are. None if there are as many
+        rows.
 
     Raises
     ------
     ArgumentError
-        If types, dtypes or shapes do not fit.
+        If types, dtypes or shapes do not fit, or rows are out of range or doubled.
 
     Examples
     --------
@@ -277,15 +285,42 @@ def apply_bitmask(logits: Any, bitmask: Any) -> None:
     if not is_torch_tensor(logits):
         if not isinstance(logits, np.ndarray):
             raise ArgumentError(f"logits must be an array or a tensor, got {type(logits).__name__}")
-        _core.apply_bitmask(logits, as_bitmask(bitmask))
+        _apply_on_cpu(logits, bitmask, rows)
         return
     if not logits.dtype.is_floating_point:
         raise ArgumentError(f"logits must have a floating dtype, got {logits.dtype}")
     known = str(logits.dtype) in ("torch.float16", "torch.float32", "torch.float64")
     if logits.device.type == "cpu" and known and not is_on_device(bitmask):
-        _core.apply_bitmask(logits.detach().numpy(), as_bitmask(bitmask))
+        _apply_on_cpu(logits.detach().numpy(), bitmask, rows)
         return
-    _apply_torch(logits, bitmask)
+    _apply_torch(logits, bitmask, rows)
+
+
+def _apply_on_cpu(logits: npt.NDArray[Any], bitmask: Any, rows: Any) -> None:
+    words = as_bitmask(bitmask)
+    if rows is None:
+        _core.apply_bitmask(logits, words)
+        return
+    for row, line in zip(_checked_rows(rows, logits, words), words, strict=True):
+        _core.apply_bitmask(logits[row], line)
+
+
+def _checked_rows(rows: Any, logits: Any, words: Any) -> list[int]:
+    """Returns rows of logits, one for each row of a bitmask, or refuses them."""
+    if len(logits.shape) != 2 or len(words.shape) != 2:
+        raise ArgumentError("logits and bitmask must have two dimensions with rows")
+    found = [int(row) for row in _listed(rows)]
+    if len(found) != words.shape[0]:
+        raise ArgumentError(
+            f"rows must have one row for each of {words.shape[0]} rows of the bitmask, got"
+            f" {len(found)}"
+        )
+    outside = [row for row in found if not 0 <= row < logits.shape[0]]
+    if outside or len(set(found)) != len(found):
+        raise ArgumentError(
+            f"rows must be different integers from 0 to {logits.shape[0] - 1}, got {found!r:.60}"
+        )
+    return found
 
 
 def masked_scores(
@@ -326,14 +361,18 @@ def is_on_device(value: Any) -> bool:
     return is_torch_tensor(value) and value.device.type != "cpu"
 
 
-def _apply_torch(logits: Any, bitmask: Any) -> None:
-    """Applies a bitmask with torch's own operations: for other devices, and bfloat16."""
+def _apply_torch(logits: Any, bitmask: Any, rows: Any) -> None:
+    """Applies a bitmask on another device, or to bfloat16."""
     torch = sys.modules["torch"]
     words = bitmask if is_torch_tensor(bitmask) else torch.from_numpy(as_bitmask(bitmask))
     if words.dtype != torch.int32:
         raise ArgumentError(f"bitmask must have dtype int32, got {words.dtype}")
     if logits.dim() not in (1, 2) or words.dim() not in (1, 2):
         raise ArgumentError("logits and bitmask must have one or two dimensions")
+    if rows is not None:
+        places = torch.tensor(_checked_rows(rows, logits, words), dtype=torch.int64)
+        apply_on_device(logits, words, places)
+        return
     if logits.dim() == 1 and words.dim() == 2:
         raise ArgumentError("bitmask must have one row for one row of logits")
     if words.dim() == 2 and words.shape[0] != logits.shape[0]:
@@ -341,9 +380,8 @@ def _apply_torch(logits: Any, bitmask: Any) -> None:
             f"bitmask must have one row for each row of logits ({logits.shape[0]}),"
             f" got {words.shape[0]}"
         )
-    words = words.to(logits.device, non_blocking=True)
-    shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
-    allowed = ((words.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., : logits.shape[-1]]
-    known = allowed.shape[-1]
-    logits[..., :known].masked_fill_(~allowed, float("-inf"))
-    logits[..., known:] = float("-inf")
+    if logits.dim() == 1:
+        logits = logits.unsqueeze(0)
+    if words.dim() == 1:
+        words = words.unsqueeze(0).expand(logits.shape[0], -1)
+    apply_on_device(logits, words, None)

@@ -13,8 +13,13 @@ import pytest
 import formalm
 
 README = Path(__file__).parents[2] / "README.md"
-#: Modules that import an engine, which is not installed here.
-ENGINES = ("engines.vllm.structured_output", "engines.sglang.grammar_backend")
+#: Modules that import an engine or Triton, which need not be installed here.
+ENGINES = (
+    "engines.vllm.logits_processor",
+    "engines.vllm.structured_output",
+    "engines.sglang.grammar_backend",
+    "formalm.device_kernels",
+)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

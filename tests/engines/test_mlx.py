@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,11 @@ pytest.importorskip("mlx_lm", reason="make engines-light installs it")
 import mlx.core as mx
 from mlx_lm.generate import generate_step, speculative_generate_step
 from mlx_lm.models.cache import make_prompt_cache
-from mlx_lm.utils import load_model
 
 from formalm import Choice, Constraint, Grammar, JsonSchema, Language, Regex, generate
 from formalm.engines import MlxLogitsProcessor
-from formalm.models.canary import WEIGHTS, canary
+from formalm.models.canary import canary
+from tests.support.engine_models import mlx_network
 
 MODEL = canary()
 VOCABULARY = MODEL.vocabulary
@@ -35,19 +33,7 @@ MOST = 30
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The embedded model as MLX LM reads GPT-2: other names, and no buffers."""
-    folder = tmp_path_factory.mktemp("canary")
-    config = json.loads((WEIGHTS / "config.json").read_text())
-    config["n_ctx"] = config["n_positions"]
-    (folder / "config.json").write_text(json.dumps(config))
-    weights = {}
-    for file in sorted(Path(WEIGHTS).glob("*.safetensors")):
-        for name, value in mx.load(str(file)).items():
-            if not name.endswith((".attn.bias", "attn.masked_bias", "lm_head.weight")):
-                weights[name.removeprefix("transformer.")] = value.astype(mx.float32)
-    mx.save_safetensors(str(folder / "model.safetensors"), weights)
-    model, _ = load_model(folder)
-    return model
+    return mlx_network(tmp_path_factory.mktemp("canary"))
 
 
 def answer(steps: Any) -> list[int]:

@@ -25,10 +25,21 @@ from formalm import (
 )
 from formalm.cost import Progress
 from formalm.generation import Generation, Stream
-from formalm.models import IncrementalModel, LanguageModel, RunModel, TableModel
+from formalm.models import (
+    CTranslate2Model,
+    EncoderDecoderModel,
+    IncrementalModel,
+    LanguageModel,
+    LlamaCppModel,
+    MlxModel,
+    OnnxGenaiModel,
+    RunModel,
+    TableModel,
+)
 from formalm.models.canary import CanaryModel, canary
 from formalm.models.canary.network import State
 from formalm.models.http import HttpModel
+from formalm.models.local_engines import PrefixState
 from formalm.models.transformers import TransformersModel
 from formalm.probability import Interval, Score, conditional_mass, distortion, mass_table
 from formalm.searching import Hit
@@ -51,12 +62,17 @@ class Mood(Enum):
 
 
 def models(
-    embedded: CanaryModel, table: TableModel, loaded: TransformersModel, served: HttpModel
+    embedded: CanaryModel,
+    table: TableModel,
+    loaded: TransformersModel,
+    served: HttpModel,
+    engines: tuple[LlamaCppModel, MlxModel, OnnxGenaiModel, CTranslate2Model, EncoderDecoderModel],
 ) -> list[LanguageModel]:
     """Every model is one to the checkers."""
     incremental: IncrementalModel[State] = embedded
     several: RunModel[State] = embedded
-    return [canary(), embedded, table, loaded, served, incremental, several]
+    runs: list[RunModel[PrefixState]] = [*engines[:3]]
+    return [canary(), embedded, table, loaded, served, incremental, several, *engines, *runs]
 
 
 def values(model: LanguageModel) -> None:
@@ -90,6 +106,9 @@ def shapes(model: LanguageModel) -> None:
     assert_type(generate(model, "Who?", User, n=3), list[Generation[User]])
     assert_type(generate(model, ["Who?", "Why?"], User), list[Generation[User]])
     assert_type(generate(model, ["Who?", "Why?"], User, n=3), list[list[Generation[User]]])
+    languages: list[Regex | list[str] | None] = [Regex("[0-9]+"), ["I", "you"], None]
+    assert_type(generate(model, ["a", "b", "c"], languages), list[Generation[Any]])
+    assert_type(generate(model, ["a", "b", "c"], languages, n=2), list[list[Generation[Any]]])
     assert_type(generate(model, [{"role": "user", "content": "Who?"}], Mood).value, Mood)
     constraint = Constraint(Regex("[0-9]+"), model.vocabulary, tokenization="canonical")
     assert_type(generate(model, "Who?", constraint, tokenization="canonical").value, Any)

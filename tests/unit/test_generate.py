@@ -9,6 +9,7 @@ from formalm import (
     ArgumentError,
     Choice,
     Constraint,
+    FormalmError,
     FunctionModel,
     LimitError,
     ModelError,
@@ -21,6 +22,7 @@ from formalm import (
     stream,
 )
 from formalm.generation import Generation
+from formalm.models.canary import canary
 
 TOKENS = [b"a", b"b", b"ab", "é".encode()[:1], "é".encode()[1:], b".", None]
 END = 6
@@ -300,3 +302,37 @@ def test_wrong_options_are_refused(options: dict) -> None:
 def test_unknown_options_are_refused() -> None:
     with pytest.raises(TypeError):
         generate(FLAT, None, WORD, max_token=9)
+
+
+def test_one_language_for_each_prompt() -> None:
+    model = canary()
+    languages = [
+        Regex(" [0-9]{3}"),
+        [" yes", " no"],
+        None,
+        Constraint(Regex("a+"), model.vocabulary),
+    ]
+    prompts = ["My phone number is", "Is it", "The", "A"]
+    options = {"max_tokens": 6, "seed": 3}
+    together = generate(model, prompts, languages, **options)
+    for prompt, language, one in zip(prompts, languages, together, strict=True):
+        assert generate(model, prompt, language, **options).token_ids == one.token_ids
+        assert one.language is None if language is None else one.language.matches(one.text)
+    several = generate(model, prompts, languages, n=2, **options)
+    assert [row[0].token_ids for row in several] == [one.token_ids for one in together]
+    beams = generate(model, prompts[:2], languages[:2], beams=2, max_tokens=6)
+    assert beams[1].text in (" yes", " no")
+    whole = generate(model, prompts[:2], languages[:2], finish=True, **options)
+    assert all(one.is_accepting for one in whole)
+    canonical = generate(model, prompts[:3], languages[:3], tokenization="canonical", **options)
+    assert canonical[1].text in (" yes", " no")
+
+
+def test_lists_of_languages_that_do_not_fit() -> None:
+    model = canary()
+    with pytest.raises(ArgumentError, match=r"one item per prompt \(2\), got 1"):
+        generate(model, ["a", "b"], [Regex("a")], max_tokens=3)
+    with pytest.raises(ArgumentError, match="for each prompt"):
+        generate(model, ["a", "b"], [Regex("a"), None], max_tokens=3, finish=True)
+    with pytest.raises(FormalmError):
+        generate(model, "a", [Regex("a")], max_tokens=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Options", "generate"]
 
 T = TypeVar("T")
+#: One language for each prompt of a batch.
+Languages: TypeAlias = Sequence[Language | Constraint | Sequence[str] | None]
 
 
 class Options(StreamOptions, total=False):
@@ -110,6 +112,24 @@ def generate(
 def generate(
     model: LanguageModel,
     prompt: Prompts,
+    language: Languages,
+    *,
+    n: None = ...,
+    **options: Unpack[Options],
+) -> list[Generation[Any]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: Languages,
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[list[Generation[Any]]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
     language: TypeForm[T],
     *,
     n: None = ...,
@@ -145,7 +165,7 @@ def generate(
 def generate(
     model: LanguageModel,
     prompt: Prompt | Prompts,
-    language: Language | Constraint | Sequence[str] | TypeForm[Any] | None = None,
+    language: Language | Constraint | Sequence[str] | TypeForm[Any] | Languages | None = None,
     *,
     n: int | None = None,
     beams: int | None = None,
@@ -161,6 +181,8 @@ def generate(
     seed: int | None = None,
     finish: bool = False,
     bos: Literal["auto"] | int | None = "auto",
+    max_reasoning_tokens: int | None = None,
+    max_free_tokens: int | None = None,
     batch_size: int = 64,
 ) -> Generation[Any] | list[Generation[Any]] | list[list[Generation[Any]]]:
     r"""Generates text with a model, inside a language if one is given.
@@ -181,7 +203,9 @@ def generate(
         because it could be either.
     language
         A language, a list of strings, a :class:`~formalm.Constraint`, or a type, which stands for
-        its JSON, see :class:`~formalm.PythonType`; None leaves the model unconstrained.
+        its JSON, see :class:`~formalm.PythonType`; None leaves the model unconstrained. With a
+        batch, also a list of these, one for each prompt, where a list of strings is an item of its
+        own: ``[Regex("[0-9]+"), ["yes", "no"], None]``.
     n
         Number of results for each prompt. Without it, each prompt has one
         :class:`~formalm.generation.Generation`; with it, a list, even for ``n=1``. The shape of the
@@ -226,6 +250,14 @@ def generate(
     bos
         ``"auto"``: the model's own beginning of sequence, except for a chat, whose template writes
         it; a token id; or None for none.
+    max_reasoning_tokens, max_free_tokens
+        For a :class:`~formalm.Structure` or :class:`~formalm.ToolCalls`: the maximum number of
+        tokens between the marks of reasoning, or of free text before a trigger or the end, each
+        time. Then only tokens that lead out may follow: those of the mark, or for free text those
+        of a trigger or an end token. A character that has begun is completed first. Tokens of
+        reasoning count if they begin and end inside it. With ``finish=True``, the budget of the
+        whole text comes first: if no token that leads out leaves room for a member, others may
+        follow. Refused with ``tokenization="canonical"``.
     batch_size
         Maximum number of prefixes in one call of the model, and of sequences in progress. It
         changes the work, not the results.
@@ -283,9 +315,18 @@ def generate(
         _check_beams(beams, count, decoding, seed)
     seeds = [None if beams is not None else chosen_seed(seed) for _ in prompts]
     request = GenerationRequest(
-        language, tokenization, heal, measure, max_tokens, stop, finish, bos
+        language,
+        tokenization,
+        heal,
+        measure,
+        max_tokens,
+        stop,
+        finish,
+        bos,
+        max_reasoning_tokens,
+        max_free_tokens,
     )
-    plans = plan_sequences(session, prompts, request, seeds)
+    plans = plan_sequences(session, prompts, request, seeds, is_batch=batch is not None)
     groups_by_prompt: list[list[SequenceGroup]] = [
         [SampledSequence(plan, index, decoding, chosen) for index in range(count)]
         if chosen is not None

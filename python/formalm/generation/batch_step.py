@@ -54,9 +54,7 @@ def _draw_alike(rows: Sequence[StepRow], decoding: Decoding) -> None:
         matchers.append(None if sequence.matcher is None else sequence.matcher.core)
         byte = sequence.byte_matcher
         byte_matchers.append(None if byte is None else byte.core)
-        target = sequence.plan.target
-        has_mask = sequence.plan.finish is not None or (target and target.skip_forced)
-        masks.append(sequence.words() if has_mask else None)
+        masks.append(sequence.words() if sequence.has_own_mask else None)
     plan = rows[0].sequence.plan
     rules = (decoding.temperature, decoding.top_k, decoding.top_p, decoding.min_p)
     uniforms = [row.uniform for row in rows]

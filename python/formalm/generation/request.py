@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from formalm.constraint import Constraint
@@ -11,6 +11,7 @@ from formalm.continuations import begun, check_heal
 from formalm.errors import ArgumentError, TokenError
 from formalm.execution.arguments import check_tokenization, compiled, positive, prefix_token_ids
 from formalm.generation.finish_steering import FinishSteering
+from formalm.generation.region_budget import RegionBudget, region_budgets
 from formalm.generation.result import Reason
 from formalm.generation.sequence import PromptPlan, SequenceTarget
 from formalm.generation.stop_strings import stop_language
@@ -19,7 +20,7 @@ from formalm.models import Session
 from formalm.query.plan import longest_member
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["GenerationRequest", "plan_sequences"]
+__all__ = ["GenerationRequest", "is_one_per_prompt", "plan_sequences"]
 
 STATE_LIMIT = 20_000
 """Most states of a language whose longest member is looked for, in place of ``max_tokens``. That of
@@ -47,6 +48,8 @@ class GenerationRequest:
     stop: Any = None
     finish: bool = False
     bos: Any = "auto"
+    max_reasoning_tokens: int | None = None
+    max_free_tokens: int | None = None
 
     def __post_init__(self) -> None:
         positive("max_tokens", self.max_tokens, least=0)
@@ -55,7 +58,7 @@ class GenerationRequest:
                 raise ArgumentError(f"{name} must be True or False, got {value!r}")
         check_tokenization(self.tokenization)
         if self.finish and self.language is None:
-            raise ArgumentError("finish=True requires a language")
+            raise ArgumentError("finish=True requires a language, for each prompt")
         if self.finish and self.stop is not None:
             raise ArgumentError(
                 "finish=True cannot be combined with stop, which may end the text inside a member"
@@ -77,24 +80,79 @@ class GenerationRequest:
         return made
 
 
+def is_one_per_prompt(language: Any) -> bool:
+    """Returns True for a list of languages, one for each prompt; a list of strings is one language.
+
+    An item may be a list of strings, and None is a prompt without a language.
+    """
+    if not isinstance(language, list | tuple) or not language:
+        return False
+    return not any(isinstance(each, str | bytes) for each in language)
+
+
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """A request, and what all prompts with its language share."""
+
+    request: GenerationRequest
+    constraint: Constraint | None
+    steering: FinishSteering | None
+    regions: tuple[RegionBudget, ...]
+
+    @classmethod
+    def of(cls, request: GenerationRequest, vocabulary: Vocabulary) -> _Compiled:
+        """Compiles the language of a request."""
+        constraint = request.constraint(vocabulary)
+        steering = FinishSteering(constraint) if request.finish and constraint is not None else None
+        budgets = (request.max_reasoning_tokens, request.max_free_tokens)
+        has_language = request.language is not None
+        regions = region_budgets(constraint if has_language else None, *budgets)
+        return cls(request, constraint, steering, regions)
+
+
+def _compiled_by_prompt(
+    request: GenerationRequest, vocabulary: Vocabulary, prompts: int, is_batch: bool
+) -> list[_Compiled]:
+    """Returns the compiled request of each prompt; equal languages are compiled once."""
+    if not (is_batch and is_one_per_prompt(request.language)):
+        return [_Compiled.of(request, vocabulary)] * prompts
+    languages = list(request.language)
+    if len(languages) != prompts:
+        raise ArgumentError(
+            f"language must have one item per prompt ({prompts}), got {len(languages)}",
+            hint="one language for all prompts is not put in a list",
+        )
+    made: dict[int, _Compiled] = {}
+    for each in languages:
+        if id(each) not in made:
+            made[id(each)] = _Compiled.of(replace(request, language=each), vocabulary)
+    return [made[id(each)] for each in languages]
+
+
 def plan_sequences(
     session: Session,
     prompts: Sequence[object],
     request: GenerationRequest,
     seeds: Sequence[int | None],
+    *,
+    is_batch: bool = False,
 ) -> list[PromptPlan]:
     """Checks everything before the first model call, and returns a plan for each prompt and
     seed.
+
+    In a batch, the language of the request may be a list with one for each prompt.
     """
     vocabulary = session.vocabulary
-    constraint = request.constraint(vocabulary)
     stops = stop_language(request.stop)
-    steering = FinishSteering(constraint) if request.finish and constraint is not None else None
-    language = None if request.language is None or constraint is None else constraint.language
-    plans = []
-    for place, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True)):
+    plans: list[PromptPlan] = []
+    least: dict[_Compiled, int] = {}
+    made = _compiled_by_prompt(request, vocabulary, len(prompts), is_batch)
+    for place, (prompt, seed, one) in enumerate(zip(prompts, seeds, made, strict=True)):
         name = "prompt" if len(prompts) == 1 else f"prompt[{place}]"
         prefix = prefix_token_ids(session, prompt, request.bos, name)
+        constraint = one.constraint
+        has_language = one.request.language is not None
+        language = constraint.language if constraint is not None and has_language else None
         target = None
         if constraint is not None:
             # A beam search compares the model's own numbers, so it needs all of them.
@@ -104,20 +162,31 @@ def plan_sequences(
             except TokenError as error:
                 hint = error.hint if request.heal else HEAL
                 raise TokenError(f"{name}: {error.message}", hint=hint) from None
-        read = vocabulary if constraint is None else constraint.spelled
         budget, reason = _budget(session, len(prefix), request, name, language, target)
         plans.append(
-            PromptPlan(read, language, target, stops, steering, prefix, budget, reason, seed)
+            PromptPlan(
+                vocabulary if constraint is None else constraint.spelled,
+                language,
+                target,
+                stops,
+                one.steering,
+                prefix,
+                budget,
+                reason,
+                seed,
+                one.regions,
+            )
         )
-    if steering is not None and constraint is not None:
-        if constraint.tokenization == "canonical":
-            # The fewest tokens depend on the prompt.
-            for plan in plans:
-                if plan.target is not None:
-                    steering.check(plan.target.matcher, plan.budget)
+        is_canonical = constraint is not None and constraint.tokenization == "canonical"
+        if is_canonical and target is not None and one.steering is not None:
+            # The fewest canonical tokens depend on the prompt.
+            one.steering.check(target.matcher, budget)
         else:
-            # If any budget is too small, the smallest one is.
-            steering.check(constraint.matcher(), min(plan.budget for plan in plans))
+            least[one] = min(budget, least.get(one, budget))
+    for one, budget in least.items():
+        # If any budget is too small, the smallest one is.
+        if one.steering is not None and one.constraint is not None:
+            one.steering.check(one.constraint.matcher(), budget)
     return plans
 
 

@@ -13,6 +13,7 @@ from formalm.automata.text_and_argument_checks import shown_text
 from formalm.constraint import Matcher
 from formalm.errors import ModelError
 from formalm.generation.finish_steering import FinishSteering
+from formalm.generation.region_budget import RegionBudget, RegionCounter, within_budgets
 from formalm.generation.result import Generation, Reason
 from formalm.generation.stop_strings import StopScanner
 from formalm.languages import Language
@@ -59,6 +60,7 @@ class PromptPlan:
     budget: int
     budget_reason: Reason
     seed: int | None
+    regions: tuple[RegionBudget, ...] = ()
 
     @cached_property
     def end_token_ids(self) -> tuple[int, ...]:
@@ -78,6 +80,7 @@ class PromptPlan:
         if self.target is not None:
             sequence.matcher = self.target.matcher.fork()
             sequence.required_prefix = self.target.required_prefix
+            sequence.regions = [budget.counter() for budget in self.regions]
             if self.target.byte_matcher is not None:
                 sequence.byte_matcher = self.target.byte_matcher.fork()
         sequence.check_end()
@@ -145,6 +148,7 @@ class GeneratedSequence:
     data: bytearray = field(default_factory=bytearray)
     stop_text: bytes | None = None
     reason: Reason | None = None
+    regions: list[RegionCounter] = field(default_factory=list)
     _words: Words | None = None
 
     def fork(self) -> GeneratedSequence:
@@ -159,6 +163,7 @@ class GeneratedSequence:
             log_allowed_mass=list(self.log_allowed_mass),
             log_byte_mass=list(self.log_byte_mass),
             data=bytearray(self.data),
+            regions=[counter.fork() for counter in self.regions],
         )
 
     def check_end(self, *, is_finished: bool | None = None) -> None:
@@ -255,6 +260,8 @@ class GeneratedSequence:
         if token_id in plan.end_token_ids:
             self.reason = "end_token"
             return
+        for counter in self.regions:
+            counter.append(token_id)
         spelled = plan.vocabulary.core.token_bytes(token_id) or b""
         if self.required_prefix:
             self.data += spelled[len(self.required_prefix) :]
@@ -279,7 +286,17 @@ class GeneratedSequence:
             self._words = self.plan.finish.words(self.matcher.core, budget)
         else:
             self._words = self.matcher.core.bitmask()
+        if self.regions:
+            finish = self.plan.finish is not None
+            self._words = within_budgets(self.regions, self._words, finish=finish)
         return self._words
+
+    @property
+    def has_own_mask(self) -> bool:
+        """True if :meth:`words` may differ from the mask of the matcher."""
+        target = self.plan.target
+        forced = target is not None and target.skip_forced
+        return forced or self.plan.finish is not None or bool(self.regions)
 
     def _mask(self) -> npt.NDArray[np.bool_] | None:
         words = self.words()

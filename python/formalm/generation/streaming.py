@@ -37,6 +37,8 @@ class StreamOptions(TypedDict, total=False):
     seed: int | None
     finish: bool
     bos: Literal["auto"] | int | None
+    max_reasoning_tokens: int | None
+    max_free_tokens: int | None
 
 
 @overload
@@ -77,6 +79,8 @@ def stream(
     seed: int | None = None,
     finish: bool = False,
     bos: Literal["auto"] | int | None = "auto",
+    max_reasoning_tokens: int | None = None,
+    max_free_tokens: int | None = None,
 ) -> Stream[Any]:
     """Generates one text like :func:`~formalm.generate`, and yields it piece by piece.
 
@@ -106,7 +110,16 @@ def stream(
     decoding = Decoding(temperature, top_k, top_p, min_p)
     seed = chosen_seed(seed)
     request = GenerationRequest(
-        language, tokenization, heal, measure, max_tokens, stop, finish, bos
+        language,
+        tokenization,
+        heal,
+        measure,
+        max_tokens,
+        stop,
+        finish,
+        bos,
+        max_reasoning_tokens,
+        max_free_tokens,
     )
     (plan,) = plan_sequences(session, [prompt], request, [seed])
     return Stream(session, SampledSequence(plan, 0, decoding, seed))

@@ -10,6 +10,7 @@ from typing import Any
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
 from formalm.execution.arguments import compiled
+from formalm.generation.request import is_one_per_prompt
 from formalm.languages import Choice, JsonSchema, Language, PythonType, TypeScript
 from formalm.languages.python_types.language import is_type
 from formalm.models.transformers.model_metadata import context_length_of, vocabulary_of
@@ -22,7 +23,6 @@ __all__ = [
     "constraints_of",
     "context_of_text",
     "decoding_of",
-    "is_one_per_prompt",
     "json_language_of",
     "options_of",
     "room_for_text",
@@ -125,16 +125,6 @@ def options_of(options: Any) -> Choice:
             f" {type(options).__name__}"
         )
     return Choice(options)
-
-
-def is_one_per_prompt(language: Any) -> bool:
-    """Returns True for a list of languages, one for each prompt; a list of strings is one language.
-
-    An item may be a list of strings, and None is a prompt without a language.
-    """
-    if not isinstance(language, list | tuple) or not language:
-        return False
-    return not any(isinstance(each, str | bytes) for each in language)
 
 
 def constraints_of(

@@ -15,13 +15,14 @@ from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.execution.arguments import positive
 from formalm.generation.finish_steering import FinishSteering
+from formalm.generation.region_budget import RegionCounter, region_budgets, within_budgets
+from formalm.generation.request import is_one_per_prompt
 from formalm.integrations.constraint_positions import ConstraintPositions, Key
 from formalm.integrations.hook_arguments import (
     check_model,
     constraints_of,
     context_of_text,
     decoding_of,
-    is_one_per_prompt,
     room_for_text,
 )
 from formalm.integrations.prompt_boundaries import ID_BYTES, Prompt
@@ -79,6 +80,9 @@ class ConstraintLogitsProcessor:
     finish, max_new_tokens
         Steers so that the text is a member when ``max_new_tokens`` is used up; pass the same number
         to ``generate``. As ``finish`` and ``max_tokens`` of :func:`formalm.generate`.
+    max_reasoning_tokens, max_free_tokens
+        Budgets of the regions of a :class:`~formalm.Structure`, as in :func:`formalm.generate`. A
+        list of languages must then consist of structures.
     context_length
         Maximum number of tokens of prompt and text. When only one more token fits, the text may
         only end, whatever the language, and need not be a member. Without it, ``generate``
@@ -126,6 +130,8 @@ class ConstraintLogitsProcessor:
         min_p: float | None = None,
         finish: bool = False,
         max_new_tokens: int | None = None,
+        max_reasoning_tokens: int | None = None,
+        max_free_tokens: int | None = None,
         context_length: int | None = None,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
     ) -> None:
@@ -151,6 +157,10 @@ class ConstraintLogitsProcessor:
         self._last = None if context_length is None else context_length - 1
         self._budget = max_new_tokens
         self._finish = {each: _finish_of(each, finish, max_new_tokens) for each in distinct}
+        budgets = (max_reasoning_tokens, max_free_tokens)
+        self._regions = {each: region_budgets(each, *budgets) for each in distinct}
+        # Those of the last call, by the bytes of the text.
+        self._counters: dict[tuple[Constraint, bytes], list[RegionCounter]] = {}
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Returns the scores with minus infinity for every token that is not allowed.
@@ -204,8 +214,9 @@ class ConstraintLogitsProcessor:
         if is_last:
             matchers = [None] * len(matchers)
         result, tops = masked_scores(matchers, self.constraint.width, scores)
-        if any(self._finish.values()):
-            tops = self._steered(matchers, constraints, result, tops, used)
+        if any(self._finish.values()) or any(self._regions.values()):
+            counters = self._counted(keys, matchers, constraints)
+            tops = self._steered(matchers, constraints, counters, result, tops, used)
         for row, (matcher, top) in enumerate(zip(matchers, tops, strict=True)):
             if constraints[row] is None and not is_last:
                 result[row] = scores[row]
@@ -228,24 +239,58 @@ class ConstraintLogitsProcessor:
             return [self.constraint] * len(ids)
         return [self._constraints[place] for place in self.prompt.places(ids)]
 
+    def _counted(
+        self,
+        keys: Sequence[Key],
+        matchers: Sequence[Any],
+        constraints: Sequence[Constraint | None],
+    ) -> list[list[RegionCounter]]:
+        """Returns the counters of regions of each row; none for a row without a matcher."""
+        known, self._counters = self._counters, {}
+        result = []
+        for (text, _), matcher, one in zip(keys, matchers, constraints, strict=True):
+            counters: list[RegionCounter] = []
+            if matcher is not None and one is not None and self._regions[one]:
+                before = known.get((one, text[:-ID_BYTES])) if text else None
+                rest = text[-ID_BYTES:] if before is not None else text
+                counters = (
+                    [budget.counter() for budget in self._regions[one]]
+                    if before is None
+                    else [each.fork() for each in before]
+                )
+                for token_id in self._tokens(rest):
+                    for counter in counters:
+                        counter.append(token_id)
+                self._counters[one, text] = counters
+            result.append(counters)
+        return result
+
     def _steered(
         self,
         matchers: Sequence[Any],
         constraints: Sequence[Constraint | None],
+        counters: Sequence[Sequence[RegionCounter]],
         result: Any,
         tops: list[float],
         used: int,
     ) -> list[float]:
-        """Removes tokens that leave no member within the budget; returns each row's new maximum."""
-        assert self._budget is not None
-        left = max(0, self._budget - used)
+        """Removes tokens that leave no member within the budget, or exceed that of a region;
+        returns each row's new maximum.
+        """
+        left = max(0, (self._budget or 0) - used)
         for row, (matcher, one) in enumerate(zip(matchers, constraints, strict=True)):
-            steering = None if one is None else self._finish[one]
-            if matcher is not None and steering is not None:
-                if used == 0 and one is not None and one.tokenization == "canonical":
-                    steering.check_core(matcher, left)
-                lost = np.flatnonzero(~steering.kept(matcher, left)[: self._size])
-                result[row, lost.tolist()] = -np.inf
+            if matcher is None or one is None:
+                continue
+            steering = self._finish[one]
+            if used == 0 and steering is not None and one.tokenization == "canonical":
+                steering.check_core(matcher, left)
+            words = matcher.bitmask()
+            kept = words if steering is None else steering.words(matcher, left)
+            kept = within_budgets(counters[row], kept, finish=steering is not None)
+            lost = np.flatnonzero(
+                np.unpackbits((words & ~kept).view(np.uint8), bitorder="little")[: self._size]
+            )
+            result[row, lost.tolist()] = -np.inf
         return [float(top) for top in result.amax(-1).tolist()] if matchers else tops
 
     @property
@@ -332,7 +377,7 @@ class ConstraintLogitsProcessor:
 
     def __getstate__(self) -> dict[str, object]:
         """Returns everything except the positions: a copy reads its texts again."""
-        state = self.__dict__ | {"_positions": None}
+        state = self.__dict__ | {"_positions": None, "_counters": {}}
         state["_kept"] = [
             (constraint, one.memory_limit_bytes, one.lengths)
             for constraint, one in self._positions.items()

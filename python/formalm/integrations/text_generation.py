@@ -9,9 +9,9 @@ from transformers import TextGenerationPipeline
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
+from formalm.generation.request import is_one_per_prompt
 from formalm.integrations.hook_arguments import (
     context_of_text,
-    is_one_per_prompt,
     json_language_of,
     options_of,
     room_for_text,

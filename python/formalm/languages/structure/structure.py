@@ -45,7 +45,8 @@ class Structure(Combination):
         Whether the prompt has already begun the reasoning, so the text begins inside it.
     max_reasoning_chars
         Maximum number of characters between the marks of reasoning, each time; None is unlimited.
-        Once they are used up, only the second mark may follow.
+        Once they are used up, only the second mark may follow. A budget of tokens is no property of
+        texts; it is ``max_reasoning_tokens`` of :func:`~formalm.generate`.
 
     Raises
     ------
@@ -178,35 +179,49 @@ class Structure(Combination):
         """Returns the value of the text of a section."""
         return section.language.value(data)
 
+    def begun_sections(self) -> Language:
+        """Returns the texts after which a section may begin, whatever the number of sections."""
+        each = [self._one_section(self.sections, None)]
+        if self.reasoning is not None:
+            each.append(self._reasoning_after_text())
+        begun: Language = one_of(each).star()
+        return Combination("+", self._rest_of_reasoning(), begun) if self.opened else begun
+
     def _row(self) -> list[Language]:
         """Returns the languages whose concatenation is the structure."""
-        row: list[Language] = []
-        skipped: Language | None = None
-        if self.reasoning is not None:
-            rest = until(self.reasoning[1], max_chars=self.max_reasoning_chars)
-            row += [rest] if self.opened else []
-            skipped = Combination("+", self._up_to(self.reasoning[0]), rest).star()
-
-        def one_of_these(sections: Iterable[Section]) -> Language:
-            """Returns one of the sections, with the text before it."""
-            by_trigger: dict[Mark, list[Language]] = {}
-            for one in sections:
-                by_trigger.setdefault(one.trigger, []).append(one.after_trigger)
-            ways: list[Language] = []
-            for trigger, languages in by_trigger.items():
-                ways.append(Combination("+", self._up_to(trigger), one_of(languages)))
-            section = one_of(ways)
-            return section if skipped is None else Combination("+", skipped, section)
-
-        row.append(self._repeated(one_of_these))
+        skipped = None if self.reasoning is None else self._reasoning_after_text().star()
+        row = [self._rest_of_reasoning()] if self.opened else []
+        row.append(self._repeated(lambda sections: self._one_section(sections, skipped)))
         row += [] if skipped is None else [skipped]
         return [*row, free_text(*self.triggers) if self.free else StringLiteral("")]
+
+    def _rest_of_reasoning(self) -> Language:
+        """Returns reasoning after its first mark."""
+        assert self.reasoning is not None
+        return until(self.reasoning[1], max_chars=self.max_reasoning_chars)
+
+    def _reasoning_after_text(self) -> Language:
+        """Returns reasoning, with the text before it."""
+        assert self.reasoning is not None
+        return Combination("+", self.text_up_to(self.reasoning[0]), self._rest_of_reasoning())
+
+    def _one_section(self, sections: Iterable[Section], skipped: Language | None) -> Language:
+        """Returns one of the sections, with the text before it."""
+        by_trigger: dict[Mark, list[Language]] = {}
+        for one in sections:
+            by_trigger.setdefault(one.trigger, []).append(one.after_trigger)
+        ways: list[Language] = []
+        for trigger, languages in by_trigger.items():
+            ways.append(Combination("+", self.text_up_to(trigger), one_of(languages)))
+        section = one_of(ways)
+        return section if skipped is None else Combination("+", skipped, section)
 
     def _repeated(self, one_of_these: Callable[[Iterable[Section]], Language]) -> Language:
         """Returns the allowed number of sections."""
         return Repetition(one_of_these(self.sections), self.minimum, self.maximum)
 
-    def _up_to(self, trigger: Mark) -> Language:
+    def text_up_to(self, trigger: Mark) -> Language:
+        """Returns the free text before a trigger, and the trigger."""
         others = [one for one in self.triggers if one != trigger]
         return until(trigger, *others) if self.free else mark_language(trigger)
 

@@ -194,7 +194,7 @@ def _check_causal(model: Any) -> None:
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(
             f"model must be causal, got the encoder-decoder {name}",
-            hint="load a causal model with AutoModelForCausalLM",
+            hint="pass it to formalm.models.from_encoder_decoder, with the input of its encoder",
         )
     if not hasattr(model, "can_generate") or not model.can_generate():
         raise ModelError(
