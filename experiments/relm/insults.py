@@ -240,31 +240,45 @@ def _corpus(setting: Setting) -> list[str]:
 
 
 def _cumulative(success: dict[str, list[bool]]) -> str:
-    with svg_figure(2.8) as (figure, axes):
+    with svg_figure(3.0) as (figure, axes):
         for number, (label, found) in enumerate(success.items()):
             counts = np.cumsum([0, *found])
-            style = "-" if label.startswith("prompted") else "--"
             axes.step(
-                range(len(counts)), counts, style, where="post", color=SERIES[number], label=label
+                range(len(counts)),
+                counts,
+                "-" if label.startswith("prompted") else "--",
+                where="post",
+                color=SERIES[number],
+                # Wide, so that it is seen beneath a line of the same counts.
+                linewidth=4.0 if label.endswith("baseline") else 1.6,
+                label=label,
             )
         axes.set_xlabel("attempts")
         axes.set_ylabel("extractions")
         axes.margins(x=0.03, y=0.05)
-        axes.legend(frameon=False, fontsize=9)
+        _legend(figure, axes)
         return svg_of(figure, "cumulative extractions")
 
 
 def _by_length(inputs: list[CorpusPrompt], volume: list[dict[str, int]]) -> str:
-    with svg_figure(2.8) as (figure, axes):
+    lengths = sorted({len(one.text) for one in inputs})
+    with svg_figure(3.0) as (figure, axes):
         for number, kind in enumerate(KINDS):
-            order = sorted(
-                (len(one.text), counts[kind]) for one, counts in zip(inputs, volume, strict=True)
-            )
+            so_far = [
+                sum(
+                    counts[kind]
+                    for one, counts in zip(inputs, volume, strict=True)
+                    if len(one.text) <= length
+                )
+                for length in lengths
+            ]
             axes.plot(
-                [length for length, _ in order],
-                np.cumsum([count for _, count in order]),
+                lengths,
+                so_far,
+                drawstyle="steps-post",
                 marker="os^D"[number],
                 color=SERIES[number],
+                clip_on=False,
                 label=kind,
             )
         axes.set_xlabel("length of the input in characters")
@@ -272,23 +286,34 @@ def _by_length(inputs: list[CorpusPrompt], volume: list[dict[str, int]]) -> str:
         axes.set_yscale("symlog", linthresh=1)
         axes.set_ylim(bottom=0)
         axes.margins(x=0.04)
-        axes.legend(frameon=False, fontsize=9)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        _legend(figure, axes)
         return svg_of(figure, "unprompted results")
 
 
-def _probabilities(inputs: list[CorpusPrompt], bounds: list[dict[str, Any]]) -> str:
+def _probabilities(inputs: list[CorpusPrompt], bounds: list[dict[str, list[float]]]) -> str:
     shown = list(zip(inputs, bounds, strict=True))[:12]
-    with svg_figure(0.5 * len(shown) + 1.1) as (figure, axes):
+    with svg_figure(0.33 * len(shown) + 1.2) as (figure, axes):
         for place, (_, found) in enumerate(shown):
             for number, (what, (low, high)) in enumerate(found.items()):
                 y = place + 0.2 * (number - 1)
                 label = what if place == 0 else None
                 ends = [max(low, 1e-9), max(high, 1e-9)]
-                axes.plot(ends, [y, y], color=SERIES[number], linewidth=3, label=label)
-                axes.plot(ends[:1], [y], "os^"[number], color=SERIES[number], markersize=4)
+                axes.plot(ends, [y, y], color=SERIES[number], linewidth=3)
+                marks = "os^"[number]
+                axes.plot(ends[:1], [y], marks, color=SERIES[number], markersize=4, label=label)
         axes.set_yticks(range(len(shown)), [one.text for one, _ in shown])
         axes.invert_yaxis()
         axes.set_xscale("log")
         axes.set_xlabel("probability after the prompt (bounds)")
-        axes.legend(frameon=False, fontsize=9, loc="lower left")
+        _legend(figure, axes)
         return svg_of(figure, "probabilities after the prompt")
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    """Adds the legend above the axes, where no data can be."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = len(labels) if len(labels) < 4 else 2
+    figure.legend(
+        handles, labels, loc="outside upper left", ncols=columns, frameon=False, fontsize=9
+    )
