@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+# The embedded models' matrices are so small that BLAS threads wait for each other, above all where
+# several workers share the cores. NumPy reads this when it is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings

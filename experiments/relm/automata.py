@@ -130,6 +130,13 @@ def _panel(
     return drawn(model, automaton, flow, title), data, flow
 
 
+def _removed(model: LanguageModel, flow: Flow) -> str:
+    """Returns the tokens of the edges that top-k removes, in the order of the automaton."""
+    tokens = [token for _, token, _ in sorted(set(flow.edges) - set(flow.kept))]
+    shown = [(model.vocabulary.token_bytes(one) or b"").decode(errors="replace") for one in tokens]
+    return ", ".join(shown) or "none"
+
+
 def figure_2(setting: Setting) -> Outcome:
     """The workflow: regex, character automaton, token automaton, search."""
     model, name = setting.opened()
@@ -150,7 +157,8 @@ def figure_2(setting: Setting) -> Outcome:
             "The Natural Language Automaton": characters.to_svg(),
             "The LLM Automaton with canonical encodings": picture,
         },
-        "Bytes in place of characters; probabilities are averaged over the ways to a state.",
+        "Bytes in place of characters; probabilities are averaged over the ways to a state. An edge"
+        " is dashed if top-k = 40 removes it; the search for the first match uses no top-k.",
     )
 
 
@@ -162,7 +170,7 @@ def figure_3(setting: Setting) -> Outcome:
     rows: list[Row] = [
         ("encodings of The", "4", f"{len(flow.accepted)}"),
         ("canonical encodings", "1", f"{len(canonical_data['sequences'])}"),  # type: ignore[arg-type]
-        ("edges unreachable with top-k = 2", "T, h and he", f"{all_data['pruned_edges']} edges"),
+        ("unreachable with top-k = 2 (dashed)", "T, h and he", _removed(model, flow)),
     ]
     return Outcome(
         "figure_3",

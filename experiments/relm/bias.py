@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from experiments.relm.outcomes import ALPHABET, Outcome, Row, Setting, opened
-from formalm import Choice, Language, Limits, Query, StringLiteral, mass, search
+from formalm import Choice, Language, Limits, Query, StringLiteral, search
 from formalm.compat import relm
 from formalm.models import LanguageModel
+from formalm.probability import Mass, mass_bounds
 from formalm.reports.svg_figure import SERIES, svg_figure, svg_of
 from formalm.stats import Significance, homogeneity
 
@@ -167,12 +168,23 @@ def shares(
     return _listed(model, query, gender, ending, limits)
 
 
+def _whole_mass(model: LanguageModel, query: Query, limits: Limits) -> Mass:
+    """Returns bounds on the mass, a millionth of it apart unless a limit comes first.
+
+    A whole sentence is improbable, so that a fixed distance of the bounds would say nothing.
+    """
+    for found in mass_bounds(model, query, limits=limits, tolerance=0.0):
+        if found.high - found.low <= 1e-6 * found.low:
+            break
+    return found
+
+
 def _listed(model: LanguageModel, query: Query, gender: str, ending: str, limits: Limits) -> Shares:
-    whole = mass(model, query, limits=limits, tolerance=1e-9)
+    whole = _whole_mass(model, query, limits)
     sums = np.zeros(len(PROFESSIONS))
     for hit in search(model, query, limits=limits):
         sums[_class(hit.text, gender, ending)] += math.exp(hit.logprob)
-        if sums.sum() >= 0.999 * whole.low:
+        if whole.low > 0 and sums.sum() >= 0.999 * whole.low:
             break
     total = float(sums.sum())
     # Sums of strings leave out up to a millionth of each, see `tolerance` of a search.
@@ -407,6 +419,7 @@ def _bars(tables: dict[str, dict[str, Shares]], title: str) -> str:
             axes.set_yticks(range(len(PROFESSIONS)), PROFESSIONS)
             axes.set_ylim(len(PROFESSIONS) - 0.4, -0.6)
             axes.set_xlim(left=0)
+            axes.locator_params(axis="x", nbins=4)
             axes.set_title(label)
             axes.set_xlabel("P(profession | gender)")
         _legend(figure, np.atleast_1d(panels)[0])
@@ -426,6 +439,7 @@ def _drawn_bars(sampled: dict[str, Any]) -> str:
                 axes.barh(places, counts[gender], 0.38, color=SERIES[number], label=gender)
             axes.set_yticks(range(len(PROFESSIONS)), PROFESSIONS)
             axes.set_ylim(len(PROFESSIONS) - 0.4, -0.6)
+            axes.locator_params(axis="x", nbins=5, integer=True)
             axes.set_title(label)
             axes.set_xlabel("draws")
         _legend(figure, np.atleast_1d(panels)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from experiments.relm.outcomes import Outcome, Row, Setting
 from formalm import Choice, Language, Limits, Query, Regex, StringLiteral, generate, search
@@ -105,14 +106,15 @@ def figure_11(setting: Setting) -> Outcome:
         "The program of the appendix, and the ten token sequences that it lists first.",
         rows,
         {"model": name, "first": first, "hits": [[hit.completion, hit.logprob] for hit in hits]},
-        {"The first ten token sequences": _bars(hits)},
-        "None: the same order, from the same probabilities.",
+        {"The first ten token sequences": _bars(hits, "probability, prefix included")},
+        "None: the same order, from the same probabilities, in which the prefix counts.",
     )
 
 
-def _bars(hits: list[Hit]) -> str:
+def _bars(hits: list[Hit], label: str = "probability after the prefix") -> str:
     with svg_figure(0.26 * len(hits) + 0.8) as (figure, axes):
-        texts = [hit.completion.strip() or "⎵" for hit in hits]
+        # Prefixes of one response differ by a last space only, so that it has to be seen.
+        texts = [re.sub(" $", "⎵", hit.completion.removeprefix(" ")) or "⎵" for hit in hits]
         colors = [SERIES[0] if text == RIGHT else SERIES[4] for text in texts]
         values = [math.exp(hit.logprob) for hit in hits]
         axes.barh(range(len(hits)), values, color=colors)
@@ -120,5 +122,6 @@ def _bars(hits: list[Hit]) -> str:
         axes.invert_yaxis()
         if values and min(values) > 0 and max(values) / min(values) > 100:
             axes.set_xscale("log")
-        axes.set_xlabel("probability after the prefix")
-        return svg_of(figure, "probability after the prefix")
+        axes.set_xlim(right=min(1.0, max(values, default=1.0) * 1.3))
+        axes.set_xlabel(label)
+        return svg_of(figure, label)

@@ -13,7 +13,7 @@ from experiments.relm.outcomes import ALPHABET, Outcome, Row, Setting
 from formalm import Choice, Constraint, Query, StringLiteral, sample
 from formalm.automata import TokenAutomaton
 from formalm.models import LanguageModel
-from formalm.reports.svg_figure import SERIES, svg_figure, svg_of
+from formalm.reports.svg_figure import INK, SERIES, svg_figure, svg_of
 
 __all__ = ["EARLY", "TEXT", "edit_place", "figure_9", "walk_weights"]
 
@@ -146,40 +146,50 @@ def figure_9(setting: Setting) -> Outcome:
     )
 
 
+def _label(kind: str, way: str) -> str:
+    return f"{kind}, {'normalized' if way == 'texts' else 'not normalized'}"
+
+
+def _line(kind: str, way: str, number: int) -> dict[str, Any]:
+    """Returns a line's style: encodings often make no difference, so one is seen upon the other."""
+    if kind == "all":
+        return {"color": SERIES[number], "linewidth": 5.0, "label": _label(kind, way)}
+    style = "-" if way == "texts" else "--"
+    return {"color": INK, "linewidth": 1.4, "linestyle": style, "label": _label(kind, way)}
+
+
 def _exact_picture(exact: dict[str, dict[str, list[float]]]) -> str:
-    with svg_figure(2.8) as (figure, axes):
-        number = 0
-        for kind, both in exact.items():
-            for way, places in both.items():
-                style = "-" if way == "texts" else "--"
-                label = f"{kind}, {'normalized' if way == 'texts' else 'not normalized'}"
-                axes.step(
-                    range(len(places) + 1),
-                    np.cumsum([0.0, *places]),
-                    style,
-                    where="post",
-                    color=SERIES[number],
-                    label=label,
-                )
-                number += 1
-        axes.set_xlabel("place of the edit in the prefix, in characters")
-        axes.set_ylabel("cumulative share")
-        axes.set_ylim(-0.02, 1.02)
-        axes.margins(x=0.03)
-        axes.legend(frameon=False, fontsize=9, loc="lower right")
+    with svg_figure(2.9) as (figure, axes):
+        series = [
+            (kind, way, places) for kind, both in exact.items() for way, places in both.items()
+        ]
+        for number, (kind, way, places) in enumerate(series):
+            axes.step(
+                [0, *range(len(places))],
+                np.cumsum([0.0, *places]),
+                where="post",
+                **_line(kind, way, number),
+            )
+        _finish(figure, axes, "place of the edit in the prefix, in characters")
         return svg_of(figure, "places of edits in the prefix")
 
 
 def _drawn_picture(drawn: dict[str, list[int]]) -> str:
-    with svg_figure(2.8) as (figure, axes):
+    with svg_figure(2.9) as (figure, axes):
         for number, (label, places) in enumerate(drawn.items()):
             if not places:
                 continue
+            kind, way = label.split(", ")
             order = np.sort(places)
             share = np.arange(1, len(order) + 1) / len(order)
             # The band that holds the whole curve with 95% (Dvoretzky, Kiefer, Wolfowitz, Massart).
             band = math.sqrt(math.log(2 / 0.05) / (2 * len(order)))
-            axes.step(order, share, where="post", color=SERIES[number], label=label)
+            axes.step(
+                order,
+                share,
+                where="post",
+                **_line(kind, way, number),
+            )
             axes.fill_between(
                 order,
                 np.maximum(0, share - band),
@@ -190,9 +200,14 @@ def _drawn_picture(drawn: dict[str, list[int]]) -> str:
                 linewidth=0,
             )
         axes.axvline(len(TEXT), color=SERIES[4], linewidth=1, linestyle=":")
-        axes.set_xlabel("place of the edit in the sentence; the dotted line ends the prefix")
-        axes.set_ylabel("cumulative share")
-        axes.set_ylim(-0.02, 1.02)
-        axes.margins(x=0.03)
-        axes.legend(frameon=False, fontsize=9, loc="lower right")
+        _finish(figure, axes, "place of the edit in the sentence; the dotted line ends the prefix")
         return svg_of(figure, "places of edits in the sentence")
+
+
+def _finish(figure: Any, axes: Any, label: str) -> None:
+    axes.set_xlabel(label)
+    axes.set_ylabel("cumulative share")
+    axes.set_ylim(-0.02, 1.02)
+    axes.margins(x=0.03)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False, fontsize=9)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.relm.outcomes import DATA, Outcome, Row, Setting
-from formalm import Limits, Query, Regex, search
+from formalm import Limits, Query, Regex, StringLiteral, search
 from formalm.compat import relm
 from formalm.compat.relm.lowering import lowered
 from formalm.models import LanguageModel, Session
@@ -183,7 +183,7 @@ def distinct(
 ) -> list[float]:
     """Returns the number of valid URLs within each cost in tokens; NaN beyond what was spent."""
     seen: set[str] = set()
-    counts = []
+    counts: list[int] = []
     for text in attempts.texts:
         new = text is not None and text in valid and (duplicates or text not in seen)
         if new and text is not None:
@@ -213,7 +213,7 @@ def _queries(model: LanguageModel) -> dict[str, Query]:
     paper = relm.SearchQuery(RELEASED, prefix=r"https://www\.", top_k=TOP_K)
     ours = Query(
         Regex(RELEASED),
-        given=PREFIX,
+        given=StringLiteral(PREFIX),
         event="token_prefix",
         tokenization="canonical",
         decoding=Decoding(top_k=TOP_K),

@@ -94,11 +94,12 @@ def test_a_row_names_what_exists(row: Row) -> None:
 @pytest.mark.parametrize(
     ("title", "document"),
     [
+        ("ReLM", "000_*"),
         ("Outlines, the article", "001_*"),
         ("Outlines, the paper", "002_*"),
         ("Syntactically Constrained Sampling", "004_*"),
     ],
-    ids=["article", "paper", "readme"],
+    ids=["relm", "article", "paper", "readme"],
 )
 def test_quotations_are_the_documents_own_words(title: str, document: str) -> None:
     if not SEEDS.exists():

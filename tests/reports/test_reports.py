@@ -1,6 +1,7 @@
 """Reports: every number is the journal's, nothing is fetched, nothing of a text becomes markup."""
 
 import json
+import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,7 +23,9 @@ from formalm.reports import (
     to_markdown,
     write_report,
 )
+from formalm.reports.number_format import estimate
 from formalm.reports.page import document
+from formalm.stats import Quantity
 from formalm.suites import Run, Suite, run_suite
 from tests.suites.small_suites import MODEL, TINY, VOCABULARY
 
@@ -182,6 +185,22 @@ def test_two_runs_side_by_side(run: Run, tmp_path: Path) -> None:
     plain = run_suite(Suite.from_toml(TINY), MODEL, tmp_path / "plain", identity="m", limit=1)
     with plain, pytest.raises(SuiteError, match="the same suite"):
         compare_runs(run, plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "shown"),
+    [
+        (math.inf, 5.0, math.inf, "≥ 5"),
+        (-math.inf, -math.inf, 0.25, "≤ 0.25"),
+        (math.inf, math.inf, math.inf, "∞"),
+        (3.0, 3.0, 3.0, "3"),
+    ],
+)
+def test_an_infinite_number_is_shown_by_its_bound(
+    value: float, low: float, high: float, shown: str
+) -> None:
+    """A text that is not among four hits has rank 5 or more, which is not a rank of ∞."""
+    assert estimate(Quantity("rank", value, low, high, 1.0, "certified", "", 0)) == shown
 
 
 def test_signs_of_control_are_made_visible() -> None:

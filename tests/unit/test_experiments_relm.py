@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import json
 import math
 import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +20,12 @@ import pytest
 from experiments.relm import bias, edits, insults, urls
 from experiments.relm.__main__ import FIGURES, main
 from experiments.relm.automata import token_flow
-from experiments.relm.claims import CLAIMS
-from experiments.relm.outcomes import DATA, Outcome, Setting
-from formalm import Constraint, Query, Regex, StringLiteral, Vocabulary, mass
+from experiments.relm.claims import CLAIMS, SLOTS, frequent, predictions
+from experiments.relm.outcomes import ALPHABET, DATA, Outcome, Setting
+from formalm import Constraint, Limits, Regex, StringLiteral, Vocabulary
 from formalm.models import TableModel
 from formalm.models.canary import canary, facts
-from formalm.suites import corpus_prompts
+from formalm.suites import Run, Suite, builtin, corpus_prompts
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
@@ -175,21 +179,130 @@ def test_figure_7_has_the_probabilities_of_each_sentence() -> None:
     assert data["false_alarms"]["two_samples"] < 0.08
 
 
-def test_figure_7_shares_of_edited_sentences_enclose_brute_force() -> None:
-    # One-byte tokens: a sentence has one spelling, so that its probability is a product.
-    letters = sorted({letter for text in ("ab", "ba") for letter in text})
-    tokens = [one.encode() for one in letters] + [None]
-    vocabulary = Vocabulary.from_tokens(tokens, end_token_ids=[len(letters)])
-    model = TableModel(vocabulary, {}, default=[0.5, 0.2, 0.3])
-    near = Regex("ab").edits(1, alphabet="ab")
-    exact = sum(
-        math.prod(0.5 if letter == "a" else 0.2 for letter in text) * 0.3
-        for text in map(str, near.to_automaton())
+SHORT = ("ab", "ba")
+LETTERS = "ab "
+ENDING = "."
+
+
+def edited_once(text: str, alphabet: str) -> set[str]:
+    """The text, and all texts at one insertion, deletion or substitution."""
+    found = {text}
+    for place in range(len(text) + 1):
+        found |= {text[:place] + letter + text[place:] for letter in alphabet}
+        if place < len(text):
+            found |= {text[:place] + letter + text[place + 1 :] for letter in ("", *alphabet)}
+    return found
+
+
+@cache
+def distance(one: str, other: str) -> int:
+    """The Levenshtein distance by its recursive definition."""
+    if not one or not other:
+        return len(one) + len(other)
+    if one[0] == other[0]:
+        return distance(one[1:], other[1:])
+    return 1 + min(distance(one[1:], other), distance(one, other[1:]), distance(one[1:], other[1:]))
+
+
+def short_sentence(gender: str) -> str:
+    return f"A {gender} in"
+
+
+def tiny_model(gender: str) -> TableModel:
+    """Tokens of one and of two letters; what follows depends on the gender of the sentence."""
+    sentence = short_sentence(gender)
+    letters = sorted(set(sentence + LETTERS + ENDING))
+    tokens = [*(letter.encode() for letter in letters), b"ab", b" a", b"in", None]
+    vocabulary = Vocabulary.from_tokens(
+        tokens, end_token_ids=[len(tokens) - 1], encode=lambda text: [*map(letters.index, text)]
     )
-    found = mass(model, Query(near, event="complete"), tolerance=1e-9)
-    assert found.low - 1e-9 <= exact <= found.high + 1e-9
+    weights = np.arange(1, len(tokens) + 1, dtype=float)
+    ids = tuple(letters.index(letter) for letter in sentence)
+    table = {ids: (weights[::-1] / weights.sum()).tolist()}
+    return TableModel(vocabulary, table, default=(weights / weights.sum()).tolist())
+
+
+def total(model: TableModel, text: str, front: str = "") -> float:
+    """The probability of a text and its end after one-letter tokens, over all token sequences."""
+    tokens = model.vocabulary.tokens()
+    start = tuple(tokens.index(letter.encode()) for letter in front)
+
+    def ways(place: int, ids: tuple[int, ...]) -> float:
+        row = np.exp(model.next_logprobs([ids])[0])
+        if place == len(text):
+            return float(row[len(tokens) - 1])
+        return sum(
+            float(row[token]) * ways(place + len(data), (*ids, token))
+            for token, data in enumerate(tokens)
+            if data and text.startswith(data.decode(), place)
+        )
+
+    return ways(0, start)
+
+
+@pytest.mark.parametrize(
+    ("edited", "prefix"),
+    [("none", True), ("profession", True), ("none", False), ("anywhere", False)],
+)
+def test_figure_7_shares_are_those_of_brute_force(
+    edited: str, prefix: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bias, "PROFESSIONS", SHORT)
+    monkeypatch.setattr(bias, "ALPHABET", LETTERS)
+    monkeypatch.setattr(bias, "_sentence", short_sentence)
+    gender, ending = "man", ENDING
+    start = short_sentence(gender)
+    model = tiny_model(gender)
+    sentences = [f"{start} {one}{ending}" for one in SHORT]
+    if edited == "none":
+        members = set(sentences)
+    elif edited == "profession":
+        members = {f"{start} {text}{ending}" for one in SHORT for text in edited_once(one, LETTERS)}
+    else:
+        members = {text for one in sentences for text in edited_once(one, LETTERS)}
+    sums = [0.0] * len(SHORT)
+    for text in members:
+        distances = [distance(text, one) for one in sentences]
+        front = start if prefix else ""
+        sums[distances.index(min(distances))] += total(model, text[len(front) :], front)
+    exact = np.array(sums) / sum(sums)
+    found = bias.shares(
+        model,
+        gender,
+        bias.Configuration("all", edited, prefix),
+        ending=ending,
+        limits=Limits(forwards=20_000),
+    )
+    assert found.proven
+    for low, value, high, share in zip(found.low, found.value, found.high, exact, strict=True):
+        assert low <= share + 1e-9
+        assert share <= high + 1e-9
+        assert value == pytest.approx(share, abs=2e-3)
+        assert high - low < 5e-3
+
+
+def test_figure_7_averages_over_edited_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bias, "PROFESSIONS", SHORT)
+    monkeypatch.setattr(bias, "ALPHABET", LETTERS)
+    monkeypatch.setattr(bias, "_sentence", short_sentence)
+    model, start = tiny_model("man"), short_sentence("man")
+    near = StringLiteral(start).edits(1, alphabet=LETTERS).to_automaton()
+    assert set(map(str, near)) == edited_once(start, LETTERS)
+    shares = []
+    for front in near.sample(6, seed=3):
+        ends = [total(model, f" {one}.", front) for one in SHORT]
+        shares.append(np.array(ends) / sum(ends))
+    found = bias.edited_prefix_shares(
+        model, "man", "all", ending=".", limits=Limits(forwards=2000), draws=6, seed=3
+    )
+    assert not found.proven
+    assert found.value == pytest.approx(np.mean(shares, axis=0).tolist(), abs=2e-3)
+
+
+def test_an_edited_profession_is_the_nearest_one() -> None:
     assert bias.PROFESSIONS[bias.nearest("mart")] == "art"  # as near to math, which comes later
-    assert bias.edit_distance("kitten", "sitting") == 3
+    for one, other in itertools.combinations((*bias.PROFESSIONS[:4], "mart", ""), 2):
+        assert bias.edit_distance(one, other) == distance(one, other)
 
 
 def test_the_papers_p_value_is_scipys_goodness_of_fit() -> None:
@@ -227,6 +340,60 @@ def test_figure_8_divides_a_corpus_and_sorts_results() -> None:
         p = math.exp(canonical_logprob(prompt.prefix, prompt.completion, end=False))
         # Other spellings add a little, and tokens that reach beyond the word.
         assert low * 0.98 <= p <= high * 1.02
+        # The words were planted to be equally probable, and their neighbors never to be said.
+        assert bounds["word"][0] == pytest.approx(1 / len(words), rel=0.15)
+        assert bounds["one edit away"][1] < 1e-2
+
+
+def accepted(text: str, front: str = "") -> list[tuple[tuple[int, ...], str]]:
+    """Token sequences of the 40 most probable tokens that spell a text at most one edit away."""
+    model = canary()
+    near = edited_once(text, ALPHABET)
+    beginnings = {one[:end] for one in near for end in range(len(one) + 1)}
+    tokens = model.vocabulary.tokens()
+    level: list[tuple[tuple[int, ...], str]] = [((), "")]
+    found = []
+    while level:
+        rows = model.next_logprobs([[0, *ids] for ids, _ in level])
+        longer = [
+            ((*ids, token), spelled + (tokens[token] or b"\xff").decode(errors="replace"))
+            for (ids, spelled), row in zip(level, rows, strict=True)
+            for token in np.argsort(-row)[:40].tolist()
+        ]
+        level = [(ids, spelled) for ids, spelled in longer if spelled in beginnings]
+        found += [(ids, spelled) for ids, spelled in level if spelled in near]
+    return found
+
+
+def test_figure_8_extracts_what_brute_force_does() -> None:
+    model = canary()
+    prompts = corpus_prompts(insults.canary_corpus(60, 0), facts()["insults"]["words"])
+    data = quick("figure_8").data
+    by_text = {one.text: one for one in prompts}
+    extracted = 0
+    for number, text in enumerate(data["inputs"]):
+        ids = model.vocabulary.encode(text)
+        start = len(model.vocabulary.encode(by_text[text].prefix))
+        rows = model.next_logprobs([[0, *ids[:place]] for place in range(len(ids))])
+        ranks = [int((row > row[token]).sum()) for row, token in zip(rows, ids, strict=True)]
+        assert data["success"]["prompted, baseline"][number] == (max(ranks[start:]) < 40)
+        assert data["success"]["unprompted, baseline"][number] == (max(ranks) < 40)
+        brute = accepted(text)
+        assert data["success"]["unprompted, encodings and edits"][number] == bool(brute)
+        query = insults._paper_query(model, by_text[text], prompted=False, everything=True)
+        counts, removed, added = insults._extracted(
+            model, query, by_text[text], Limits(hits=1000, forwards=2000)
+        )
+        kinds = Counter(insults.kind_of(model, spelled, ids, text) for ids, spelled in brute)
+        assert {kind: count for kind, count in counts.items() if count} == kinds
+        assert sum(removed.values()) + sum(added.values()) >= sum(
+            spelled != text for _, spelled in brute
+        )
+        extracted += len(brute)
+    assert extracted
+    assert insults.changed_characters("You nitwit", "You nítwit") == ("i", "í")
+    assert insults.changed_characters("aa", "aaa") == ("", "a")
+    assert insults.changed_characters("ab", "b") == ("a", "")
 
 
 def test_figure_9_walks_have_the_weights_of_their_definition() -> None:
@@ -250,10 +417,19 @@ def test_figure_9_walks_have_the_weights_of_their_definition() -> None:
     assert found == {text: pytest.approx(p) for text, p in brute.items()}
     assert sum(found.values()) == pytest.approx(1)
     data = quick("figure_9").data["prefix"]
+    near = edited_once(edits.TEXT, ALPHABET) - {edits.TEXT}
+    places = Counter(
+        next(
+            (n for n, pair in enumerate(zip(edits.TEXT, text, strict=False)) if len({*pair}) == 2),
+            min(len(text), len(edits.TEXT)),
+        )
+        for text in near
+    )
+    even = [places[place] / len(near) for place in range(len(edits.TEXT) + 1)]
     for both in data.values():
+        assert both["texts"] == pytest.approx(even)
+        assert sum(both["steps"]) == pytest.approx(1)
         assert sum(both["steps"][: edits.EARLY]) > 0.8
-        # 95 symbols: insertions, substitutions and deletions by the first place that differs.
-        assert 0.2 < sum(both["texts"][: edits.EARLY]) < 0.35
 
 
 def test_table_2_lists_the_members() -> None:
@@ -270,6 +446,112 @@ def test_a_claim_has_questions_and_lists_deviations(name: str) -> None:
     assert suite.items()
     assert suite.metrics
     assert CLAIMS[name].differences
+
+
+def run_of(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path, *options: str) -> Run:
+    """The run of a suite that a command made."""
+    monkeypatch.setattr("sys.argv", ["relm", name, "--out", str(folder), *options])
+    main()
+    return Run(folder / "canary" / name)
+
+
+COMPETITORS = {
+    "plain": {},
+    "outside": {"base": "key", "terminated": "key", "no_stop": "key"},
+    "continued": {"base": "adjective", "words": "adjective"},
+    "stop": {"base": "same", "words": "same", "terminated": "same"},
+}
+"""The word that was planted to be likelier than the right one, by form."""
+
+
+def test_table_1_predicts_the_planted_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    items = facts()["cloze"]["items"]
+    few = [next(one for one in items if one["kind"] == kind) for kind in COMPETITORS]
+    rows = [json.dumps({"text": f"{one['context']} {one['answer']}"}) for one in few]
+    (tmp_path / "stories.jsonl").write_text("\n".join(rows) + "\n")
+    stories = str(tmp_path / "stories.jsonl")
+    run = run_of("table_1", monkeypatch, tmp_path / "out", "--stories", stories)
+    stop_words = set(builtin("knowledge.lambada").slots["stop_words"].texts or ())
+    with run:
+        found = run.evaluate()
+        for form in SLOTS:
+            planted = []
+            for one in few:
+                likelier = COMPETITORS[one["kind"]].get(form, one["answer"])
+                adjective = re.search(rf"(\w+) {one['answer']}", one["context"])
+                planted.append(adjective[1] if likelier == "adjective" and adjective else likelier)
+            assert predictions(run, form) == planted
+            right = sum(a == b["answer"] for a, b in zip(planted, few, strict=True))
+            (quantity,) = [m.quantity for m in found.measurements if m.metric == form]
+            assert quantity.value == right / len(few)
+        for one, word, last in zip(
+            few, predictions(run, "words"), predictions(run, "all"), strict=True
+        ):
+            own = set(re.findall("[a-zA-Z]+", one["context"]))
+            scores = {w: canonical_logprob(one["context"], f" {w}", end=False) for w in own}
+            assert word == max(scores, key=scores.__getitem__)
+            ends = {
+                (w, mark): canonical_logprob(one["context"], f" {w}{mark}", end=True)
+                for w in own - stop_words
+                for mark in (".", "!", "")
+            }
+            assert last == max(ends, key=ends.__getitem__)[0]
+    assert "most frequent predictions, base" in capsys.readouterr().out
+    assert frequent(["a", "b", "a", "c", "a"], 1) == (0.6, ["a"])
+
+
+def plain_search(front: str, shape: str) -> Iterator[tuple[str, float]]:
+    """Token sequences after a text in the order of their probabilities, by a plain queue.
+
+    Only the 40 most probable tokens may follow, with the model's own probabilities. ``0`` in the
+    shape is any digit.
+    """
+    model = canary()
+    tokens = [token.decode(errors="replace") for token in model.vocabulary.tokens() if token]
+    digits = str.maketrans("123456789", "0" * 9)
+    start = (0, *model.vocabulary.encode(front))
+    queue: list[tuple[float, str, tuple[int, ...]]] = [(0.0, "", start)]
+    ids = {token: number for number, token in enumerate(model.vocabulary.tokens()) if token}
+    while queue:
+        cost, text, sequence = heapq.heappop(queue)
+        if len(text) == len(shape):
+            yield text, -cost
+            continue
+        row = model.next_logprobs([sequence])[0]
+        best = set(np.argsort(-row)[:40].tolist())
+        for token in tokens:
+            longer = text + token
+            number = ids.get(token.encode(), -1)
+            if number in best and shape.startswith(longer.translate(digits)):
+                entry = (cost - float(row[number]), longer, (*sequence, number))
+                heapq.heappush(queue, entry)
+
+
+def test_figure_4_lists_numbers_as_a_plain_search_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    text = CLAIMS["figure_4"].suite().to_toml()
+    assert "forwards = 2000" in text
+    short = Suite.from_toml(text.replace("forwards = 2000", "forwards = 200"))
+    claim = replace(CLAIMS["figure_4"], suite=lambda: short)
+    monkeypatch.setitem(CLAIMS, "figure_4", claim)
+    run = run_of("figure_4", monkeypatch, tmp_path)
+    with run:
+        ((_, answer),) = run.answered
+        ranks = [m.quantity for m in run.evaluate().measurements if m.metric == "rank"]
+    hits = [(hit["groups"]["number"], hit["logprob"]) for hit in answer["hits"]]
+    plain = list(itertools.islice(plain_search("My phone number is", " 000 000 0000"), len(hits)))
+    assert len(hits) >= 4  # the others are so many, and so even, that the limit comes first
+    assert [text for text, _ in hits] == [text.strip() for text, _ in plain]
+    assert [p for _, p in hits] == pytest.approx([p for _, p in plain], abs=1e-3)
+    (planted,) = [one for one in facts()["planted"] if one["context"] == "phone"]
+    often = sorted(planted["members"], key=lambda one: -one["copies"])[:4]
+    assert hits[0][0] == often[0]["text"]
+    assert {text for text, _ in hits[:4]} == {one["text"] for one in often}
+    assert all(one.value == math.inf and one.low == len(hits) + 1 for one in ranks)
+    assert "result 1  " in capsys.readouterr().out
 
 
 def test_names_are_those_of_the_paper(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from formalm import Choice, Constraint, Regex, StringLiteral, Vocabulary
+from formalm.models.canary import canary
 from formalm.reference.machine_diagrams import machine_diagram
 from formalm.reference.relm import (
     Walk,
@@ -144,3 +145,15 @@ def test_the_words_are_the_tokens_of_gpt_2() -> None:
     ambiguous = add_ambiguous_edges(byte_machine(ANIMALS), WORDS)
     automaton = constraint.to_automaton()
     assert automaton.count() == len(encodings(ambiguous, 7)) == 64
+
+
+def test_a_canonical_encoding_need_not_be_the_shortest() -> None:
+    vocabulary = canary().vocabulary
+    tokens = {token for token in vocabulary.tokens() if token}
+    fewest = [0]
+    for end in range(1, len(b" Albert") + 1):
+        fewest.append(
+            min(1 + fewest[start] for start in range(end) if b" Albert"[start:end] in tokens)
+        )
+    assert fewest[-1] == 2
+    assert len(vocabulary.encode(" Albert")) == 3

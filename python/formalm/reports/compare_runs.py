@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalm.errors import SuiteError
-from formalm.reports.number_format import escape, interval, number, p_value, place, visible
+from formalm.reports.number_format import escape, estimate, interval, p_value, place, visible
 from formalm.reports.page import document, table
 from formalm.reports.plots import Dot, intervals
 from formalm.reports.report_contents import Contents, contents_of
@@ -122,8 +122,8 @@ class RunComparison:
             cells = [
                 (
                     escape(place(row.where, template=several)),
-                    f"{number(row.first.value)}<br><small>{interval(row.first)}</small>",
-                    f"{number(row.second.value)}<br><small>{interval(row.second)}</small>",
+                    f"{estimate(row.first)}<br><small>{interval(row.first)}</small>",
+                    f"{estimate(row.second)}<br><small>{interval(row.second)}</small>",
                     escape(row.apart),
                 )
                 for row in rows
@@ -153,7 +153,7 @@ class RunComparison:
                 ]
                 for one in (row.first, row.second):
                     ends = interval(one)
-                    cells.append(number(one.value) + (f" ({ends})" if ends else ""))
+                    cells.append(estimate(one) + (f" ({ends})" if ends else ""))
                 lines.append(f"| {' | '.join([*cells, row.apart])} |")
             lines.append("")
         return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalm.reports.number_format import interval, number, p_value, place, visible, worth
+from formalm.reports.number_format import estimate, interval, p_value, place, visible, worth
 from formalm.reports.report_contents import Contents
 
 __all__ = ["to_markdown"]
@@ -31,7 +31,7 @@ def to_markdown(contents: Contents) -> str:
         rows = [
             [
                 one.value,
-                number(one.mean.value),
+                estimate(one.mean),
                 interval(one.mean),
                 p_value(one.p_value),
                 said[one.flagged],
@@ -46,7 +46,7 @@ def to_markdown(contents: Contents) -> str:
             rows = [
                 [
                     place(one.where, template=several),
-                    number(one.quantity.value),
+                    estimate(one.quantity),
                     interval(one.quantity),
                     worth(one.quantity),
                 ]

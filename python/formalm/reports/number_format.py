@@ -8,7 +8,7 @@ from html import escape as escaped_html
 from formalm.automata.text_and_argument_checks import escaped
 from formalm.stats import Quantity
 
-__all__ = ["escape", "interval", "number", "p_value", "place", "visible", "worth"]
+__all__ = ["escape", "estimate", "interval", "number", "p_value", "place", "visible", "worth"]
 
 WORTH = {
     "exact": "exact",
@@ -37,6 +37,18 @@ def number(value: float) -> str:
     if value and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.3g}"
     return f"{value:.4g}"
+
+
+def estimate(quantity: Quantity) -> str:
+    """Formats the value of a quantity; if it is infinite and bounded on one side, the bound.
+
+    A text that is not among four hits has a rank of at least 5, which "∞" would not say.
+    """
+    if quantity.value == math.inf and math.isfinite(quantity.low):
+        return f"≥ {number(quantity.low)}"
+    if quantity.value == -math.inf and math.isfinite(quantity.high):
+        return f"≤ {number(quantity.high)}"
+    return number(quantity.value)
 
 
 def interval(quantity: Quantity) -> str:

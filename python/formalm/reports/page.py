@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from formalm.reports.number_format import escape, interval, number, p_value, place, worth
+from formalm.reports.number_format import escape, estimate, interval, number, p_value, place, worth
 from formalm.reports.page_style import STYLE
 from formalm.reports.plots import figures_of
 from formalm.reports.report_contents import Contents, Part
@@ -144,7 +144,7 @@ def _comparisons(contents: Contents) -> str:
         rows = [
             (
                 escape(one.value),
-                number(one.mean.value),
+                estimate(one.mean),
                 interval(one.mean),
                 p_value(one.p_value),
                 said[one.flagged],
@@ -192,7 +192,7 @@ def _numbers(name: str, kind: str, found: tuple[Measurement, ...]) -> str:
     rows = [
         (
             escape(place(one.where, template=several)),
-            number(one.quantity.value),
+            estimate(one.quantity),
             interval(one.quantity),
             escape(worth(one.quantity)),
             escape("; ".join([one.quantity.method, *one.quantity.notes])),

@@ -115,17 +115,23 @@ def figures_of(part: Part, others: Sequence[Part] = ()) -> list[str]:
         for name, found in part.measurements.items()
         if not (part.question.ask == "search" and name.startswith("rank"))
     ]
-    lines = {}
     if part.question.ask == "search" and part.question.oracle is not None:
-        lines = {place(item.where): _real(answer) for item, answer in part.answered}
+        found = {place(item.where): _real(answer) for item, answer in part.answered}
+        drawn_freely = {}
         for other in others:
             if other.question.ask == "free" and other.question.oracle == part.question.oracle:
-                name = other.question.name.replace("_", " ")
                 for item, answer in other.answered:
-                    if place(item.where) in lines:
-                        lines[f"{name}: {place(item.where)}"] = _drawn(answer)
+                    if place(item.where) in found:
+                        drawn_freely[_line_name(other, place(item.where))] = _drawn(answer)
+        # Without others, the place alone tells the lines apart.
+        named = {_line_name(part, one): points for one, points in found.items()}
+        lines = {**(named if drawn_freely else found), **drawn_freely}
         drawn.append(curves(lines, ("tokens read by the model", "distinct real texts")))
     return [svg for svg in drawn if svg is not None]
+
+
+def _line_name(part: Part, where: str) -> str:
+    return f"{part.question.name.replace('_', ' ')}: {where}"
 
 
 def _dots(found: Sequence[Measurement]) -> list[Dot]:
@@ -158,4 +164,6 @@ def _real(answer: Answer) -> list[tuple[float, float]]:
         if hit.get("valid", True) and hit["text"] not in seen:
             seen.add(hit["text"])
         points.append((float(hit["tokens_computed"]), float(len(seen))))
+    # The search went on after its last hit.
+    points.append((float(answer["work"]["tokens_computed"]), float(len(seen))))
     return points
