@@ -20,6 +20,7 @@
 
 use crate::draw::inverse;
 use crate::row::BLOCK;
+use crate::row_scan::{LANES, block_total};
 
 /// The types that rows are computed in.
 pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
@@ -49,17 +50,36 @@ pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
 
     fn plus(self, other: Self) -> Self;
 
-    /// Writes e^((x − top) / temperature) for each value, and returns their sum. Differences from
-    /// the maximum lose no digits to the temperature.
-    fn tempered<const FMA: bool>(
-        values: &[Self; BLOCK],
-        weights: &mut [Self; BLOCK],
-        top: f64,
-        temperature: f64,
-    ) -> f64;
+    fn minus(self, other: Self) -> Self;
+
+    fn times(self, other: Self) -> Self;
 
     /// Returns a key with the same order; for NaN and negative zero, one of some order.
     fn key(self) -> u64;
+}
+
+/// Writes e^((x − top) / temperature) for each value, and returns their sum. Differences from the
+/// maximum lose no digits to the temperature.
+#[expect(clippy::needless_range_loop, reason = "indices below a constant are vectorized")]
+#[inline(always)]
+pub(crate) fn tempered_weights<R: Real, const FMA: bool>(
+    values: &[R; BLOCK],
+    weights: &mut [R; BLOCK],
+    top: f64,
+    temperature: f64,
+) -> f64 {
+    let (top, factor) = (R::of(top), R::of(inverse(temperature)));
+    let floor = R::floor(R::ZERO);
+    let mut sums = [R::ZERO; LANES];
+    let chunks = values.as_chunks::<LANES>().0.iter();
+    for (values, weights) in chunks.zip(weights.as_chunks_mut::<LANES>().0) {
+        for lane in 0..LANES {
+            let weight = values[lane].minus(top).times(factor).weight::<FMA>(R::ZERO, floor);
+            weights[lane] = weight;
+            sums[lane] = sums[lane].plus(weight);
+        }
+    }
+    block_total(&sums)
 }
 
 #[inline(always)]
@@ -124,24 +144,13 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn tempered<const FMA: bool>(
-        values: &[f32; BLOCK],
-        weights: &mut [f32; BLOCK],
-        top: f64,
-        temperature: f64,
-    ) -> f64 {
-        let (top, factor) = (top as f32, inverse(temperature) as f32);
-        let floor = <f32 as Real>::floor(0.0);
-        let mut sums = [0.0; 64];
-        let chunks = values.as_chunks::<64>().0.iter();
-        for (values, weights) in chunks.zip(weights.as_chunks_mut::<64>().0) {
-            for lane in 0..64 {
-                let weight = ((values[lane] - top) * factor).weight::<FMA>(0.0, floor);
-                weights[lane] = weight;
-                sums[lane] += weight;
-            }
-        }
-        sums.iter().map(|&one| f64::from(one)).sum()
+    fn minus(self, other: f32) -> f32 {
+        self - other
+    }
+
+    #[inline(always)]
+    fn times(self, other: f32) -> f32 {
+        self * other
     }
 
     #[inline(always)]
@@ -207,24 +216,13 @@ impl Real for f64 {
     }
 
     #[inline(always)]
-    fn tempered<const FMA: bool>(
-        values: &[f64; BLOCK],
-        weights: &mut [f64; BLOCK],
-        top: f64,
-        temperature: f64,
-    ) -> f64 {
-        let (top, factor) = (top, inverse(temperature));
-        let floor = <f64 as Real>::floor(0.0);
-        let mut sums = [0.0; 64];
-        let chunks = values.as_chunks::<64>().0.iter();
-        for (values, weights) in chunks.zip(weights.as_chunks_mut::<64>().0) {
-            for lane in 0..64 {
-                let weight = ((values[lane] - top) * factor).weight::<FMA>(0.0, floor);
-                weights[lane] = weight;
-                sums[lane] += weight;
-            }
-        }
-        sums.iter().sum()
+    fn minus(self, other: f64) -> f64 {
+        self - other
+    }
+
+    #[inline(always)]
+    fn times(self, other: f64) -> f64 {
+        self * other
     }
 
     #[inline(always)]

@@ -118,6 +118,17 @@ impl<'a> Row<'a> {
         unsafe { self.start.cast::<E>().add(at).read_unaligned() }.real()
     }
 
+    /// Returns an element; inlined where the type is known.
+    ///
+    /// The row's elements must be of type `E`.
+    #[inline(always)]
+    pub(crate) fn at<E: Element>(self, at: usize) -> E::Real {
+        debug_assert_eq!(size_of::<E>(), self.kind.size());
+        assert!(at < self.width);
+        // SAFETY: `at` is within the row.
+        unsafe { self.load::<E>(at) }
+    }
+
     /// Copies the elements from `at` on into `block`, followed by minus infinity.
     ///
     /// The row's elements must be of type `E`.
