@@ -60,7 +60,6 @@ pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
 
 /// Writes e^((x − top) / temperature) for each value, and returns their sum. Differences from the
 /// maximum lose no digits to the temperature.
-#[expect(clippy::needless_range_loop, reason = "indices below a constant are vectorized")]
 #[inline(always)]
 pub(crate) fn tempered_weights<R: Real, const FMA: bool>(
     values: &[R; BLOCK],

@@ -81,6 +81,11 @@ impl<'a> Row<'a> {
         Row { start, width, kind, owner: PhantomData }
     }
 
+    /// Returns the address of the first element.
+    pub fn start(self) -> *const u8 {
+        self.start
+    }
+
     /// Returns the number of elements.
     pub fn width(self) -> usize {
         self.width

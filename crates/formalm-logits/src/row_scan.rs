@@ -413,7 +413,6 @@ fn block_sums<R: Real, const FMA: bool>(
 }
 
 /// Returns the sum of the lanes of a block, in float64.
-#[expect(clippy::needless_range_loop, reason = "indices below a constant are vectorized")]
 #[inline(always)]
 pub(crate) fn block_total<R: Real>(sums: &[R; LANES]) -> f64 {
     // All lanes at once: the compiler converts eight of them one by one.
