@@ -18,12 +18,16 @@
 //! A term of n₀ − n above 10 contributes at most 2^18 / 2^10 times the largest one, so its larger
 //! error is not the sum's.
 
+use std::ops::{Mul, Sub};
+
 use crate::draw::inverse;
 use crate::row::BLOCK;
 use crate::row_scan::{LANES, block_total};
 
 /// The types that rows are computed in.
-pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
+pub(crate) trait Real:
+    Copy + PartialOrd + Into<f64> + Mul<Output = Self> + Sub<Output = Self> + Send + Sync + 'static
+{
     const LOWEST: Self;
     const ZERO: Self;
 
@@ -50,10 +54,6 @@ pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
 
     fn plus(self, other: Self) -> Self;
 
-    fn minus(self, other: Self) -> Self;
-
-    fn times(self, other: Self) -> Self;
-
     /// Returns a key with the same order; for NaN and negative zero, one of some order.
     fn key(self) -> u64;
 }
@@ -73,7 +73,7 @@ pub(crate) fn tempered_weights<R: Real, const FMA: bool>(
     let chunks = values.as_chunks::<LANES>().0.iter();
     for (values, weights) in chunks.zip(weights.as_chunks_mut::<LANES>().0) {
         for lane in 0..LANES {
-            let weight = values[lane].minus(top).times(factor).weight::<FMA>(R::ZERO, floor);
+            let weight = ((values[lane] - top) * factor).weight::<FMA>(R::ZERO, floor);
             weights[lane] = weight;
             sums[lane] = sums[lane].plus(weight);
         }
@@ -143,16 +143,6 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn minus(self, other: f32) -> f32 {
-        self - other
-    }
-
-    #[inline(always)]
-    fn times(self, other: f32) -> f32 {
-        self * other
-    }
-
-    #[inline(always)]
     fn key(self) -> u64 {
         let bits = (self + 0.0).to_bits();
         u64::from(if bits >> 31 != 0 { !bits } else { bits | 0x8000_0000 })
@@ -212,16 +202,6 @@ impl Real for f64 {
     #[inline(always)]
     fn plus(self, other: f64) -> f64 {
         self + other
-    }
-
-    #[inline(always)]
-    fn minus(self, other: f64) -> f64 {
-        self - other
-    }
-
-    #[inline(always)]
-    fn times(self, other: f64) -> f64 {
-        self * other
     }
 
     #[inline(always)]
