@@ -7,7 +7,9 @@ mod node_queue;
 mod prefix_strings;
 mod row_cache;
 mod sequence_tree;
+mod shared_row;
 mod sorted_tokens;
+mod string_checkpoint;
 mod string_entries;
 mod string_search;
 #[cfg(test)]
@@ -15,14 +17,14 @@ mod tests;
 mod token_rows;
 mod token_search;
 
-pub use formalm_logits::Row;
+pub use formalm_logits::{Row, RowSums};
 pub use log_sum::log_sum;
 pub use node_queue::NodeQueue;
 pub use sequence_tree::{END, NodeArrays, SequenceTree};
+pub use shared_row::SharedRow;
 pub use sorted_tokens::SortedTokens;
-pub use string_search::{
-    EntryArrays, InvalidSearch, StringHit, StringOptions, StringSearch, StringStep,
-};
+pub use string_checkpoint::{EntryArrays, InvalidSearch};
+pub use string_search::{StringHit, StringOptions, StringSearch, StringStep};
 pub use token_rows::{Continuations, TokenScan, TopK};
 pub use token_search::{Batch, QueueArrays, TokenOptions, TokenSearch};
 

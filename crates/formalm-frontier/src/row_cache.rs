@@ -1,15 +1,16 @@
-//! The next tokens of evaluated nodes, by rank, under a byte budget.
+//! The next tokens of evaluated nodes, under a byte budget.
 //!
-//! A row takes as much memory as the model's answer, so only the latest ones are kept. What a search
-//! needs for good are sums over ranges of ranks; a row serves to split such a range by the next
-//! byte. A row that was evicted is computed again from a new answer of the model.
+//! A row is the model's own, with the mask of the language; where the model may not keep it, a copy.
+//! What a search needs for good are sums over ranges of ranks; a row serves to split such a range by
+//! the next byte. A row that was evicted is read again from a new answer of the model.
 
 use std::collections::VecDeque;
 
-use formalm_logits::{ElementType, LOG_SUM_ERROR, exponential_sum, exponential_sums};
+use formalm_logits::{Allowed, ElementType, RowSums, exponential_sum, log_sum_error};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::log_sum;
+use crate::shared_row::{Owner, SharedRow};
 use crate::sorted_tokens::SortedTokens;
 use crate::token_rows::{Continuations, TokenScan};
 
@@ -21,6 +22,8 @@ const LISTED_SHARE: usize = 64;
 const PART: usize = 256;
 /// Sums below this are added in float64: float32 exponentials end at 1e-37.
 const TINY: f64 = 1e-28;
+/// Largest offset of sums in a row's own precision.
+const LARGEST_OFFSET: f64 = 5e3;
 
 /// The log-probabilities of the tokens after a node; minus infinity where no token may follow.
 #[derive(Debug)]
@@ -28,16 +31,17 @@ pub(crate) struct StoredRow {
     values: RowValues,
     /// The logarithm of the sum of a row of logits.
     offset: f64,
-    /// Log-sums by first byte, which the first split of a row needs.
+    /// An upper bound on the log-sum of all allowed tokens.
+    total: f64,
+    /// Upper bounds on the log-sums by first byte, which the first split of a row needs.
     by_byte: Option<Box<[f64; 256]>>,
 }
 
 #[derive(Debug)]
 enum RowValues {
-    /// By id. Sorting them by rank would take longer than what is read of most rows.
-    Narrow(Box<[f32]>),
-    /// By rank.
-    Wide(Box<[f64]>),
+    /// By id, and the allowed ones. Sorting them by rank would take longer than what is read of most
+    /// rows.
+    Whole(SharedRow, Box<[u32]>),
     /// Ranks, ascending, and their values.
     Few(Box<[u32]>, Box<[f64]>),
 }
@@ -48,6 +52,7 @@ impl StoredRow {
         StoredRow {
             values: RowValues::Few(Box::default(), Box::default()),
             offset: 0.0,
+            total: f64::NEG_INFINITY,
             by_byte: None,
         }
     }
@@ -59,45 +64,74 @@ impl StoredRow {
         kept: Option<&[(u32, f64)]>,
         tokens: &SortedTokens,
     ) -> StoredRow {
-        let (row, offset) = match (answer, kept) {
-            (Continuations::All(row, offset), None) => (row, offset),
+        match (answer, kept) {
+            (Continuations::All(row, offset), None) => {
+                let sums = scan.sums(row);
+                StoredRow::whole(scan, &SharedRow::copied(row), offset, &sums, tokens)
+            }
             _ => {
                 let kept = kept.unwrap_or_default().iter().copied();
-                return StoredRow::few(kept.filter(|one| scan.allows(one.0)), tokens);
+                StoredRow::few(kept.filter(|one| scan.allows(one.0)), tokens)
             }
-        };
+        }
+    }
+
+    /// Returns the allowed part of a row with these sums, after a look at the mask.
+    pub(crate) fn whole(
+        scan: &TokenScan,
+        shared: &SharedRow,
+        offset: f64,
+        sums: &RowSums,
+        tokens: &SortedTokens,
+    ) -> StoredRow {
+        let row = shared.row();
         if scan.allowed_count() as usize <= tokens.len() / LISTED_SHARE {
             let mut few = Vec::new();
             scan.each_allowed(|id| few.push((id, (row.get(id as usize) - offset).min(0.0))));
             return StoredRow::few(few.into_iter(), tokens);
         }
-        if row.element_type() == ElementType::Float64 {
-            let value = |&id: &u32| {
-                if scan.allows(id) { row.get(id as usize) } else { f64::NEG_INFINITY }
-            };
-            let values = RowValues::Wide(tokens.token_ids().iter().map(value).collect());
-            return StoredRow { values, offset, by_byte: None };
+        let total = sums.log_allowed - offset + log_sum_error(row.element_type());
+        let values = RowValues::Whole(shared.clone(), scan.words().into());
+        StoredRow { values, offset, total, by_byte: None }
+    }
+
+    /// Returns `true` if sums over the row's own type are accurate.
+    fn is_summable(&self) -> bool {
+        matches!(self.values, RowValues::Whole(..)) && self.offset.abs() < LARGEST_OFFSET
+    }
+
+    /// Computes the sums by first byte.
+    fn split(&mut self, tokens: &SortedTokens) {
+        let RowValues::Whole(shared, words) = &self.values else { return };
+        if self.by_byte.is_some() || !self.is_summable() {
+            return;
         }
-        let values = scan.masked(row);
-        let mut sums = exponential_sums(&values, offset, tokens.first_bytes());
-        let mut row = StoredRow { values: RowValues::Narrow(values), offset, by_byte: None };
+        let row = shared.row();
+        let size = tokens.first_bytes().len();
+        let error = log_sum_error(row.element_type());
+        let mut sums =
+            row.exponential_sums(Allowed::of(words, size), self.offset, tokens.first_bytes());
         let all = (0, tokens.len() as u32);
         for (byte, sum) in sums.iter_mut().enumerate() {
             *sum = if *sum == 0.0 {
                 f64::NEG_INFINITY
             } else if *sum < TINY {
-                row.log_sum(tokens.narrow(all, 0, byte as u8), tokens)
+                self.log_sum(tokens.narrow(all, 0, byte as u8), tokens)
             } else {
-                sum.ln() + LOG_SUM_ERROR
+                sum.ln() + error
             };
         }
-        row.by_byte = Some(sums);
-        row
+        self.by_byte = Some(sums);
     }
 
     /// Returns upper bounds on the log-sums by first byte, if they are known.
     pub(crate) fn by_byte(&self) -> Option<&[f64; 256]> {
         self.by_byte.as_deref()
+    }
+
+    /// Returns an upper bound on the log-sum of all allowed tokens, if it is known.
+    pub(crate) fn total(&self) -> Option<f64> {
+        matches!(self.values, RowValues::Whole(..)).then_some(self.total)
     }
 
     fn few(kept: impl Iterator<Item = (u32, f64)>, tokens: &SortedTokens) -> StoredRow {
@@ -108,27 +142,36 @@ impl StoredRow {
         few.sort_unstable_by_key(|one| one.0);
         let ranks = few.iter().map(|one| one.0).collect();
         let values = RowValues::Few(ranks, few.iter().map(|one| one.1).collect());
-        StoredRow { values, offset: 0.0, by_byte: None }
+        StoredRow { values, ..StoredRow::empty() }
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
-        96 + 2048 * usize::from(self.by_byte.is_some())
-            + match &self.values {
-                RowValues::Narrow(values) => size_of_val::<[f32]>(values),
-                RowValues::Wide(values) => size_of_val::<[f64]>(values),
-                RowValues::Few(ranks, _) => 12 * ranks.len(),
-            }
+    /// Returns the memory in bytes, without that of a row's owner.
+    fn memory_bytes(&self) -> usize {
+        96 + match &self.values {
+            RowValues::Whole(_, words) => 2048 + size_of_val::<[u32]>(words),
+            RowValues::Few(ranks, _) => 12 * ranks.len(),
+        }
+    }
+
+    fn owner(&self) -> Option<&Owner> {
+        match &self.values {
+            RowValues::Whole(row, _) => Some(row.owner()),
+            RowValues::Few(..) => None,
+        }
     }
 
     /// Returns the value of a rank.
     #[inline]
     pub(crate) fn get(&self, rank: u32, tokens: &SortedTokens) -> f64 {
         match &self.values {
-            RowValues::Narrow(values) => {
+            RowValues::Whole(row, words) => {
                 let id = tokens.token_ids()[rank as usize];
-                (f64::from(values[id as usize]) - self.offset).min(0.0)
+                if has(words, id) {
+                    (row.row().get(id as usize) - self.offset).min(0.0)
+                } else {
+                    f64::NEG_INFINITY
+                }
             }
-            RowValues::Wide(values) => (values[rank as usize] - self.offset).min(0.0),
             RowValues::Few(ranks, values) => {
                 ranks.binary_search(&rank).map_or(f64::NEG_INFINITY, |at| values[at])
             }
@@ -143,34 +186,44 @@ impl StoredRow {
                 let at = ranks.partition_point(|&rank| rank < low);
                 ranks.get(at).map_or(high, |&rank| rank.min(high))
             }
-            _ => low,
+            RowValues::Whole(..) => low,
         }
     }
 
     /// Returns an upper bound on the logarithm of the sum of exponentials over a range of ranks. It
-    /// exceeds the sum by no more than twice [`LOG_SUM_ERROR`].
+    /// exceeds the sum by no more than twice the error of the row's type.
     pub(crate) fn log_sum(&self, (low, high): (u32, u32), tokens: &SortedTokens) -> f64 {
-        let range = low as usize..high as usize;
         match &self.values {
-            RowValues::Narrow(_) if range.len() == 1 => self.get(low, tokens),
-            RowValues::Narrow(values) => {
+            RowValues::Whole(..) if high - low == 1 => self.get(low, tokens),
+            RowValues::Whole(shared, words) => {
+                let row = shared.row();
+                let exact = || {
+                    log_sum_of(&(low..high).map(|at| self.get(at, tokens)).collect::<Vec<f64>>())
+                };
+                if row.element_type() == ElementType::Float64 || !self.is_summable() {
+                    return exact();
+                }
                 let mut part = [f32::NEG_INFINITY; PART];
                 let mut sum = 0.0;
-                for ids in tokens.token_ids()[range].chunks(PART) {
+                for ids in tokens.token_ids()[low as usize..high as usize].chunks(PART) {
                     for (to, &id) in part.iter_mut().zip(ids) {
-                        *to = values[id as usize];
+                        // Types of at most 32 bits fit into float32.
+                        *to = if has(words, id) {
+                            row.get(id as usize) as f32
+                        } else {
+                            f32::NEG_INFINITY
+                        };
                     }
                     sum += exponential_sum(&part[..ids.len()], self.offset);
                 }
                 if sum == 0.0 {
                     f64::NEG_INFINITY
                 } else if sum < TINY {
-                    log_sum_of(&(low..high).map(|at| self.get(at, tokens)).collect::<Vec<f64>>())
+                    exact()
                 } else {
-                    sum.ln() + LOG_SUM_ERROR
+                    sum.ln() + log_sum_error(row.element_type())
                 }
             }
-            RowValues::Wide(values) => log_sum_of(&values[range]) - self.offset,
             RowValues::Few(ranks, values) => {
                 let start = ranks.partition_point(|&rank| rank < low);
                 let end = ranks.partition_point(|&rank| rank < high);
@@ -178,6 +231,11 @@ impl StoredRow {
             }
         }
     }
+}
+
+#[inline]
+fn has(words: &[u32], id: u32) -> bool {
+    words.get(id as usize >> 5).is_some_and(|word| word >> (id & 31) & 1 != 0)
 }
 
 /// Returns the logarithm of a sum, added in the order of the values.
@@ -201,9 +259,11 @@ fn log_sum_of(values: &[f64]) -> f64 {
 pub(crate) struct RowCache {
     rows: FxHashMap<u32, StoredRow>,
     order: VecDeque<u32>,
+    /// For each owner of rows, their number. Its memory counts once.
+    owners: FxHashMap<usize, usize>,
     bytes: usize,
     budget_bytes: usize,
-    /// Nodes that were computed again for a step that has not been completed.
+    /// Nodes that were read again for a step that has not been completed.
     needed: Vec<u32>,
 }
 
@@ -212,6 +272,7 @@ impl RowCache {
         RowCache {
             rows: FxHashMap::default(),
             order: VecDeque::new(),
+            owners: FxHashMap::default(),
             bytes: 0,
             budget_bytes,
             needed: Vec::new(),
@@ -223,10 +284,24 @@ impl RowCache {
         self.rows.get(&node)
     }
 
+    /// Computes the sums by first byte of a row that is cached.
+    pub(crate) fn split(&mut self, node: u32, tokens: &SortedTokens) {
+        if let Some(row) = self.rows.get_mut(&node) {
+            row.split(tokens);
+        }
+    }
+
     pub(crate) fn keep(&mut self, node: u32, row: StoredRow) {
         self.bytes += row.memory_bytes();
+        if let Some(owner) = row.owner() {
+            let rows = self.owners.entry(owner.id).or_default();
+            if *rows == 0 {
+                self.bytes += owner.bytes;
+            }
+            *rows += 1;
+        }
         match self.rows.insert(node, row) {
-            Some(before) => self.bytes -= before.memory_bytes(),
+            Some(before) => self.forget(&before),
             None => self.order.push_back(node),
         }
         // The newest row is needed next, whatever its size.
@@ -237,7 +312,21 @@ impl RowCache {
                 continue;
             }
             if let Some(gone) = self.rows.remove(&oldest) {
-                self.bytes -= gone.memory_bytes();
+                self.forget(&gone);
+            }
+        }
+    }
+
+    /// Subtracts the memory of a row that is no longer cached.
+    fn forget(&mut self, row: &StoredRow) {
+        self.bytes -= row.memory_bytes();
+        if let Some(owner) = row.owner()
+            && let Some(rows) = self.owners.get_mut(&owner.id)
+        {
+            *rows -= 1;
+            if *rows == 0 {
+                self.owners.remove(&owner.id);
+                self.bytes -= owner.bytes;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The tokens that may follow a node, from the model's answer and the mask of the language.
 
-use formalm_logits::{Allowed, Row, RowScan};
+use formalm_logits::{Allowed, Row, RowScan, RowSums};
 
 use crate::TokenLanguage;
 use crate::child_cache::Child;
@@ -69,12 +69,14 @@ impl TokenScan {
         Ok(language.is_accepting(state))
     }
 
-    /// Returns a copy of a row with minus infinity for tokens that the last [`TokenScan::look`]
-    /// does not allow.
-    pub(crate) fn masked(&self, row: Row<'_>) -> Box<[f32]> {
-        let mut values = vec![f32::NEG_INFINITY; self.vocabulary_size];
-        row.copy_allowed(Allowed::of(&self.words, self.vocabulary_size), &mut values);
-        values.into()
+    /// Returns the sums of a row and of the tokens that the last [`TokenScan::look`] allows.
+    pub(crate) fn sums(&mut self, row: Row<'_>) -> RowSums {
+        self.scan.run(row, Allowed::of(&self.words, self.vocabulary_size))
+    }
+
+    /// Returns the mask of the last look.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.words
     }
 
     /// Returns the tokens that a rule leaves of an answer, if they are few, ascending.

@@ -6,7 +6,8 @@
 
 use std::marker::PhantomData;
 
-use crate::exponential::Real;
+use crate::exponential::{Real, tempered_weights};
+use crate::mass_ranks::RankedRow;
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
 use crate::row_scan::{RowScan, RowSums, mask_block, power_of_two};
 use crate::vectorized::{Kernel, run};
@@ -63,39 +64,84 @@ pub fn draw(
     if rules.top_p.is_none() && rules.min_p.is_none() {
         return draw_by_id(scan, row, allowed, rules.temperature, uniform);
     }
-    // The total under another temperature takes a pass, which also prepares the ranks.
+    draw_by_rank(scan, row, allowed, rules, uniform)
+}
+
+/// Draws by top-p or min-p.
+fn draw_by_rank(
+    scan: &mut RowScan,
+    row: Row<'_>,
+    allowed: Allowed<'_>,
+    rules: &DrawRules,
+    uniform: f64,
+) -> Option<u32> {
+    let top = scan.sums().max_allowed;
+    let is_tempered = rules.temperature != 1.0;
     let known = (scan.sums().log_allowed - top).exp();
-    let is_prepared = rules.temperature != 1.0;
-    let total = if is_prepared {
-        scan.ranks.weigh(row, allowed, top, rules.temperature).total()
-    } else {
-        known
-    };
-    if let Some(found) = draw_from_few(scan, row, allowed, rules, uniform, total) {
+    if !is_tempered && let Some(found) = draw_from_few(scan, row, allowed, rules, uniform, known) {
         return Some(found);
     }
-    if !is_prepared {
-        scan.ranks.weigh(row, allowed, top, rules.temperature);
+    let blocks = std::mem::take(&mut scan.blocks);
+    let mut levels = std::mem::take(&mut scan.levels);
+    let mut ranked = RankedRow {
+        row,
+        allowed,
+        blocks: &blocks,
+        top,
+        temperature: rules.temperature,
+        total: known,
+        known: Vec::new(),
+        scratch: &mut levels,
+        found: Vec::new(),
+        before_found: 0.0,
+    };
+    let cut = rules.min_p.map(|share| top + rules.temperature * share.ln());
+    match rules.top_p {
+        Some(share) if cut.is_none() => ranked.sum_near(&[share, share * uniform], None),
+        Some(share) => ranked.sum_near(&[share], cut),
+        None => ranked.sum_near(&[], cut),
     }
-    let ranks = scan.ranks.weighed(row.element_type());
-    let mut kept = ranks.total();
-    let mut last = None;
-    if let Some(share) = rules.top_p {
-        last = ranks.reach(share * kept, false);
-        kept = last.map_or(kept, |last| last.mass);
+    let total = ranked.total;
+    // The total under another temperature is known only now.
+    let few =
+        if is_tempered { draw_from_few(scan, row, allowed, rules, uniform, total) } else { None };
+    let found = few.or_else(|| draw_ranked(&mut ranked, rules, cut, uniform));
+    (scan.blocks, scan.levels) = (blocks, levels);
+    found
+}
+
+/// Draws from a ranked row that is summed above `cut`, below which min-p keeps nothing.
+fn draw_ranked(
+    ranked: &mut RankedRow<'_>,
+    rules: &DrawRules,
+    cut: Option<f64>,
+    uniform: f64,
+) -> Option<u32> {
+    let total = ranked.total;
+    // Both rules keep a number of best tokens; top-p keeps the mass `reached`, and up to one token
+    // more.
+    let reached = rules.top_p.map_or(total, |share| share * total);
+    let spare = rules.top_p.map_or(0.0, |_| ranked.largest_weight_at(reached));
+    let (mut least, mut most) = (reached, reached + spare);
+    let above = cut.map_or(f64::INFINITY, |cut| ranked.mass_from(cut));
+    if above < most {
+        (least, most) = (least.min(above), above);
     }
-    if let Some(share) = rules.min_p {
-        // Both keep a number of best tokens.
-        let mass = ranks.mass_from(share);
-        if mass < kept {
-            kept = mass;
-        }
+    if cut.is_some() {
+        ranked.sum_near(&[uniform * least / total], None);
     }
-    let found = ranks.reach(uniform * kept, true)?;
-    Some(match last {
-        Some(last) if last.precedes(found) => last.id,
-        _ => found.id,
-    })
+    let found = ranked.reach(uniform * least, true)?;
+    if least == most || found.mass > uniform * most {
+        return Some(found.id);
+    }
+    // The draw depends on the mass of the last token that top-p keeps.
+    let first = (ranked.before_found, std::mem::take(&mut ranked.found));
+    let last = ranked.reach(reached, false)?;
+    if above < last.mass {
+        return ranked.reach_again(first, uniform * above).map(|found| found.id);
+    }
+    let found = ranked.reach_again(first, uniform * last.mass)?;
+    Some(if last.precedes(found) { last.id } else { found.id })
 }
 
 /// Draws by top-p or min-p if the tokens that they keep are surely among the best few, as they are
@@ -381,7 +427,8 @@ impl<E: Element> Kernel for Tempered<'_, E> {
         for at in (0..self.row.width()).step_by(BLOCK) {
             self.row.read::<E>(at, &mut block);
             mask_block(&block, &self.allowed.block(at), &mut masked);
-            sums.push(E::Real::tempered::<FMA>(&masked, &mut weights, self.top, self.temperature));
+            let (top, temperature) = (self.top, self.temperature);
+            sums.push(tempered_weights::<E::Real, FMA>(&masked, &mut weights, top, temperature));
         }
         sums
     }

@@ -18,11 +18,16 @@
 //! A term of n₀ − n above 10 contributes at most 2^18 / 2^10 times the largest one, so its larger
 //! error is not the sum's.
 
+use std::ops::{Mul, Sub};
+
 use crate::draw::inverse;
 use crate::row::BLOCK;
+use crate::row_scan::{LANES, block_total};
 
 /// The types that rows are computed in.
-pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
+pub(crate) trait Real:
+    Copy + PartialOrd + Into<f64> + Mul<Output = Self> + Sub<Output = Self> + Send + Sync + 'static
+{
     const LOWEST: Self;
     const ZERO: Self;
 
@@ -49,17 +54,31 @@ pub(crate) trait Real: Copy + PartialOrd + Into<f64> + Send + Sync + 'static {
 
     fn plus(self, other: Self) -> Self;
 
-    /// Writes e^((x − top) / temperature) for each value, and returns their sum. Differences from
-    /// the maximum lose no digits to the temperature.
-    fn tempered<const FMA: bool>(
-        values: &[Self; BLOCK],
-        weights: &mut [Self; BLOCK],
-        top: f64,
-        temperature: f64,
-    ) -> f64;
-
     /// Returns a key with the same order; for NaN and negative zero, one of some order.
     fn key(self) -> u64;
+}
+
+/// Writes e^((x − top) / temperature) for each value, and returns their sum. Differences from the
+/// maximum lose no digits to the temperature.
+#[inline(always)]
+pub(crate) fn tempered_weights<R: Real, const FMA: bool>(
+    values: &[R; BLOCK],
+    weights: &mut [R; BLOCK],
+    top: f64,
+    temperature: f64,
+) -> f64 {
+    let (top, factor) = (R::of(top), R::of(inverse(temperature)));
+    let floor = R::floor(R::ZERO);
+    let mut sums = [R::ZERO; LANES];
+    let chunks = values.as_chunks::<LANES>().0.iter();
+    for (values, weights) in chunks.zip(weights.as_chunks_mut::<LANES>().0) {
+        for lane in 0..LANES {
+            let weight = ((values[lane] - top) * factor).weight::<FMA>(R::ZERO, floor);
+            weights[lane] = weight;
+            sums[lane] = sums[lane].plus(weight);
+        }
+    }
+    block_total(&sums)
 }
 
 #[inline(always)]
@@ -124,27 +143,6 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn tempered<const FMA: bool>(
-        values: &[f32; BLOCK],
-        weights: &mut [f32; BLOCK],
-        top: f64,
-        temperature: f64,
-    ) -> f64 {
-        let (top, factor) = (top as f32, inverse(temperature) as f32);
-        let floor = <f32 as Real>::floor(0.0);
-        let mut sums = [0.0; 64];
-        let chunks = values.as_chunks::<64>().0.iter();
-        for (values, weights) in chunks.zip(weights.as_chunks_mut::<64>().0) {
-            for lane in 0..64 {
-                let weight = ((values[lane] - top) * factor).weight::<FMA>(0.0, floor);
-                weights[lane] = weight;
-                sums[lane] += weight;
-            }
-        }
-        sums.iter().map(|&one| f64::from(one)).sum()
-    }
-
-    #[inline(always)]
     fn key(self) -> u64 {
         let bits = (self + 0.0).to_bits();
         u64::from(if bits >> 31 != 0 { !bits } else { bits | 0x8000_0000 })
@@ -204,27 +202,6 @@ impl Real for f64 {
     #[inline(always)]
     fn plus(self, other: f64) -> f64 {
         self + other
-    }
-
-    #[inline(always)]
-    fn tempered<const FMA: bool>(
-        values: &[f64; BLOCK],
-        weights: &mut [f64; BLOCK],
-        top: f64,
-        temperature: f64,
-    ) -> f64 {
-        let (top, factor) = (top, inverse(temperature));
-        let floor = <f64 as Real>::floor(0.0);
-        let mut sums = [0.0; 64];
-        let chunks = values.as_chunks::<64>().0.iter();
-        for (values, weights) in chunks.zip(weights.as_chunks_mut::<64>().0) {
-            for lane in 0..64 {
-                let weight = ((values[lane] - top) * factor).weight::<FMA>(0.0, floor);
-                weights[lane] = weight;
-                sums[lane] += weight;
-            }
-        }
-        sums.iter().sum()
     }
 
     #[inline(always)]

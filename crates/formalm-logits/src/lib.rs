@@ -4,8 +4,8 @@ mod best_tokens;
 mod class_sums;
 mod draw;
 mod exponential;
-mod masked_copy;
 mod mass_ranks;
+mod part_sums;
 mod row;
 mod row_scan;
 #[cfg(test)]
@@ -14,6 +14,6 @@ mod vectorized;
 
 pub use class_sums::{class_sums, log_sum_of};
 pub use draw::{DrawRules, DrawTable, draw};
-pub use masked_copy::{exponential_sum, exponential_sums};
+pub use part_sums::exponential_sum;
 pub use row::{Allowed, ElementType, Row};
 pub use row_scan::{LOG_SUM_ERROR, RowScan, RowSums, Soundness, log_sum_error};

@@ -1,26 +1,54 @@
 //! The token at which a given mass is reached when tokens are taken from the best on.
 //!
-//! Sorting a row takes milliseconds. A sample of the row gives a value near the place, passes over
-//! the row give the exact mass above it, and only the tokens between two such values are put in
-//! order, by selection.
+//! Sorting a row takes milliseconds, and most tokens are far from the place in question:
+//!
+//! ```text
+//!  sample     8192 elements ─► levels, values a little above and below each place sought
+//!  one pass   the mass of all tokens of at least each level
+//!  one pass   the tokens between the two levels around a place
+//!  selection  among these
+//! ```
+//!
+//! Summing above levels in the scan itself would save the reading of the row, but takes longer than
+//! the pass: the vectors of both do not fit into the registers.
 
 use std::marker::PhantomData;
 
-use crate::exponential::Real;
+use crate::exponential::{Real, tempered_weights};
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
-use crate::row_scan::mask_block;
+use crate::row_scan::{BlockSum, LANES, block_total, mask_block};
 use crate::vectorized::{Kernel, run};
 
-/// Number of elements in the sample.
-const SAMPLE: usize = 512;
-/// Number of tokens that are put in order at once.
-const FEW: usize = 4096;
+/// Maximum number of levels of a pass, besides that of min-p. Each takes a tenth of the time of a
+/// scan.
+const LEVELS: usize = 4;
+/// Neighbors that are sampled together: a cache line of float32.
+const NEIGHBORS: usize = 16;
+/// Blocks of sampled elements. The fewer they are, the more tokens lie between two levels.
+const SAMPLED_BLOCKS: usize = 16;
+/// Distance of a level from the place sought, in standard deviations of the sample's estimate.
+const DEVIATIONS: f64 = 2.2;
+/// The same of the levels by which the sample itself is divided.
+const FIRST_DEVIATIONS: [f64; 4] = [-DEVIATIONS, -0.7, 0.7, DEVIATIONS];
+/// Number of tokens between two levels from which on another pass with closer levels is worthwhile.
+const MANY: usize = 8192;
+/// Passes with closer levels. Equal values cannot be separated by more of them.
+const ROUNDS: usize = 6;
 
-/// The values and weights of a row, which are kept for several ranks.
+/// Values that divide a row.
 #[derive(Debug, Default)]
-pub(crate) struct RankScratch {
-    narrow: Ranks<f32>,
-    wide: Ranks<f64>,
+pub(crate) struct LevelScratch {
+    /// Levels of the next pass, descending.
+    levels: Vec<f64>,
+    /// Values that probably have enough mass, of which no sum is known.
+    edges: Vec<f64>,
+}
+
+impl LevelScratch {
+    fn sort(&mut self) {
+        self.levels.sort_unstable_by(|one, other| other.total_cmp(one));
+        self.levels.dedup();
+    }
 }
 
 /// A token in the order from the best on.
@@ -39,301 +67,444 @@ impl Ranked {
     }
 }
 
-/// A row whose tokens have weights e^((x − top) / temperature).
-pub(crate) trait RankedRow {
-    /// Returns the sum of all weights.
-    fn total(&self) -> f64;
-
-    /// Returns the mass of the weights that are at least `weight`.
-    fn mass_from(&self, weight: f64) -> f64;
-
-    /// Returns the first token whose mass reaches `target`, or exceeds it if `is_strict`; the last
-    /// one with a weight if none does.
-    fn reach(&mut self, target: f64, is_strict: bool) -> Option<Ranked>;
+/// A scanned row whose tokens have weights e^((x − top) / temperature).
+pub(crate) struct RankedRow<'a> {
+    pub(crate) row: Row<'a>,
+    pub(crate) allowed: Allowed<'a>,
+    pub(crate) blocks: &'a [BlockSum],
+    /// The largest allowed value.
+    pub(crate) top: f64,
+    pub(crate) temperature: f64,
+    /// The sum of all weights.
+    pub(crate) total: f64,
+    /// Values from the best on, each with the mass of the tokens of at least that value.
+    pub(crate) known: Vec<(f64, f64)>,
+    pub(crate) scratch: &'a mut LevelScratch,
+    /// The tokens among which the last one was found, and the mass of all before them.
+    pub(crate) found: Vec<(u64, u32, f64)>,
+    pub(crate) before_found: f64,
 }
 
-impl RankScratch {
-    /// Computes the weights of a row relative to its largest allowed value.
-    pub(crate) fn weigh(
-        &mut self,
-        row: Row<'_>,
-        allowed: Allowed<'_>,
-        top: f64,
-        temperature: f64,
-    ) -> &mut dyn RankedRow {
-        let (narrow, wide) = (&mut self.narrow, &mut self.wide);
-        match row.element_type() {
-            ElementType::Float16 => narrow.fill::<Half>(row, allowed, top, temperature),
-            ElementType::Bfloat16 => narrow.fill::<Brain>(row, allowed, top, temperature),
-            ElementType::Float32 => narrow.fill::<f32>(row, allowed, top, temperature),
-            ElementType::Float64 => wide.fill::<f64>(row, allowed, top, temperature),
+impl RankedRow<'_> {
+    /// Sums all tokens, those above levels around shares of the mass, and those above another value.
+    pub(crate) fn sum_near(&mut self, shares: &[f64], other: Option<f64>) {
+        match self.row.element_type() {
+            ElementType::Float16 => self.choose::<Half>(shares),
+            ElementType::Bfloat16 => self.choose::<Brain>(shares),
+            ElementType::Float32 => self.choose::<f32>(shares),
+            ElementType::Float64 => self.choose::<f64>(shares),
         }
-    }
-}
-
-impl RankScratch {
-    /// Returns the row that was weighed last, of this type.
-    pub(crate) fn weighed(&mut self, kind: ElementType) -> &mut dyn RankedRow {
-        if kind == ElementType::Float64 { &mut self.wide } else { &mut self.narrow }
-    }
-}
-
-#[derive(Debug)]
-struct Ranks<R> {
-    values: Vec<R>,
-    weights: Vec<R>,
-    total: f64,
-    /// Sampled values from the best on, and the share of the sample's mass up to each.
-    sample: Vec<(R, f64)>,
-    some: Vec<(u64, u32, R, R)>,
-}
-
-impl<R> Default for Ranks<R> {
-    fn default() -> Ranks<R> {
-        let (values, weights) = (Vec::new(), Vec::new());
-        Ranks { values, weights, total: 0.0, sample: Vec::new(), some: Vec::new() }
-    }
-}
-
-impl<R: Real> Ranks<R> {
-    fn fill<E: Element<Real = R>>(
-        &mut self,
-        row: Row<'_>,
-        allowed: Allowed<'_>,
-        top: f64,
-        temperature: f64,
-    ) -> &mut dyn RankedRow {
-        let size = row.width().next_multiple_of(BLOCK);
-        self.values.resize(size, R::LOWEST);
-        self.weights.resize(size, R::ZERO);
-        let (values, weights) = (&mut self.values[..], &mut self.weights[..]);
-        let kernel =
-            Weigh::<E> { row, allowed, top, temperature, values, weights, kind: PhantomData };
-        self.total = run(kernel);
-        self.sample.clear();
-        self
+        self.scratch.levels.extend(other);
+        self.scratch.sort();
+        self.sum_levels();
     }
 
-    /// Samples the row, if it was not sampled yet.
-    fn prepare(&mut self) {
-        if !self.sample.is_empty() {
-            return;
-        }
-        let stride = (self.values.len() / SAMPLE).max(1);
-        // An odd stride avoids the period of padded or structured rows.
-        let stride = if stride > 1 { stride | 1 } else { stride };
-        let places = (0..self.values.len()).step_by(stride);
-        self.sample.extend(places.filter_map(|at| {
-            let weight: f64 = self.weights[at].into();
-            (weight > 0.0).then_some((self.values[at], weight))
-        }));
-        self.sample.sort_unstable_by_key(|&(value, _)| std::cmp::Reverse(value.key()));
-        let total: f64 = self.sample.iter().map(|one| one.1).sum();
-        let mut sum = 0.0;
-        for (_, share) in &mut self.sample {
-            sum += *share;
-            *share = sum / total;
+    fn choose<E: Element>(&mut self, shares: &[f64]) {
+        self.scratch.levels.clear();
+        self.scratch.edges.clear();
+        if !shares.is_empty() {
+            let (row, allowed) = (self.row, self.allowed);
+            let tempering = (self.top, self.temperature);
+            let LevelScratch { levels, edges } = &mut *self.scratch;
+            run(Sample::<E> { row, allowed, tempering, shares, levels, edges, kind: PhantomData });
         }
     }
 
-    /// Returns a sampled value with about this share of the mass above it.
-    fn sampled(&self, share: f64) -> Option<R> {
-        let at = self.sample.partition_point(|one| one.1 < share);
-        self.sample.get(at).map(|one| one.0)
-    }
-
-    fn above(&self, value: R) -> f64 {
-        run(Above { values: &self.values, weights: &self.weights, value })
-    }
-}
-
-impl<R: Real> RankedRow for Ranks<R> {
-    fn total(&self) -> f64 {
-        self.total
-    }
-
-    fn mass_from(&self, weight: f64) -> f64 {
-        run(Above { values: &self.weights, weights: &self.weights, value: R::of(weight) })
-    }
-
-    fn reach(&mut self, target: f64, is_strict: bool) -> Option<Ranked> {
-        if self.total <= 0.0 {
-            return None;
+    /// Sums the tokens above the levels of the scratch space.
+    fn sum_levels(&mut self) {
+        match self.row.element_type() {
+            ElementType::Float16 => self.sum_levels_of::<Half>(),
+            ElementType::Bfloat16 => self.sum_levels_of::<Brain>(),
+            ElementType::Float32 => self.sum_levels_of::<f32>(),
+            ElementType::Float64 => self.sum_levels_of::<f64>(),
         }
-        // `upper` has too little mass above and at it, `lower` has enough.
-        let (mut upper, mut mass): (Option<R>, f64) = (None, 0.0);
-        let mut lower: Option<R> = None;
-        if self.values.len() > FEW {
-            self.prepare();
-            let share = target / self.total;
-            let mut guess = share;
-            let mut step = 2.0 / SAMPLE as f64;
-            for _ in 0..6 {
-                let Some(value) = self.sampled(guess) else { break };
-                if Some(value.key()) == upper.map(Real::key)
-                    || Some(value.key()) == lower.map(Real::key)
-                {
-                    if upper.is_some() && lower.is_some() {
-                        break;
-                    }
-                    guess += if lower.is_some() { -step } else { step };
-                    step *= 2.0;
-                    continue;
-                }
-                let above = self.above(value);
-                let deviation = above / self.total - share;
-                let is_enough = if is_strict { above > target } else { above >= target };
-                if is_enough {
-                    lower = Some(value);
-                } else {
-                    upper = Some(value);
-                    mass = above;
-                }
-                if upper.is_some() && lower.is_some() {
-                    break;
-                }
-                // A little beyond the corrected place, so that the two enclose it.
-                let margin = 0.2 * deviation.abs() + step;
-                guess += -deviation + if is_enough { -margin } else { margin };
+    }
+
+    fn sum_levels_of<E: Element>(&mut self) {
+        let (row, allowed, blocks) = (self.row, self.allowed, self.blocks);
+        let (levels, tempering) = (&self.scratch.levels[..], (self.top, self.temperature));
+        let kernel = SumLevels::<E> { row, allowed, blocks, levels, tempering, kind: PhantomData };
+        let (total, masses) = run(kernel);
+        self.total = total;
+        for (&level, mass) in self.scratch.levels.iter().zip(masses) {
+            if self.known.iter().all(|one| one.0 != level) {
+                self.known.push((level, mass));
             }
         }
-        self.some.clear();
-        let (values, weights) = (&self.values[..], &self.weights[..]);
-        run(Between { values, weights, upper, lower, found: &mut self.some });
-        select(&mut self.some, mass, target, is_strict)
+        self.known.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
     }
-}
 
-/// Finds the token by repeated partition around a pivot.
-fn select<R: Real>(
-    some: &mut [(u64, u32, R, R)],
-    mut mass: f64,
-    target: f64,
-    is_strict: bool,
-) -> Option<Ranked> {
-    let order = |one: &(u64, u32, R, R), other: &(u64, u32, R, R)| {
-        other.0.cmp(&one.0).then(one.1.cmp(&other.1))
-    };
-    let reaches = |mass: f64| if is_strict { mass > target } else { mass >= target };
-    let mut rest = some;
-    while rest.len() > 64 {
-        let middle = rest.len() / 2;
-        let (first, _, _) = rest.select_nth_unstable_by(middle, order);
-        let sum: f64 = first.iter().map(|one| Into::<f64>::into(one.3)).sum();
-        if reaches(mass + sum) {
-            rest = &mut rest[..middle];
+    /// Returns the mass of the tokens of at least a value that was summed.
+    pub(crate) fn mass_from(&self, value: f64) -> f64 {
+        self.known.iter().find(|one| one.0 == value).map_or(self.total, |one| one.1)
+    }
+
+    /// Returns the largest weight of a token that may be the first whose mass reaches `target`.
+    pub(crate) fn largest_weight_at(&self, target: f64) -> f64 {
+        let value = self.around(target, false).0.map_or(self.top, |upper| upper.0);
+        ((value - self.top) / self.temperature).exp()
+    }
+
+    /// Returns the nearest known value that has too little mass, and the nearest that has enough.
+    fn around(&self, target: f64, is_strict: bool) -> (Option<(f64, f64)>, Option<f64>) {
+        let is_below = |one: &(f64, f64)| !reaches(one.1, target, is_strict);
+        let place = self.known.partition_point(is_below);
+        let upper = place.checked_sub(1).map(|above| self.known[above]);
+        (upper, self.known.get(place).map(|one| one.0))
+    }
+
+    /// Returns the first token whose mass reaches `target`, or exceeds it if `is_strict`; the last one
+    /// with a weight if none does.
+    pub(crate) fn reach(&mut self, target: f64, is_strict: bool) -> Option<Ranked> {
+        for _ in 0..ROUNDS {
+            let (upper, lower) = self.around(target, is_strict);
+            let (above, mass) = upper.map_or((None, 0.0), |one| (Some(one.0), one.1));
+            let is_near = |edge: &&f64| {
+                above.is_none_or(|value| value > **edge) && lower.is_none_or(|value| value < **edge)
+            };
+            let edge = self.scratch.edges.iter().filter(is_near).copied().reduce(f64::max);
+            if self.gather(above, edge.or(lower), MANY) {
+                let found = self.select(mass, target, is_strict);
+                if edge.is_none() || found.is_some_and(|one| reaches(one.mass, target, is_strict)) {
+                    self.before_found = mass;
+                    return found;
+                }
+                // The edge has too little mass.
+                self.scratch.levels.clear();
+                self.scratch.levels.extend(edge);
+            } else {
+                self.choose_between(above, edge.or(lower));
+                if self.scratch.levels.is_empty() {
+                    break; // equal values
+                }
+            }
+            self.sum_levels();
+        }
+        let (upper, lower) = self.around(target, is_strict);
+        self.before_found = upper.map_or(0.0, |one| one.1);
+        self.gather(upper.map(|one| one.0), lower, usize::MAX);
+        self.select(self.before_found, target, is_strict)
+    }
+
+    /// Returns the token that exceeds a slightly larger target than one that was reached before, given
+    /// `before_found` and `found` of then.
+    pub(crate) fn reach_again(
+        &mut self,
+        (before, found): (f64, Vec<(u64, u32, f64)>),
+        target: f64,
+    ) -> Option<Ranked> {
+        self.found = found;
+        let again = self.select(before, target, true);
+        if again.is_some_and(|one| reaches(one.mass, target, true)) {
+            again
         } else {
-            mass += sum;
-            rest = &mut rest[middle..];
+            self.reach(target, true)
         }
     }
-    rest.sort_unstable_by(order);
-    let mut last = None;
-    for &(_, id, value, weight) in rest.iter() {
-        mass += Into::<f64>::into(weight);
-        last = Some(Ranked { id, value: value.into(), mass });
-        if reaches(mass) {
-            break;
+
+    /// Chooses levels among the first tokens between two values.
+    fn choose_between(&mut self, upper: Option<f64>, lower: Option<f64>) {
+        self.found.sort_unstable_by_key(|one| std::cmp::Reverse(one.0));
+        let levels = &mut self.scratch.levels;
+        levels.clear();
+        let step = (self.found.len() - 1) / (LEVELS + 1);
+        let values = (1..=LEVELS).map(|at| self.row.get(self.found[at * step].1 as usize));
+        levels.extend(values.filter(|&value| Some(value) != lower && Some(value) != upper));
+        self.scratch.sort();
+    }
+
+    /// Gathers the tokens below `upper` and from `lower` on. Returns `false` if there are more than
+    /// `most`; then it has the first ones.
+    fn gather(&mut self, upper: Option<f64>, lower: Option<f64>, most: usize) -> bool {
+        match self.row.element_type() {
+            ElementType::Float16 => self.gather_as::<Half>(upper, lower, most),
+            ElementType::Bfloat16 => self.gather_as::<Brain>(upper, lower, most),
+            ElementType::Float32 => self.gather_as::<f32>(upper, lower, most),
+            ElementType::Float64 => self.gather_as::<f64>(upper, lower, most),
         }
     }
-    last
+
+    fn gather_as<E: Element>(
+        &mut self,
+        upper: Option<f64>,
+        lower: Option<f64>,
+        most: usize,
+    ) -> bool {
+        self.found.clear();
+        run(Gather::<E> {
+            row: self.row,
+            allowed: self.allowed,
+            blocks: self.blocks,
+            upper,
+            lower: lower.unwrap_or(f64::NEG_INFINITY),
+            most,
+            tempering: (self.top, self.temperature),
+            found: &mut self.found,
+            kind: PhantomData,
+        })
+    }
+
+    /// Finds a token among those gathered, by repeated partition around a pivot. `mass` is that of all
+    /// tokens before them.
+    fn select(&mut self, mut mass: f64, target: f64, is_strict: bool) -> Option<Ranked> {
+        let order = |one: &(u64, u32, f64), other: &(u64, u32, f64)| {
+            other.0.cmp(&one.0).then(one.1.cmp(&other.1))
+        };
+        let mut rest = &mut self.found[..];
+        while rest.len() > 64 {
+            let middle = rest.len() / 2;
+            let (first, _, _) = rest.select_nth_unstable_by(middle, order);
+            let sum: f64 = first.iter().map(|one| one.2).sum();
+            if reaches(mass + sum, target, is_strict) {
+                rest = &mut rest[..middle];
+            } else {
+                mass += sum;
+                rest = &mut rest[middle..];
+            }
+        }
+        rest.sort_unstable_by(order);
+        let mut last = None;
+        for &(_, id, weight) in rest.iter() {
+            mass += weight;
+            last = Some(Ranked { id, value: self.row.get(id as usize), mass });
+            if reaches(mass, target, is_strict) {
+                break;
+            }
+        }
+        last
+    }
 }
 
-struct Weigh<'a, E: Element> {
+fn reaches(mass: f64, target: f64, is_strict: bool) -> bool {
+    if is_strict { mass > target } else { mass >= target }
+}
+
+/// Adds the weights of a block whose values are at least each level.
+#[inline(always)]
+fn add_level_sums<R: Real>(
+    values: &[R; BLOCK],
+    weights: &[R; BLOCK],
+    levels: &[R],
+    masses: &mut [f64],
+) {
+    for (to, &level) in masses.iter_mut().zip(levels) {
+        let mut sums = [R::ZERO; LANES];
+        let chunks = values.as_chunks::<LANES>().0.iter();
+        for (values, weights) in chunks.zip(weights.as_chunks::<LANES>().0) {
+            for lane in 0..LANES {
+                let own = if values[lane] >= level { weights[lane] } else { R::ZERO };
+                sums[lane] = sums[lane].plus(own);
+            }
+        }
+        *to += block_total(&sums);
+    }
+}
+
+/// The levels before shares of the mass, and edges after them, from a sample of a row.
+struct Sample<'a, E> {
     row: Row<'a>,
     allowed: Allowed<'a>,
-    top: f64,
-    temperature: f64,
-    values: &'a mut [E::Real],
-    weights: &'a mut [E::Real],
+    /// The largest value and the temperature.
+    tempering: (f64, f64),
+    shares: &'a [f64],
+    levels: &'a mut Vec<f64>,
+    edges: &'a mut Vec<f64>,
     kind: PhantomData<E>,
 }
 
-impl<E: Element> Kernel for Weigh<'_, E> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> f64 {
-        let mut block = [E::Real::LOWEST; BLOCK];
-        let mut total = 0.0;
-        let values = self.values.as_chunks_mut::<BLOCK>().0;
-        let weights = self.weights.as_chunks_mut::<BLOCK>().0;
-        for (number, (values, weights)) in values.iter_mut().zip(weights).enumerate() {
-            let at = number * BLOCK;
-            self.row.read::<E>(at, &mut block);
-            mask_block(&block, &self.allowed.block(at), values);
-            total += E::Real::tempered::<FMA>(values, weights, self.top, self.temperature);
-        }
-        total
-    }
-}
-
-/// The mass of the tokens of at least a value.
-struct Above<'a, R> {
-    values: &'a [R],
-    weights: &'a [R],
-    value: R,
-}
-
-impl<R: Real> Kernel for Above<'_, R> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> f64 {
-        let mut total = 0.0;
-        let blocks = self.values.as_chunks::<BLOCK>().0.iter();
-        for (values, weights) in blocks.zip(self.weights.as_chunks::<BLOCK>().0) {
-            let mut sums = [R::ZERO; 64];
-            let chunks = values.as_chunks::<64>().0.iter();
-            for (values, weights) in chunks.zip(weights.as_chunks::<64>().0) {
-                for lane in 0..64 {
-                    let own = if values[lane] >= self.value { weights[lane] } else { R::ZERO };
-                    sums[lane] = sums[lane].plus(own);
-                }
-            }
-            let mut wide = [0.0f64; 8];
-            for chunk in sums.as_chunks::<8>().0 {
-                for lane in 0..8 {
-                    wide[lane] += Into::<f64>::into(chunk[lane]);
-                }
-            }
-            total += wide.iter().sum::<f64>();
-        }
-        total
-    }
-}
-
-/// The tokens below `upper` and from `lower` on.
-struct Between<'a, R> {
-    values: &'a [R],
-    weights: &'a [R],
-    upper: Option<R>,
-    lower: Option<R>,
-    found: &'a mut Vec<(u64, u32, R, R)>,
-}
-
-impl<R: Real> Kernel for Between<'_, R> {
+impl<E: Element> Kernel for Sample<'_, E> {
     type Output = ();
 
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let lower = self.lower.unwrap_or(R::LOWEST);
-        let is_open = self.upper.is_none();
-        let upper = self.upper.unwrap_or(R::LOWEST);
-        for (chunk, cells) in self.values.as_chunks::<32>().0.iter().enumerate() {
-            let mut bits = 0u32;
-            for (place, &cell) in cells.iter().enumerate() {
-                let is_inside = (cell >= lower) & (is_open | (cell < upper)) & (cell > R::LOWEST);
-                bits |= u32::from(is_inside) << place;
+        let mut values = [[E::Real::LOWEST; BLOCK]; SAMPLED_BLOCKS];
+        let mut weights = [[E::Real::ZERO; BLOCK]; SAMPLED_BLOCKS];
+        let groups = self.row.width() / NEIGHBORS;
+        // An odd stride avoids the period of padded or structured rows.
+        let every = groups.div_ceil(SAMPLED_BLOCKS * BLOCK / NEIGHBORS) | 1;
+        for (place, group) in (0..groups).step_by(every).enumerate() {
+            let at = group * NEIGHBORS;
+            let word = self.allowed.word(at / 32) >> (at % 32);
+            let to = place * NEIGHBORS;
+            let cells = &mut values[to / BLOCK][to % BLOCK..to % BLOCK + NEIGHBORS];
+            for (bit, cell) in cells.iter_mut().enumerate() {
+                let value = self.row.at::<E>(at + bit);
+                *cell = if word >> bit & 1 != 0 { value } else { E::Real::LOWEST };
             }
-            while bits != 0 {
-                let at = chunk * 32 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let weight = self.weights[at];
-                if weight > R::ZERO {
-                    self.found.push((self.values[at].key(), at as u32, self.values[at], weight));
+        }
+        let (top, temperature) = self.tempering;
+        for (values, weights) in values.iter().zip(&mut weights) {
+            tempered_weights::<E::Real, FMA>(values, weights, top, temperature);
+        }
+        // A few of the elements give levels, which divide all of them.
+        let mut few: Vec<(f64, f64)> = Vec::with_capacity(BLOCK);
+        for (values, weights) in values.iter().zip(&weights) {
+            for at in (0..BLOCK).step_by(SAMPLED_BLOCKS + 1) {
+                let value: f64 = values[at].into();
+                if value.is_finite() {
+                    few.push((value, weights[at].into()));
                 }
             }
         }
+        few.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+        let (mut sum, mut squares) = (0.0, 0.0);
+        let cumulative: Vec<(f64, f64)> = few
+            .iter()
+            .map(|one| {
+                sum += one.1;
+                squares += one.1 * one.1;
+                (sum, squares)
+            })
+            .collect();
+        let place = |share: f64| cumulative.partition_point(|one| one.0 < share * sum);
+        for &share in self.shares {
+            let above = cumulative.get(place(share)).map_or(squares, |one| one.1);
+            let variance = above * (1.0 - share).powi(2) + (squares - above) * share * share;
+            let deviation = variance.sqrt() / sum;
+            let mut first = [E::Real::LOWEST; FIRST_DEVIATIONS.len()];
+            for (to, distance) in first.iter_mut().zip(FIRST_DEVIATIONS) {
+                let near = few.get(place(share + distance * deviation)).or(few.last());
+                *to = near.map_or(E::Real::LOWEST, |one| E::Real::of(one.0));
+            }
+            let mut masses = [0.0; FIRST_DEVIATIONS.len() + 1];
+            for (values, weights) in values.iter().zip(&weights) {
+                add_level_sums(values, weights, &first, &mut masses);
+                add_level_sums(values, weights, &[E::Real::LOWEST], &mut masses[first.len()..]);
+            }
+            let deviation = deviation / (SAMPLED_BLOCKS as f64).sqrt();
+            let (before, after) = (share - DEVIATIONS * deviation, share + DEVIATIONS * deviation);
+            for (near, edges) in [(before, &mut *self.levels), (after, &mut *self.edges)] {
+                let mass = near * masses[first.len()];
+                let at = masses[..first.len()].partition_point(|&one| one < mass);
+                if at == 0 || at == first.len() {
+                    let value = few.get(place(near)).map(|one| one.0);
+                    edges.extend(value.filter(|_| near > 0.0));
+                    continue;
+                }
+                let (high, low) = (first[at - 1].into(), first[at].into());
+                let part = (mass - masses[at - 1]) / (masses[at] - masses[at - 1]);
+                let level = E::Real::of(high + part * (low - high));
+                edges.push(level.into());
+            }
+        }
+    }
+}
+
+/// The masses above levels, and of all tokens.
+struct SumLevels<'a, E> {
+    row: Row<'a>,
+    allowed: Allowed<'a>,
+    blocks: &'a [BlockSum],
+    levels: &'a [f64],
+    /// The largest value and the temperature.
+    tempering: (f64, f64),
+    kind: PhantomData<E>,
+}
+
+impl<E: Element> Kernel for SumLevels<'_, E> {
+    type Output = (f64, [f64; LEVELS + 1]);
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> (f64, [f64; LEVELS + 1]) {
+        let mut levels = [E::Real::LOWEST; LEVELS + 1];
+        for (to, &level) in levels.iter_mut().zip(self.levels) {
+            *to = E::Real::of(level);
+        }
+        let levels = &levels[..self.levels.len()];
+        let mut block = [E::Real::LOWEST; BLOCK];
+        let mut masked = [E::Real::LOWEST; BLOCK];
+        let mut weights = [E::Real::ZERO; BLOCK];
+        let (mut total, mut masses) = (0.0, [0.0; LEVELS + 1]);
+        let (top, temperature) = self.tempering;
+        for (number, known) in self.blocks.iter().enumerate() {
+            if known.top == f64::NEG_INFINITY {
+                continue;
+            }
+            let at = number * BLOCK;
+            self.row.read::<E>(at, &mut block);
+            mask_block(&block, &self.allowed.block(at), &mut masked);
+            total += tempered_weights::<E::Real, FMA>(&masked, &mut weights, top, temperature);
+            add_level_sums(&masked, &weights, levels, &mut masses);
+        }
+        (total, masses)
+    }
+}
+
+/// The tokens below `upper` and from `lower` on, with their weights.
+struct Gather<'a, E> {
+    row: Row<'a>,
+    allowed: Allowed<'a>,
+    blocks: &'a [BlockSum],
+    upper: Option<f64>,
+    lower: f64,
+    most: usize,
+    tempering: (f64, f64),
+    found: &'a mut Vec<(u64, u32, f64)>,
+    kind: PhantomData<E>,
+}
+
+impl<E: Element> Kernel for Gather<'_, E> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> bool {
+        let (lower, is_open) = (E::Real::of(self.lower), self.upper.is_none());
+        let upper = E::Real::of(self.upper.unwrap_or(0.0));
+        let mut block = [E::Real::LOWEST; BLOCK];
+        let mut ids: Vec<u32> = Vec::new();
+        let (mut count, mut is_all) = (0, true);
+        for (number, known) in self.blocks.iter().enumerate() {
+            if known.top == f64::NEG_INFINITY || known.top < self.lower {
+                continue;
+            }
+            if count > self.most {
+                is_all = false;
+                break;
+            }
+            if ids.len() < count + 2 * BLOCK {
+                ids.resize(2 * ids.len() + 4 * BLOCK, 0);
+            }
+            let at = number * BLOCK;
+            self.row.read::<E>(at, &mut block);
+            let words = self.allowed.block(at);
+            for (chunk, (cells, word)) in block.as_chunks::<32>().0.iter().zip(words).enumerate() {
+                let mut bits = 0u32;
+                for (place, &cell) in cells.iter().enumerate() {
+                    let is_inside =
+                        (cell >= lower) & (is_open | (cell < upper)) & (cell > E::Real::LOWEST);
+                    bits |= u32::from(is_inside) << place;
+                }
+                bits &= word;
+                // Most chunks have few tokens. Writing four whether they exist or not avoids a
+                // branch that cannot be predicted.
+                let first = (at + chunk * 32) as u32;
+                let end = count + bits.count_ones() as usize;
+                loop {
+                    for to in &mut ids[count..count + 4] {
+                        *to = first + bits.trailing_zeros();
+                        bits &= bits.wrapping_sub(1);
+                    }
+                    count += 4;
+                    if count >= end {
+                        break;
+                    }
+                }
+                count = end;
+            }
+        }
+        ids.truncate(count);
+        self.found.reserve(ids.len());
+        let (top, temperature) = self.tempering;
+        let mut weights = [E::Real::ZERO; BLOCK];
+        for ids in ids.chunks(BLOCK) {
+            for (cell, &id) in block.iter_mut().zip(ids) {
+                *cell = self.row.at::<E>(id as usize);
+            }
+            tempered_weights::<E::Real, FMA>(&block, &mut weights, top, temperature);
+            for (place, &id) in ids.iter().enumerate() {
+                self.found.push((block[place].key(), id, weights[place].into()));
+            }
+        }
+        is_all
     }
 }

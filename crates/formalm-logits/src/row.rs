@@ -81,6 +81,11 @@ impl<'a> Row<'a> {
         Row { start, width, kind, owner: PhantomData }
     }
 
+    /// Returns the address of the first element.
+    pub fn start(self) -> *const u8 {
+        self.start
+    }
+
     /// Returns the number of elements.
     pub fn width(self) -> usize {
         self.width
@@ -116,6 +121,17 @@ impl<'a> Row<'a> {
     unsafe fn load<E: Element>(self, at: usize) -> E::Real {
         // SAFETY: promised by the caller; the read is unaligned.
         unsafe { self.start.cast::<E>().add(at).read_unaligned() }.real()
+    }
+
+    /// Returns an element; inlined where the type is known.
+    ///
+    /// The row's elements must be of type `E`.
+    #[inline(always)]
+    pub(crate) fn at<E: Element>(self, at: usize) -> E::Real {
+        debug_assert_eq!(size_of::<E>(), self.kind.size());
+        assert!(at < self.width);
+        // SAFETY: `at` is within the row.
+        unsafe { self.load::<E>(at) }
     }
 
     /// Copies the elements from `at` on into `block`, followed by minus infinity.

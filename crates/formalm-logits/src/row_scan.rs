@@ -15,6 +15,7 @@
 use std::marker::PhantomData;
 
 use crate::exponential::Real;
+use crate::mass_ranks::LevelScratch;
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
 use crate::vectorized::{Kernel, run};
 
@@ -31,7 +32,7 @@ pub fn log_sum_error(kind: ElementType) -> f64 {
 }
 
 /// Lanes of a block's sums.
-const LANES: usize = 64;
+pub(crate) const LANES: usize = 64;
 /// Groups of a block, each of `BLOCK / GROUPS` elements.
 pub(crate) const GROUPS: usize = 16;
 /// Distance between two maxima from which on sums get exponents of their own.
@@ -82,7 +83,7 @@ pub struct RowScan {
     pub(crate) groups: Vec<f64>,
     pub(crate) candidates: Vec<(u64, u32)>,
     pub(crate) tops: Vec<f64>,
-    pub(crate) ranks: crate::mass_ranks::RankScratch,
+    pub(crate) levels: LevelScratch,
     pub(crate) sums: RowSums,
     pub(crate) width: usize,
 }
@@ -94,7 +95,7 @@ impl Default for RowScan {
             groups: Vec::new(),
             candidates: Vec::new(),
             tops: Vec::new(),
-            ranks: crate::mass_ranks::RankScratch::default(),
+            levels: LevelScratch::default(),
             sums: UNSCANNED,
             width: 0,
         }
@@ -384,7 +385,7 @@ pub(crate) fn block_sum<R: Real, const FMA: bool>(
             sums[lane] = sums[lane].plus(chunk[lane].weight::<FMA>(exponent, floor));
         }
     }
-    total(&sums)
+    block_total(&sums)
 }
 
 /// Returns the sum of a block's weights and of its allowed ones.
@@ -408,19 +409,25 @@ fn block_sums<R: Real, const FMA: bool>(
             }
         }
     }
-    (total(&sums), total(&kept))
+    (block_total(&sums), block_total(&kept))
 }
 
+/// Returns the sum of the lanes of a block, in float64.
 #[inline(always)]
-fn total<R: Real>(sums: &[R; LANES]) -> f64 {
-    let mut wide = [0.0f64; 8];
-    for chunk in sums.as_chunks::<8>().0 {
-        for lane in 0..8 {
-            let one: f64 = chunk[lane].into();
-            wide[lane] += one;
-        }
+pub(crate) fn block_total<R: Real>(sums: &[R; LANES]) -> f64 {
+    // All lanes at once: the compiler converts eight of them one by one.
+    let mut wide = [0.0f64; LANES];
+    for lane in 0..LANES {
+        wide[lane] = sums[lane].into();
     }
-    ((wide[0] + wide[4]) + (wide[1] + wide[5])) + ((wide[2] + wide[6]) + (wide[3] + wide[7]))
+    let (low, high) = wide.split_at_mut(LANES / 2);
+    for lane in 0..LANES / 2 {
+        low[lane] += high[lane];
+    }
+    for lane in 0..8 {
+        low[lane] = (low[lane] + low[lane + 16]) + (low[lane + 8] + low[lane + 24]);
+    }
+    ((low[0] + low[4]) + (low[1] + low[5])) + ((low[2] + low[6]) + (low[3] + low[7]))
 }
 
 /// The bits of a word, lowest first.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use formalm_constraint::{AdvanceError, STATE_TABLE_LIMIT, StateTable};
 use formalm_frontier::{
     Batch, Continuations, EntryArrays, InvalidSearch, LengthLimits, NodeArrays, QueueArrays, Row,
-    SequenceTree, StringOptions, StringSearch, StringStep, TokenLanguage, TokenOptions, TokenScan,
-    TokenSearch, TopK,
+    RowSums, SequenceTree, SharedRow, StringOptions, StringSearch, StringStep, TokenLanguage,
+    TokenOptions, TokenScan, TokenSearch, TopK,
 };
 use formalm_logits::ElementType;
+use numpy::npyffi::NPY_ARRAY_OWNDATA;
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
 };
@@ -21,6 +22,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use crate::any_machine::AnyMaskClasses;
 use crate::errors::{self, RejectedInput};
 use crate::gil_cell::{GilCell, GilGuard};
+use crate::logits::logit_rows::{row_of, soundness};
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
 
@@ -182,6 +184,35 @@ impl<'py> Answer<'py> {
             ),
         }
     }
+}
+
+/// Returns a row without a copy if NumPy owns its memory. The memory of others, such as a view of a
+/// longer tensor, may be large beside the row, or change.
+fn shared_row(array: &Bound<'_, PyAny>) -> PyResult<SharedRow> {
+    let row = row_of(array)?;
+    let py = array.py();
+    let array = array.cast::<PyUntypedArray>()?;
+    // SAFETY: both pointers are those of living objects.
+    let (base, flags) = unsafe {
+        let object = array.as_array_ptr();
+        ((*object).fields.base, (*object).fields.flags)
+    };
+    let owner = if base.is_null() {
+        (flags & NPY_ARRAY_OWNDATA != 0).then(|| array.clone())
+    } else {
+        // SAFETY: as above.
+        let base = unsafe { Bound::from_borrowed_ptr(py, base) };
+        // SAFETY: as above.
+        let owns = |one: &Bound<'_, PyUntypedArray>| unsafe {
+            (*one.as_array_ptr()).fields.flags & NPY_ARRAY_OWNDATA != 0
+        };
+        base.cast_into::<PyUntypedArray>().ok().filter(owns)
+    };
+    let Some(owner) = owner else { return Ok(SharedRow::copied(row)) };
+    let bytes = owner.len() * owner.dtype().itemsize();
+    let id = owner.as_ptr() as usize;
+    // SAFETY: the owner has the row's memory; models do not change rows that they returned.
+    Ok(unsafe { SharedRow::new(row, Arc::new(owner.unbind()), id, bytes) })
 }
 
 fn answers<'py>(
@@ -584,6 +615,40 @@ impl StringFrontier {
     fn requeue(&self, py: Python<'_>) -> PyResult<()> {
         self.take(py)?.1.requeue();
         Ok(())
+    }
+
+    /// Records the model's rows at nodes, which were not checked, and whether each has
+    /// log-probabilities. Returns the log-sum-exp of each, and the code of its soundness; if one is
+    /// unsound, nothing is recorded.
+    fn record_rows(
+        &self,
+        py: Python<'_>,
+        nodes: Vec<u32>,
+        rows: Vec<Bound<'_, PyAny>>,
+        is_normalized: Vec<bool>,
+    ) -> PyResult<Vec<(f64, u8)>> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        if [rows.len(), is_normalized.len()] != [nodes.len(); 2] {
+            return Err(errors::argument(py, "each node must have one row", None));
+        }
+        let mut answers = Vec::with_capacity(nodes.len());
+        for ((node, row), normalized) in nodes.into_iter().zip(&rows).zip(is_normalized) {
+            let row = shared_row(row)?;
+            if row.row().width() < self.vocabulary_size {
+                return Err(errors::argument(py, "a row must be as wide as the vocabulary", None));
+            }
+            answers.push((node, row, normalized));
+        }
+        let codes = |sums: &[RowSums]| -> Vec<u8> {
+            let each = sums.iter().zip(&answers);
+            each.map(|(sums, one)| soundness(sums, one.1.row().element_type(), one.2)).collect()
+        };
+        let language = &mut parts.language;
+        let is_sound = |sums: &[RowSums]| codes(sums).iter().all(|&code| code == 0);
+        let sums = py.detach(|| search.record_rows(&answers, is_sound, language));
+        let sums = sums.map_err(|refusal| refused(py, &refusal))?;
+        Ok(sums.iter().zip(codes(&sums)).map(|(one, code)| (one.log_sum_exp, code)).collect())
     }
 
     /// Records the model's answers at nodes.

@@ -8,6 +8,7 @@ import numpy as np
 
 from formalm._core import StringFrontier
 from formalm.execution.query_execution import QueryExecution, RawHit
+from formalm.models import LogitRow
 from formalm.searching.frontier_search import ContextSource, FrontierSearch
 from formalm.searching.model_rows import ModelRows, cache_bytes, frontier_contexts, native_top_k
 
@@ -43,6 +44,9 @@ class StringSearch(FrontierSearch):
             cache_bytes=cache_bytes(execution),
         )
         self.rows = ModelRows(execution, self.frontier)
+        # The frontier checks a whole row as it sums what the language allows.
+        self._reads_rows = execution.decoding.is_plain
+        execution.session.defers_checks = self._reads_rows
         self.is_consistent = True
 
     def restart(self, arrays: dict[str, np.ndarray], cut: tuple[bool, bool]) -> None:
@@ -84,14 +88,25 @@ class StringSearch(FrontierSearch):
             if again and not all(map(self.rows.has, nodes)):
                 self.room()  # raises if a limit is reached
             positions = self.rows.evaluate(*(([], nodes) if again else (nodes, [])))
-            evaluated = True
-            self.frontier.record(nodes, self.rows.of(positions))
+            if self._reads_rows:
+                self._record_rows(nodes, [position.row for position in positions])
+                evaluated = True
+            else:
+                evaluated = True
+                self.frontier.record(nodes, self.rows.of(positions))
             self.execution.expansions += 0 if again else len(nodes)
         finally:
             self.execution.cut_by_context |= self.frontier.cut_by_context
             if not again or not evaluated:
                 self.frontier.requeue()
                 self.is_consistent = True
+
+    def _record_rows(self, nodes: list[int], rows: list[LogitRow]) -> None:
+        """Records rows that were not checked; raises as ``LogitRow.log_sum``, and records none."""
+        values = [row.values for row in rows]
+        found = self.frontier.record_rows(nodes, values, [row.is_normalized for row in rows])
+        for row, (log_sum, code) in zip(rows, found, strict=True):
+            row.accept(log_sum, code)
 
     def _found(
         self,

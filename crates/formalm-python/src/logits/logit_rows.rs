@@ -41,7 +41,7 @@ fn with_scan<T>(work: impl FnOnce(&mut RowScan) -> T) -> T {
 /// Returns the row of a one-dimensional array. An array of uint16 has the bits of bfloat16.
 ///
 /// The array must stay alive, and unchanged, for as long as the row is used.
-fn row_of<'a>(array: &'a Bound<'_, PyAny>) -> PyResult<Row<'a>> {
+pub(crate) fn row_of<'a>(array: &'a Bound<'_, PyAny>) -> PyResult<Row<'a>> {
     let py = array.py();
     let wrong = |what: &str| {
         let hint = "pass a contiguous float16, float32 or float64 array of shape (width,)";
@@ -76,13 +76,13 @@ fn row_of<'a>(array: &'a Bound<'_, PyAny>) -> PyResult<Row<'a>> {
 
 /// Returns a code of a row's soundness: 0 sound, 1 NaN, 2 infinity, 3 all minus infinity, 4 not
 /// normalized although it should be.
-fn soundness(sums: &RowSums, row: Row<'_>, is_normalized: bool) -> u8 {
+pub(crate) fn soundness(sums: &RowSums, kind: ElementType, is_normalized: bool) -> u8 {
     match sums.soundness {
         Soundness::Nan => 1,
         Soundness::PositiveInfinity => 2,
         Soundness::AllNegativeInfinity => 3,
         Soundness::Sound => {
-            let is_half = row.element_type().size() == 2;
+            let is_half = kind.size() == 2;
             let tolerance = if is_half { TOLERANCE_HALF } else { TOLERANCE };
             u8::from(is_normalized && (sums.log_sum_exp.exp() - 1.0).abs() > tolerance) * 4
         }
@@ -117,7 +117,7 @@ pub(crate) fn log_sums(
             || (),
             |(), _, &row| {
                 let sums = with_scan(|scan| scan.run(row, Allowed::all(0)));
-                (sums.log_sum_exp, soundness(&sums, row, is_normalized))
+                (sums.log_sum_exp, soundness(&sums, row.element_type(), is_normalized))
             },
         )
     }))
@@ -136,7 +136,7 @@ pub(crate) fn masked_log_sums(
     let row = row_of(row)?;
     let allowed = allowed(&words, size)?;
     let sums = py.detach(|| with_scan(|scan| scan.run(row, allowed)));
-    Ok((sums.log_sum_exp, sums.log_allowed, soundness(&sums, row, is_normalized)))
+    Ok((sums.log_sum_exp, sums.log_allowed, soundness(&sums, row.element_type(), is_normalized)))
 }
 
 /// Returns the best allowed tokens and their values, best first; those that follow `after`, a token
@@ -230,7 +230,7 @@ pub(crate) fn expand_row<'py>(
             (sums, if is_sound { scan.best(row, allowed, None, count) } else { Vec::new() })
         })
     });
-    let code = soundness(&sums, row, is_normalized);
+    let code = soundness(&sums, row.element_type(), is_normalized);
     let end = log_sum_of(row, &ends);
     let ids = PyArray1::from_iter(py, best.iter().map(|one| i64::from(one.0)));
     let values = PyArray1::from_iter(py, best.iter().map(|one| one.1));
@@ -263,7 +263,7 @@ impl DrawTable {
                 formalm_logits::DrawTable::of(scan)
             })
         });
-        let soundness = soundness(&table.sums(), row, is_normalized);
+        let soundness = soundness(&table.sums(), row.element_type(), is_normalized);
         Ok(DrawTable { table, soundness })
     }
 
@@ -491,7 +491,7 @@ fn step_row(
     };
     Ok(with_scan(|scan| {
         let sums = scan.run(row, allowed);
-        let soundness = soundness(&sums, row, is_normalized);
+        let soundness = soundness(&sums, row.element_type(), is_normalized);
         let token =
             if soundness == 0 { draw(scan, row, allowed, rules, job.uniform) } else { None };
         let value = token.map_or(f64::NAN, |token| row.get(token as usize));
