@@ -14,6 +14,7 @@ import os
 import random
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -36,7 +37,7 @@ def measure(data: bytes, calls: int) -> dict[str, Any]:
     from formalm import Constraint, Regex, Vocabulary, _core
     from formalm.bitmask import new_bitmask
 
-    vocabulary = Vocabulary.from_tokenizer_json(data)
+    vocabulary: Any = Vocabulary.from_tokenizer_json(data)
     relation = timed(_core.Encoder, data, vocabulary.core)[1]
     space = " " if vocabulary.encoder().prepends_space else ""
     out = new_bitmask(1, len(vocabulary))
@@ -87,7 +88,7 @@ def page(record: dict[str, Any]) -> str:
         "time on one thread. The article's column is as printed, on its machine and data, with",
         "Mistral-7B's tokenizer.",
         "",
-        "Step 1 takes the tokenizer apart. Step 2 compiles the pattern. Step 3 of the article finds",
+        "Step 1 takes the tokenizer apart; step 2 compiles the pattern. The article's step 3 finds",
         "the pairs of states from which a member can be completed, all of them in advance. Here,",
         "they are found where a text goes, within its first masks; so the row has the time of all",
         "masks of one call, when each is new. Step 4 is a mask that was made before.",
@@ -97,7 +98,7 @@ def page(record: dict[str, Any]) -> str:
         + " |",
         "| --- | ---: |" + " ---: | ---: |" * len(record["tokenizers"]),
     ]
-    rows = [
+    rows: list[tuple[str, Callable[[dict[str, Any], str], float]]] = [
         ("1: canonical tokens of the tokenizer, once", lambda one, _: one["relation"]),
         ("2: the pattern", lambda one, way: one[way]["compile"]),
         (

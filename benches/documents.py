@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 
 STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*"'
 WHOLE = "(-?(0|[1-9][0-9]*))"
@@ -139,7 +140,7 @@ def random_call(chance: random.Random) -> tuple[str, str]:
     name = f"{chance.choice(VERBS)}_{chance.choice(NOUNS)}"
     names = chance.sample(list(ARGUMENTS), chance.randrange(1, 7))
     pattern = fields([(one, KINDS[ARGUMENTS[one]]) for one in names])
-    values = {
+    values: dict[str, Callable[[], object]] = {
         "text": text,
         "word": lambda: chance.choice(["Paris", "Tokyo", "Lisbon", "Reykjavik", "Springfield"]),
         "number": lambda: round(chance.random() * 10 ** chance.randrange(5), 2),
