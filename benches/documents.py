@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 
 STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*"'
 WHOLE = "(-?(0|[1-9][0-9]*))"
@@ -104,3 +105,52 @@ def call(chance: random.Random) -> str:
 
 def _date(chance: random.Random) -> str:
     return f"20{chance.randrange(30):02}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}"
+
+
+#: Names of arguments, with the kind of their values.
+ARGUMENTS = {
+    **dict.fromkeys(("title", "query", "message", "description", "address", "notes"), "text"),
+    **dict.fromkeys(("city", "sender", "artist", "category", "language"), "word"),
+    **dict.fromkeys(("amount", "price", "weight", "height", "interest_rate"), "number"),
+    **dict.fromkeys(("age", "quantity", "year", "duration", "page"), "whole"),
+    **dict.fromkeys(("due_date", "start_date", "birth_date"), "date"),
+    **dict.fromkeys(("express", "include_tax", "private"), "flag"),
+    **dict.fromkeys(("ingredients", "attendees", "keywords"), "list"),
+}
+#: The pattern of each kind.
+KINDS = {
+    "text": STRING,
+    "word": '"[A-Z][a-z]{2,11}"',
+    "number": NUMBER,
+    "whole": WHOLE,
+    "date": '"[0-9]{4}-[0-9]{2}-[0-9]{2}"',
+    "flag": FLAG,
+    "list": rf"\[({STRING}(, {STRING})*)?\]",
+}
+VERBS = "get search create update delete calculate convert send book generate".split(" ")
+NOUNS = "weather flight event invoice recipe playlist reminder currency distance news".split(" ")
+
+
+def random_call(chance: random.Random) -> tuple[str, str]:
+    """Return the pattern of a function call, whose names are fixed, and a member of it."""
+
+    def text() -> str:
+        return " ".join(chance.choices(WORDS[:20], k=chance.randrange(1, 9)))
+
+    name = f"{chance.choice(VERBS)}_{chance.choice(NOUNS)}"
+    names = chance.sample(list(ARGUMENTS), chance.randrange(1, 7))
+    pattern = fields([(one, KINDS[ARGUMENTS[one]]) for one in names])
+    values: dict[str, Callable[[], object]] = {
+        "text": text,
+        "word": lambda: chance.choice(["Paris", "Tokyo", "Lisbon", "Reykjavik", "Springfield"]),
+        "number": lambda: round(chance.random() * 10 ** chance.randrange(5), 2),
+        "whole": lambda: chance.randrange(10 ** chance.randrange(1, 5)),
+        "date": lambda: _date(chance),
+        "flag": lambda: chance.random() < 0.5,
+        "list": lambda: [text() for _ in range(chance.randrange(4))],
+    }
+    made = {one: values[ARGUMENTS[one]]() for one in names}
+    return (
+        rf'\{{"name": "{name}", "arguments": {pattern}\}}',
+        json.dumps({"name": name, "arguments": made}),
+    )

@@ -18,6 +18,7 @@ DOCUMENTS = {
     "relm": "000_*",
     "outlines_blog": "001_*",
     "outlines_paper": "002_*",
+    "direct_merge": "003_*",
     "scs": "004_*",
 }
 NEEDS = {"scs": ("torch", "transformers"), "relm": ("matplotlib", "scipy")}
