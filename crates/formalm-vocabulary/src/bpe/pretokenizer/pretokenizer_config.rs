@@ -37,7 +37,8 @@ impl SplitSteps {
     pub(crate) fn read(pre_tokenizer: &Value, marked: bool) -> Result<SplitSteps, Error> {
         let mut split_steps = SplitSteps { list: Vec::new(), byte_level: false };
         for step in steps(pre_tokenizer, "pretokenizers") {
-            let split_step = split_steps.step(step, marked).map_err(|error| error.at("pre_tokenizer"))?;
+            let split_step =
+                split_steps.step(step, marked).map_err(|error| error.at("pre_tokenizer"))?;
             if split_steps.byte_level && split_step.is_some() && kind(step) != "ByteLevel" {
                 let message = format!("it has the step {} after ByteLevel", kind(step));
                 return Err(refused(&message).at("pre_tokenizer"));

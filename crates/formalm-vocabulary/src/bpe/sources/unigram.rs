@@ -65,14 +65,13 @@ pub(in crate::bpe) fn of_sentencepiece(
     for (own, token) in model.pieces.iter().zip(0u32..) {
         let score = match own.kind {
             NORMAL => f64::from(own.score),
-            // As the library computes it: the product in single, the difference in double precision.
-            USER_DEFINED => f64::from(own.text.len() as f32 * most) - 0.1,
+            USER_DEFINED => f64::from(own.text.len() as f32 * most - 0.1),
             _ => continue,
         };
         pieces.extend(piece(own.text, score, token, true));
     }
     let unknown_score = f64::from(least - UNKNOWN_PENALTY as f32);
-    spell(pieces, unknown_score, ScoreArithmetic::StoredAsSingle, bytes)
+    spell(pieces, unknown_score, ScoreArithmetic::Single, bytes)
 }
 
 /// Returns a piece as it occurs in strings; `None` if it never does, since text has marks instead of
