@@ -40,6 +40,9 @@ _SCRAPS = [
     *("\u00a0", "\u2028", "\u3000", "\u200b", "\u200d", "\ufeff", "\u093e", "\u0947", "\u0301"),
 ]
 
+# Repeated strings, which have many segmentations of equal score.
+_RUNS = ("*", "#", ".", "-", "=", "ab", "aab", "é", "中", "the", "1")
+
 
 MOST_CHECKED = 256
 """Tokenizers that are remembered as checked, some hundred bytes each."""
@@ -244,6 +247,10 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
     for _ in range(800):
         ids = [rng.randrange(len(core)) for _ in range(3)]
         texts.append(_spell(core, ids).decode(errors="ignore"))
+    if not encoder.is_merging:
+        # Equal sums of scores, which rounding decides.
+        front = ["", "x ", "a b, the " * 9, "The 1 end. " * 40]
+        texts += [text + run * n for text in front for run in _RUNS for n in range(2, 18)]
     texts += islice(_overlaps(encoder.added_texts(), core.special_tokens), 500)
     for text in texts:
         marked = encoder.marks_spaces and "\u2581" in text

@@ -139,16 +139,16 @@ impl BpeEncoder {
         Some(PretokenState::of_number(open_pieces.intern(next?)))
     }
 
-    /// Sets the tokens that may not follow a state with open pieces, and returns those that have to
-    /// be asked one by one.
+    /// Sets the tokens that may not follow a state with open pieces, or not begin a pre-token, and
+    /// returns those that have to be asked one by one.
     pub fn forbid_crossed(
         &self,
         open_pieces: &OpenPiecesTable,
-        from: PretokenState,
+        (from, begins): (PretokenState, bool),
         words: &mut MaskWords,
     ) -> Vec<u32> {
         let mut near = Vec::new();
-        let from = open_pieces.get(from.number());
+        let from = open_pieces.get(if begins { 0 } else { from.number() });
         let forbid = |token: u32| {
             if (token as usize) < 32 * words.len() {
                 set_bit(words, token);
@@ -159,7 +159,7 @@ impl BpeEncoder {
             PretokenModel::Unigram(model) => {
                 model.for_each_forbidden(&from, forbid, |token| near.push(token));
             }
-            PretokenModel::WordPiece(model) => model.for_each_forbidden(&from, forbid),
+            PretokenModel::WordPiece(model) => model.for_each_forbidden(&from, begins, forbid),
         }
         near.sort_unstable();
         near.dedup();

@@ -78,7 +78,7 @@ impl UnigramModel {
         let lowest = scores().filter_map(lowest_bit).fold(f64::INFINITY, f64::min);
         let bits = match arithmetic {
             ScoreArithmetic::Double => 53,
-            ScoreArithmetic::StoredAsSingle => 24,
+            ScoreArithmetic::Single => 24,
         };
         let exact = most * EXACT_ADDITIONS <= lowest * (1u64 << bits) as f64;
         let longest = pieces.iter().map(|piece| piece.text.len()).max().unwrap_or(0) as f64;
@@ -169,7 +169,7 @@ impl UnigramModel {
     fn max_base(&self) -> f64 {
         match self.arithmetic {
             ScoreArithmetic::Double => 1e12,
-            ScoreArithmetic::StoredAsSingle => (1u64 << 20) as f64,
+            ScoreArithmetic::Single => (1u64 << 20) as f64,
         }
     }
 
@@ -233,11 +233,12 @@ impl UnigramModel {
                 let Some(child) = self.trie.child(*node, byte) else { return false };
                 *node = child;
                 if let Some(piece) = self.trie.piece(child) {
-                    let sum = self.trie.pieces[piece as usize].score + *score;
+                    let sum =
+                        self.arithmetic.store(self.trie.pieces[piece as usize].score + *score);
                     is_piece = is_piece || *start == char_start;
                     // Of equal scores, that of the earliest start is kept.
                     if best.is_none_or(|(most, _)| sum > most) {
-                        best = Some((self.arithmetic.store(sum), *start));
+                        best = Some((sum, *start));
                     }
                 }
                 true
@@ -295,9 +296,9 @@ impl UnigramModel {
                 node = child;
                 let Some(piece) = self.trie.piece(node) else { continue };
                 is_piece = is_piece || end == start + width;
-                let sum = self.trie.pieces[piece as usize].score + score;
+                let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] = Some((self.arithmetic.store(sum), start, piece));
+                    best[end] = Some((sum, start, piece));
                 }
             }
             if !is_piece {
@@ -345,9 +346,9 @@ impl UnigramModel {
                 let Some(child) = self.trie.child(node, text[end - 1]) else { break };
                 node = child;
                 let Some(piece) = self.trie.piece(node) else { continue };
-                let sum = self.trie.pieces[piece as usize].score + score;
+                let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] = Some((self.arithmetic.store(sum), start, false));
+                    best[end] = Some((sum, start, false));
                 }
             }
         }
@@ -364,9 +365,9 @@ impl UnigramModel {
                 let Some(piece) = self.trie.piece(node) else { continue };
                 is_piece = is_piece || end == start + width;
                 let piece = &self.trie.pieces[piece as usize];
-                let sum = piece.score + score;
+                let sum = self.arithmetic.store(piece.score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] = Some((self.arithmetic.store(sum), start, piece.has_text));
+                    best[end] = Some((sum, start, piece.has_text));
                 }
             }
             let end = start + width;

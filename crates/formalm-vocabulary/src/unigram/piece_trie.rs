@@ -25,9 +25,9 @@ pub(crate) struct UnigramPiece {
 pub(crate) enum ScoreArithmetic {
     /// Sums of doubles, as in `tokenizers`.
     Double,
-    /// Sums are computed and compared in double precision and stored in single precision, as in
-    /// `sentencepiece`.
-    StoredAsSingle,
+    /// Sums in single precision, as in `sentencepiece`. Versions that compare sums in double
+    /// precision decide some ties otherwise and are refused when they are compared with this one.
+    Single,
 }
 
 impl ScoreArithmetic {
@@ -35,7 +35,7 @@ impl ScoreArithmetic {
     pub(crate) fn store(self, sum: f64) -> f64 {
         match self {
             ScoreArithmetic::Double => sum,
-            ScoreArithmetic::StoredAsSingle => f64::from(sum as f32),
+            ScoreArithmetic::Single => f64::from(sum as f32),
         }
     }
 }

@@ -43,7 +43,7 @@ fn case(random: &mut Random) -> Case {
     texts.sort();
     texts.dedup();
     let single = random.below(3) == 0;
-    let arithmetic = if single { ScoreArithmetic::StoredAsSingle } else { ScoreArithmetic::Double };
+    let arithmetic = if single { ScoreArithmetic::Single } else { ScoreArithmetic::Double };
     let mut least: f64 = 0.0;
     let pieces: Vec<UnigramPiece> = texts
         .into_iter()
@@ -71,8 +71,9 @@ fn naive(case: &Case, text: &str) -> Option<Vec<u32>> {
         let (score, ..) = best[start].clone()?;
         let mut known = false;
         let mut add = |end: usize, sum: f64, tokens: Vec<u32>| {
+            let sum = case.arithmetic.store(sum);
             if best[end].as_ref().is_none_or(|one| sum > one.0) {
-                best[end] = Some((case.arithmetic.store(sum), start, tokens));
+                best[end] = Some((sum, start, tokens));
             }
         };
         let mut here: Vec<&UnigramPiece> = case
@@ -135,11 +136,11 @@ fn texts(letters: usize, longest: usize) -> Vec<String> {
 fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
     let mut random = Random(7);
     let (mut sequences, mut rounded) = (0usize, 0usize);
-    for _ in 0..12_000 {
+    for _ in 0..10_000 {
         let case = case(&mut random);
         let model = model(&case);
         rounded += usize::from(!model.is_exact());
-        let longest = 5;
+        let longest = 4;
         let mut expected: FxHashSet<Vec<u32>> = FxHashSet::default();
         for text in texts(4, longest) {
             let tokens = naive(&case, &text);
@@ -197,7 +198,7 @@ fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
         sequences += found.len();
         assert!(found == expected, "{:?}", case.pieces);
     }
-    assert!(sequences > 1_000_000 && rounded > 1_000, "{sequences} {rounded}");
+    assert!(sequences > 300_000 && rounded > 1_000, "{sequences} {rounded}");
 }
 
 #[test]

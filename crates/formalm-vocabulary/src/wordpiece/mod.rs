@@ -134,8 +134,17 @@ impl WordPieceModel {
         Some(nodes.into_iter().map(|open| (open, 0.0)).collect())
     }
 
-    /// Passes the tokens that would complete an open piece.
-    pub(crate) fn for_each_forbidden(&self, from: &OpenPieces, mut forbidden: impl FnMut(u32)) {
+    /// Passes the tokens that would complete an open piece, and those that do not begin a word or
+    /// do, as `begins` tells.
+    pub(crate) fn for_each_forbidden(
+        &self,
+        from: &OpenPieces,
+        begins: bool,
+        mut forbidden: impl FnMut(u32),
+    ) {
+        for piece in self.trie(!begins).pieces.iter().filter(|piece| piece.has_text) {
+            forbidden(piece.token);
+        }
         let mut pending: Vec<(u32, u32)> = from.nodes().map(|open| (open, ROOT)).collect();
         while let Some((open, at)) = pending.pop() {
             let (trie, node) = self.trie_of(open);

@@ -87,10 +87,10 @@ fn states_accept_the_longest_pieces_of_every_word_and_no_others() {
                 found.insert(tokens.clone());
             }
             let mut forbidden: FxHashSet<u32> = FxHashSet::default();
-            model.for_each_forbidden(&state, |token| {
+            let begins = tokens.is_empty();
+            model.for_each_forbidden(&state, begins, |token| {
                 forbidden.insert(token);
             });
-            let begins = tokens.is_empty();
             for piece in if begins { &first } else { &further } {
                 let next = model.step(&state, piece.token, begins);
                 let masked = forbidden.contains(&piece.token) || !piece.has_text;

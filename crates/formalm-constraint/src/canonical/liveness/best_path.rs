@@ -54,7 +54,7 @@ impl Liveness {
         let mut crossed = CrossedTokens { forbidden: vec![0; inside.len()], near: Vec::new() };
         crossed.near = context.encoder.forbid_crossed(
             context.open_pieces,
-            element.pretoken,
+            (element.pretoken, false),
             &mut crossed.forbidden,
         );
         for (token, _) in product.after_special(context, element.product_state)? {
@@ -65,7 +65,7 @@ impl Liveness {
                 crossed.forbidden.fill(0);
                 crossed.near = context.encoder.forbid_crossed(
                     context.open_pieces,
-                    PretokenState::PLAIN,
+                    (PretokenState::PLAIN, true),
                     &mut crossed.forbidden,
                 );
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE};
@@ -29,8 +29,7 @@ pub(in crate::bpe) fn of_tokenizer_json(
         return Err(refused("its vocab must be a list of pieces with scores").at("model.vocab"));
     };
     let unknown = file.model.unk_id;
-    let added: FxHashMap<u32, bool> =
-        file.added_tokens.iter().map(|token| (token.id, token.special)).collect();
+    let added: FxHashSet<u32> = file.added_tokens.iter().map(|token| token.id).collect();
     let mut least = f64::INFINITY;
     let mut pieces = Vec::with_capacity(list.len());
     for ((text, score), token) in list.iter().zip(0u32..) {
@@ -38,7 +37,7 @@ pub(in crate::bpe) fn of_tokenizer_json(
         let is_byte = bytes.is_some() && fallback_byte(text).is_some();
         // The library finds the names of special and byte tokens in text, too. Added tokens that
         // are text are cut out before.
-        let has_text = Some(token) != unknown && !is_byte && added.get(&token).is_none();
+        let has_text = Some(token) != unknown && !is_byte && !added.contains(&token);
         pieces.extend(piece(text, *score, token, has_text));
     }
     let texts: FxHashSet<&[u8]> = pieces.iter().map(|piece| &piece.text[..]).collect();
@@ -65,14 +64,13 @@ pub(in crate::bpe) fn of_sentencepiece(
     for (own, token) in model.pieces.iter().zip(0u32..) {
         let score = match own.kind {
             NORMAL => f64::from(own.score),
-            // As the library computes it: the product in single, the difference in double precision.
-            USER_DEFINED => f64::from(own.text.len() as f32 * most) - 0.1,
+            USER_DEFINED => f64::from(own.text.len() as f32 * most - 0.1),
             _ => continue,
         };
         pieces.extend(piece(own.text, score, token, true));
     }
     let unknown_score = f64::from(least - UNKNOWN_PENALTY as f32);
-    spell(pieces, unknown_score, ScoreArithmetic::StoredAsSingle, bytes)
+    spell(pieces, unknown_score, ScoreArithmetic::Single, bytes)
 }
 
 /// Returns a piece as it occurs in strings; `None` if it never does, since text has marks instead of
