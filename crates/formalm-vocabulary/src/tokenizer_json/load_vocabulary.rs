@@ -138,8 +138,11 @@ impl TokenRemarks {
     }
 }
 
+/// A piece and its id.
+type NumberedPiece<'m> = (Cow<'m, str>, u32);
+
 /// Returns the pieces of a model that we can decode, or the reason why we cannot.
-fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<Cow<'m, [(Cow<'m, str>, u32)]>, Error> {
+fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<Cow<'m, [NumberedPiece<'m>]>, Error> {
     let hint = "pass the bytes of each token to `Vocabulary.from_tokens` if you know them";
     let old_bpe = model.merges.is_some();
     match model.kind.as_deref() {

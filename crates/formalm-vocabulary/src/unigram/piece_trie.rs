@@ -182,9 +182,9 @@ impl PieceTrie {
         &self.piece_nodes[start..end]
     }
 
-    /// Returns the score of a piece less the best score of its text from a byte offset on, at least
-    /// 1. It is infinite inside characters. An open piece completed at that offset beats the whole
-    /// piece iff its own score, relative to the start, is greater.
+    /// Returns the score of a piece less the best score of its text from a byte offset on; the offset
+    /// is not 0. It is infinite inside characters. An open piece completed at that offset beats the
+    /// whole piece iff its own score, relative to the start, is greater.
     #[inline]
     pub(crate) fn slack(&self, piece: u32, offset: usize) -> f64 {
         self.slack[self.slack_offsets[piece as usize] as usize + offset]

@@ -74,7 +74,7 @@ impl WordPieceModel {
     }
 
     fn trie_of(&self, open: u32) -> (&PieceTrie, u32) {
-        (self.trie(open % 2 == 0), open / 2)
+        (self.trie(open.is_multiple_of(2)), open / 2)
     }
 
     /// Returns the number of token ids up to the last piece.
