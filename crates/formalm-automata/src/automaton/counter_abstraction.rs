@@ -106,7 +106,7 @@ impl Automaton {
     }
 }
 
-/// Number of characters from which most tokens are read alike. Chosen, not measured.
+/// Number of characters from which a maximum hardly matters. Chosen, not measured.
 const MANY_CHARS: u32 = 24;
 
 /// Returns the representative of "a recognizer's language, and at least m and at most n
