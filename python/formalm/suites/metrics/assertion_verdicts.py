@@ -234,7 +234,8 @@ def _bounded(assertion: Assertion, numbers: Sequence[Measurement]) -> tuple[Verd
         return "fail", "; ".join(outside)
     if open_ones:
         return "inconclusive", "; ".join(open_ones)
-    return "pass", f"{len(numbers):,} numbers inside the bounds"
+    noun = "number" if len(numbers) == 1 else "numbers"
+    return "pass", f"{len(numbers):,} {noun} inside the bounds"
 
 
 def _flags(assertion: Assertion, differences: Sequence[Difference]) -> tuple[Verdict, str]:
