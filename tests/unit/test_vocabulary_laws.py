@@ -195,14 +195,14 @@ def test_parts_and_slow_tokenizers_are_refused() -> None:
     with pytest.raises(ArgumentError, match="part"):
         Vocabulary.from_tokenizer(package.models.BPE())
     words = package.Tokenizer(package.models.WordPiece({"a": 0, "##b": 1, "[UNK]": 2}))
-    with pytest.raises(VocabularyError, match="WordPiece"):
+    with pytest.raises(VocabularyError, match="does not join words"):
         Vocabulary.from_tokenizer(words)
     hub = pytest.importorskip("transformers")
     slow = hub.ByT5Tokenizer()
     with pytest.raises(VocabularyError, match="ByT5Tokenizer"):
         Vocabulary.from_tokenizer(slow)
-    with pytest.raises(VocabularyError, match="Unigram"):
-        Vocabulary.from_tokenizer(hub.T5Tokenizer())
+    # A Unigram tokenizer is read.
+    assert len(Vocabulary.from_tokenizer(hub.T5Tokenizer())) == len(hub.T5Tokenizer())
     with pytest.raises(ArgumentError, match="got GPT2Config"):
         Vocabulary.from_tokenizer(hub.GPT2Config())
 

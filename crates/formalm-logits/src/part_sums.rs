@@ -63,18 +63,15 @@ fn weight<R: Real, const FMA: bool>(value: R, exponent: R, floor: R) -> R {
 
 impl Row<'_> {
     /// Returns the sum of e^(x - offset) over the allowed tokens of each class, as accurate as
-    /// [`exponential_sum`].
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer classes than elements.
+    /// [`exponential_sum`]. A row may be wider than the vocabulary: elements without a class are
+    /// left out.
     pub fn exponential_sums(
         self,
         allowed: Allowed<'_>,
         offset: f64,
         classes: &[u8],
     ) -> Box<[f64; 256]> {
-        let (row, classes) = (self, &classes[..self.width()]);
+        let (row, classes) = (self, &classes[..self.width().min(classes.len())]);
         match self.element_type() {
             ElementType::Float16 => {
                 run(ClassSums::<Half> { row, allowed, offset, classes, kind: PhantomData })

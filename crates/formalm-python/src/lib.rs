@@ -105,6 +105,9 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         formalm_core::process_fork::watch();
         checked_threads(module.py())?;
+        // NumPy's interface is loaded at its first use, which an interrupt would turn into a panic.
+        module.py().import("numpy")?;
+        numpy::PyArray1::<u8>::zeros(module.py(), 0, false);
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

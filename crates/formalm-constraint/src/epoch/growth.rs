@@ -110,7 +110,11 @@ impl<K: MaskClasses> StateEpoch<K> {
         // At four times the growth so far, the budget is not exceeded before the next measurement.
         let growth = bytes.saturating_sub(before).max(1);
         let factor = budget.saturating_sub(bytes) / growth.saturating_mul(4);
-        let factor = factor.clamp(1, MAX_MEASUREMENT_FACTOR) as u32;
+        let factor = match self.canonical {
+            // Searches for canonical tokens grow by leaps, and cost more than a measurement.
+            Some(_) => 1,
+            None => factor.clamp(1, MAX_MEASUREMENT_FACTOR) as u32,
+        };
         self.growth.interval.store(TOKENS_BETWEEN_MEASUREMENTS * factor, Ordering::Relaxed);
     }
 
