@@ -8,6 +8,7 @@ import numpy.typing as npt
 from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import LimitError, TokenError
+from formalm.languages import Choice, Regex, StringLiteral
 
 __all__ = ["FinishSteering"]
 
@@ -25,6 +26,10 @@ class FinishSteering:
 
     def __init__(self, constraint: Constraint) -> None:
         self._core = constraint.core
+        # Of other languages, the fewest canonical tokens are the result of a bounded search.
+        self._is_estimate = constraint.tokenization == "canonical" and not isinstance(
+            constraint.language, Regex | Choice | StringLiteral
+        )
 
     def check(self, matcher: Matcher, budget: int) -> None:
         """Refuses a budget below the shortest completion.
@@ -49,6 +54,8 @@ class FinishSteering:
                 hint="the vocabulary lacks tokens for some bytes that the language needs",
             )
         hint = "raise max_tokens or drop finish=True"
+        if self._is_estimate:
+            hint += "; the number is that of the best member found, and a shorter one may exist"
         raise LimitError("tokens", len(shortest), budget, hint=hint)
 
     def words(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.int32]:

@@ -25,7 +25,7 @@ __all__ = ["GenerationRequest", "is_one_per_prompt", "plan_sequences"]
 STATE_LIMIT = 20_000
 """Most states of a language whose longest member is looked for, in place of ``max_tokens``. That of
 10,000 words takes 50 ms."""
-HEAL = 'heal=True retokenizes the end of the prompt and must be combined with tokenization="all"'
+HEAL = "heal=True gives back the last tokens of the prompt, so that a member can follow"
 
 
 @dataclass(frozen=True)

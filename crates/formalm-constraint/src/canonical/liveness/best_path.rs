@@ -132,45 +132,17 @@ impl Liveness {
         Ok(())
     }
 
-    /// Returns `true` if the text can be completed after a boundary at a product state.
+    /// Returns `true` if the text can be completed after a boundary at a product state. `false`
+    /// proves nothing.
     fn is_settled<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
         product_state: ProductState,
     ) -> Result<bool, Error> {
-        if product.is_end(context, product_state)? {
-            return Ok(true);
-        }
-        Ok(product.is_clean(context, product_state)?
-            && self.is_encodable(context, product, product_state)?)
-    }
-
-    /// Returns `true` if a completion of the language from a product state is known to have
-    /// canonical tokens after a boundary.
-    fn is_encodable<K: MaskClasses>(
-        &mut self,
-        context: ProductContext<'_, K>,
-        product: &mut Product,
-        product_state: ProductState,
-    ) -> Result<bool, Error> {
-        if context.encoder.encodes_all() {
-            return Ok(true);
-        }
-        if let Some(&known) = self.encodable.get(&product_state) {
-            return Ok(known);
-        }
-        let mut is_encodable = false;
-        for first in firsts(context, product, product_state)? {
-            if let Some(text) = completion(context, product, product_state, first)?
-                && is_encoded(context, text)
-            {
-                is_encodable = true;
-                break;
-            }
-        }
-        self.encodable.insert(product_state, is_encodable);
-        Ok(is_encodable)
+        // What follows the boundary has tokens only if all characters have.
+        Ok(product.is_end(context, product_state)?
+            || context.encoder.encodes_all() && product.is_clean(context, product_state)?)
     }
 
     /// Returns a byte with which a completion begins that has canonical tokens if no piece is open
@@ -361,17 +333,23 @@ fn witness<K: MaskClasses>(
     let Some(rest) = product.rest_of_pretoken(context, product_state, first)? else {
         return Ok(None);
     };
-    if rest.is_empty() || !context.encoder.continues_with(context.open_pieces, pretoken, &rest) {
+    let continues = match rest.is_empty() {
+        true => {
+            context.encoder.pretoken_may_end(pretoken)
+                && !context.encoder.is_inside_character(context.open_pieces, pretoken)
+        }
+        false => context.encoder.continues_with(context.open_pieces, pretoken, &rest),
+    };
+    if !continues {
         return Ok(None);
     }
     // The end of the rest is a boundary, from which the language can be completed.
-    if !context.encoder.encodes_all() {
-        let Some(mut text) = completion(context, product, product_state, first)? else {
-            return Ok(None);
-        };
-        if !text.starts_with(&rest) || !is_encoded(context, text.split_off(rest.len())) {
-            return Ok(None);
-        }
+    if context.encoder.encodes_all() {
+        return Ok(rest.first().copied());
     }
-    Ok(rest.first().copied())
+    let Some(text) = completion(context, product, product_state, first)? else {
+        return Ok(None);
+    };
+    let is_witness = text.starts_with(&rest) && is_encoded(context, text[rest.len()..].to_vec());
+    Ok(text.first().copied().filter(|_| is_witness))
 }

@@ -45,9 +45,6 @@ pub(crate) struct Liveness {
     language_targets: LanguageTargetCache,
     /// Per element with open pieces, whether it can be completed.
     best_path_verdicts: FxHashMap<SubsetElement, bool>,
-    /// Per product state, whether a completion of the language that begins a pre-token there has
-    /// canonical tokens.
-    encodable: FxHashMap<ProductState, bool>,
 }
 
 impl Liveness {
@@ -395,7 +392,7 @@ impl Liveness {
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         64 * self.witnesses.len()
-            + 24 * (self.best_path_verdicts.len() + self.encodable.len())
+            + 24 * self.best_path_verdicts.len()
             + 16 * self.dead.len()
             + self.language_targets.memory_bytes()
     }
