@@ -332,6 +332,8 @@ def test_lists_of_languages_that_do_not_fit() -> None:
     model = canary()
     with pytest.raises(ArgumentError, match=r"one item per prompt \(2\), got 1"):
         generate(model, ["a", "b"], [Regex("a")], max_tokens=3)
+    with pytest.raises(ArgumentError, match=r"language\[1\] must be a language, got a string"):
+        generate(model, ["a", "b"], [Regex("a"), " yes"], max_tokens=3)
     with pytest.raises(ArgumentError, match="for each prompt"):
         generate(model, ["a", "b"], [Regex("a"), None], max_tokens=3, finish=True)
     with pytest.raises(FormalmError):

@@ -114,6 +114,14 @@ def _compiled_by_prompt(
     request: GenerationRequest, vocabulary: Vocabulary, prompts: int, is_batch: bool
 ) -> list[_Compiled]:
     """Returns the compiled request of each prompt; equal languages are compiled once."""
+    if is_batch and isinstance(request.language, list | tuple):
+        are_strings = [isinstance(each, str | bytes) for each in request.language]
+        if any(are_strings) and not all(are_strings):
+            raise ArgumentError(
+                f"language[{are_strings.index(True)}] must be a language, got a string among"
+                " languages",
+                hint='in a list with one language per prompt, write a string as ["yes"]',
+            )
     if not (is_batch and is_one_per_prompt(request.language)):
         return [_Compiled.of(request, vocabulary)] * prompts
     languages = list(request.language)
