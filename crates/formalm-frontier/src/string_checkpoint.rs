@@ -35,7 +35,7 @@ impl StringSearch {
         arrays
     }
 
-    /// Restores a new search to the state that [`SequenceTree::arrays`] and
+    /// Restores a new search to the state that `SequenceTree::arrays` and
     /// [`StringSearch::entry_arrays`] described.
     ///
     /// # Errors

@@ -17,7 +17,7 @@
 //! completion of it can beat the segmentation through `p`; the test is exact
 //! (`PieceTrie::best_overlap`).
 //!
-//! Scores are added as the tokenizer's library adds them ([`ScoreArithmetic`]). Where its sums are
+//! Scores are added as the tokenizer's library adds them (`ScoreArithmetic`). Where its sums are
 //! exact, the scores of a state are relative to `p`, and equal states recur. Where they are rounded,
 //! ties are decided by all text before them, so states hold the library's own sums.
 

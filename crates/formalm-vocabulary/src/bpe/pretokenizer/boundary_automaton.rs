@@ -44,7 +44,7 @@ pub enum Boundary {
 /// All boundaries.
 pub const BOUNDARIES: [Boundary; 3] = [Boundary::Inside, Boundary::Pretoken, Boundary::Added];
 
-/// A state of a [`BoundaryAutomaton`]; meaningless in any other one.
+/// A state of a `BoundaryAutomaton`; meaningless in any other one.
 pub type BoundaryState = u32;
 
 /// The automaton.
