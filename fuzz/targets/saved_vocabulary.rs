@@ -15,7 +15,7 @@ use formalm_schema::{
     Document, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
     SchemaMaskClasses,
 };
-use formalm_vocabulary::Vocabulary;
+use formalm_vocabulary::{StringOpening, Vocabulary};
 use libfuzzer_sys::fuzz_target;
 use sha2::{Digest, Sha256};
 
@@ -63,7 +63,10 @@ fn check_tables(vocabulary: &Arc<Vocabulary>) {
     are_ids(vocabulary.whole_item_tokens());
     are_ids(vocabulary.trie().order());
     for escapes in [EscapePolicy::Minimal, EscapePolicy::Ascii, EscapePolicy::Any] {
-        let _ = (vocabulary.json_string_tokens(escapes), vocabulary.string_opening_tokens(escapes));
+        let _ = vocabulary.json_string_tokens(escapes);
+        for opening in [StringOpening::Quote, StringOpening::SpaceAndQuote] {
+            let _ = vocabulary.string_opening_tokens(opening, escapes);
+        }
     }
     let _ = vocabulary.class_masks();
     for (at, machine) in MACHINES.iter().enumerate() {
