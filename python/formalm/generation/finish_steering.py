@@ -8,7 +8,6 @@ import numpy.typing as npt
 from formalm import _core
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import LimitError, TokenError
-from formalm.languages import Choice, Regex, StringLiteral
 
 __all__ = ["FinishSteering"]
 
@@ -27,8 +26,8 @@ class FinishSteering:
     def __init__(self, constraint: Constraint) -> None:
         self._core = constraint.core
         # Of other languages, the fewest canonical tokens are the result of a bounded search.
-        self._is_estimate = constraint.tokenization == "canonical" and not isinstance(
-            constraint.language, Regex | Choice | StringLiteral
+        self._is_estimate = (
+            constraint.tokenization == "canonical" and not constraint.language.is_regular
         )
 
     def check(self, matcher: Matcher, budget: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.bitmask import check_tensors, is_normalized, masked_scores
+from formalm.bitmask import apply_bitmask, check_tensors, is_normalized, masked_scores
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
 from formalm.execution.arguments import positive
@@ -287,10 +287,8 @@ class ConstraintLogitsProcessor:
             words = matcher.bitmask()
             kept = words if steering is None else steering.words(matcher, left)
             kept = within_budgets(counters[row], kept, finish=steering is not None)
-            lost = np.flatnonzero(
-                np.unpackbits((words & ~kept).view(np.uint8), bitorder="little")[: self._size]
-            )
-            result[row, lost.tolist()] = -np.inf
+            if kept is not words:
+                apply_bitmask(result[row], kept)
         return [float(top) for top in result.amax(-1).tolist()] if matchers else tops
 
     @property

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, ModelError
 from formalm.models.logit_rows import LogProbs
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
@@ -19,7 +19,9 @@ __all__ = [
     "LogProbs",
     "ModelState",
     "RunModel",
+    "check_batch_size",
     "check_model_arguments",
+    "check_width",
     "log_softmax",
 ]
 
@@ -159,4 +161,20 @@ def check_model_arguments(vocabulary: object, bos_token_id: object, context_leng
     if context_length is not None and (type(context_length) is not int or context_length < 1):
         raise ArgumentError(
             f"context_length must be a positive integer or None, got {context_length!r}"
+        )
+
+
+def check_batch_size(batch_size: object) -> None:
+    """Refuses a number of prefixes in one call that is not positive, by an ``ArgumentError``."""
+    if type(batch_size) is not int or batch_size < 1:
+        raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
+
+
+def check_width(vocabulary: Vocabulary, width: int) -> None:
+    """Refuses a model with fewer logits than tokens, by a ``ModelError``."""
+    if width < len(vocabulary):
+        raise ModelError(
+            f"the model must have a logit for each of the {len(vocabulary):,} tokens, got"
+            f" {width:,}",
+            hint="pass the vocabulary of this model",
         )

@@ -18,7 +18,13 @@ from formalm.models.logit_rows import (
     LogitRows,
     LogProbs,
 )
-from formalm.models.model_protocols import IncrementalModel, LanguageModel, ModelState, RunModel
+from formalm.models.model_protocols import (
+    IncrementalModel,
+    LanguageModel,
+    ModelState,
+    RunModel,
+    check_width,
+)
 
 __all__ = ["Position", "Session"]
 
@@ -322,12 +328,7 @@ class Session:
         width = shape[1]
         if width == self.width:
             return
-        if width < len(self.vocabulary):
-            raise ModelError(
-                f"the model must have a logit for each of the {len(self.vocabulary):,} tokens,"
-                f" got {width:,}",
-                hint="pass the vocabulary of this model",
-            )
+        check_width(self.vocabulary, width)
         if self.width is not None:
             raise ModelError(
                 f"the number of logits must not change, got {width} after {self.width}"

@@ -9,7 +9,13 @@ import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
 from formalm.models.local_engines.prefix_model import Floats
-from formalm.models.model_protocols import LogProbs, check_model_arguments, log_softmax
+from formalm.models.model_protocols import (
+    LogProbs,
+    check_batch_size,
+    check_model_arguments,
+    check_width,
+    log_softmax,
+)
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["CTranslate2Model"]
@@ -60,8 +66,7 @@ class CTranslate2Model:
         batch_size: int = BATCH_SIZE,
     ) -> None:
         check_model_arguments(vocabulary, bos_token_id, context_length)
-        if type(batch_size) is not int or batch_size < 1:
-            raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
+        check_batch_size(batch_size)
         try:
             import ctranslate2 as engine
         except ImportError:
@@ -122,10 +127,5 @@ class CTranslate2Model:
         answer = self.generator.forward_batch(view.from_array(ids), view.from_array(lengths))
         answer = answer.to_device(self._engine.Device.cpu).to(self._engine.DataType.float32)
         logits: Floats = np.asarray(answer)[np.arange(len(prefixes)), lengths - 1]
-        if logits.shape[1] < len(self.vocabulary):
-            raise ModelError(
-                f"the model must have a logit for each of the {len(self.vocabulary):,} tokens, got"
-                f" {logits.shape[1]:,}",
-                hint="pass the vocabulary of this model",
-            )
+        check_width(self.vocabulary, logits.shape[1])
         return logits

@@ -10,6 +10,7 @@ import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
 from formalm.models.local_engines.prefix_model import Floats, PrefixModel, PrefixState, check_runs
+from formalm.models.model_protocols import check_batch_size
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["MlxModel"]
@@ -64,8 +65,7 @@ class MlxModel(PrefixModel):
         context_length: int | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> None:
-        if type(batch_size) is not int or batch_size < 1:
-            raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
+        check_batch_size(batch_size)
         if not callable(model) or not hasattr(model, "layers"):
             raise ArgumentError(f"model must be a model of MLX LM, got {type(model).__name__}")
         try:

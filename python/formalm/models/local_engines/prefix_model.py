@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm.errors import LimitError, ModelError
-from formalm.models.model_protocols import LogProbs, check_model_arguments, log_softmax
+from formalm.models.model_protocols import LogProbs, check_model_arguments, check_width, log_softmax
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["Floats", "PrefixModel", "PrefixState", "check_runs"]
@@ -81,12 +81,7 @@ class PrefixModel:
         context_length: int | None,
     ) -> None:
         check_model_arguments(vocabulary, bos_token_id, context_length)
-        if width < len(vocabulary):
-            raise ModelError(
-                f"the model must have a logit for each of the {len(vocabulary):,} tokens, got"
-                f" {width:,}",
-                hint="pass the vocabulary of this model",
-            )
+        check_width(vocabulary, width)
         self.vocabulary = vocabulary
         self.width = width
         self.bos_token_id = bos_token_id

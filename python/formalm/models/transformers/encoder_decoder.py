@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, NoReturn
 
 from formalm.errors import ArgumentError, LimitError, ModelError
-from formalm.models.model_protocols import LogProbs
+from formalm.models.model_protocols import LogProbs, check_batch_size
 from formalm.models.transformers import model_metadata
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
@@ -200,8 +200,7 @@ def from_encoder_decoder(
     >>> generate(model, None, Choice(["yes", "no"]), seed=1).text in ("yes", "no")
     True
     """
-    if type(batch_size) is not int or batch_size < 1:
-        raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
+    check_batch_size(batch_size)
     if not hasattr(model, "forward") or not hasattr(model, "config"):
         raise ArgumentError(f"model must be a transformers model, got {type(model).__name__}")
     if not getattr(model.config, "is_encoder_decoder", False):

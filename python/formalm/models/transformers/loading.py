@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from formalm.errors import ArgumentError, ModelError
+from formalm.models.model_protocols import check_batch_size
 from formalm.models.transformers import model_metadata
 from formalm.models.transformers.batch_check import compare
 from formalm.models.transformers.model import TransformersModel
@@ -76,8 +77,7 @@ def from_transformers(
     >>> generate(model, [4], Choice(["yes", "no"]), seed=1).text in ("yes", "no")
     True
     """
-    if type(batch_size) is not int or batch_size < 1:
-        raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
+    check_batch_size(batch_size)
     if vocabulary is not None:
         check_vocabulary(vocabulary)
     if tokenizer is not None and vocabulary is not None:
