@@ -132,10 +132,7 @@ pub(crate) fn mask(
             )
         }
         None => {
-            let within = kept.of(vocabulary, text);
-            if within.memory_bytes() > MAX_MACHINE_BYTES {
-                kept.evict(text);
-            }
+            let within = kept.bounded(vocabulary, text);
             (within.continuing(vocabulary, strings, text)?, within.ends(strings, text)?)
         }
     };
@@ -168,11 +165,7 @@ pub(crate) fn mask_of_any(
         if !text.is_char_boundary()? {
             return Ok(None);
         }
-        let within = kept.of(vocabulary, text);
-        if within.memory_bytes() > MAX_MACHINE_BYTES {
-            kept.evict(text);
-        }
-        let continuing = within.continuing(vocabulary, tables, text)?;
+        let continuing = kept.bounded(vocabulary, text).continuing(vocabulary, tables, text)?;
         all = if strings.states.len() == 1 { continuing } else { all.or(&continuing, words) };
     }
     let mut allowed = closing_tokens(keys, continuations, tables, key)?;
@@ -246,6 +239,15 @@ impl SharedStringMasks {
         let within = RegularStringMasks::new(machine, vocabulary.longest_token_bytes(), total);
         let within = Arc::new(within);
         machines.known.insert(machine_key, Arc::clone(&within), 1);
+        within
+    }
+
+    /// Returns the tables of a machine, which are rebuilt next time if they have grown too much.
+    fn bounded(&self, vocabulary: &Vocabulary, text: &JsonStringState) -> Arc<RegularStringMasks> {
+        let within = self.of(vocabulary, text);
+        if within.memory_bytes() > MAX_MACHINE_BYTES {
+            self.evict(text);
+        }
         within
     }
 
