@@ -126,7 +126,9 @@ fn unknown_models_and_options_are_rejected() {
     assert!(message.contains("WordLevel") && place == "model.type", "{message}");
     let unigram =
         json!({"model": {"type": "Unigram", "vocab": [["a", -1.5], ["b", -2]], "unk_id": 0}});
-    assert!(refused(&unigram).0.contains("neither byte-level pieces nor byte fallback"));
+    assert!(refused(&unigram).0.contains("a space is put between any two pieces"));
+    let joined = with(unigram, "/decoder", json!({"type": "Fuse"}));
+    assert_eq!(read(&joined).unwrap().token_bytes(1), Some(&b"b"[..]));
     let clip = with(byte_level(), "/model/end_of_word_suffix", json!("</w>"));
     assert_eq!(refused(&clip).1, "model.end_of_word_suffix");
     let plain = with(fallback(), "/model/byte_fallback", json!(false));

@@ -73,6 +73,9 @@ impl PieceDecoding {
         if !file.model.byte_fallback && !is_unigram {
             return Err(refused("it has neither byte-level pieces nor byte fallback"));
         }
+        if steps.is_empty() && is_unigram {
+            return Err(refused("it has no decoder, so a space is put between any two pieces"));
+        }
         fallback(&steps, file.model.byte_fallback)
     }
 
