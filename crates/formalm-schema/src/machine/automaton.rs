@@ -13,7 +13,7 @@ use crate::json::document::Document;
 use crate::machine::completion::search::CompletionTables;
 use crate::machine::frame::{DONE, FRESH, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
-use crate::machine::mask_class::MaskTables;
+use crate::machine::mask_class::abstraction::MaskAbstraction;
 use crate::machine::reader::Reader;
 use crate::machine::spelling::Spelling;
 use crate::machine::spelling::json::Json;
@@ -74,7 +74,7 @@ pub struct SchemaAutomaton<S: Spelling = Json> {
     limits: JsonSchemaLimits,
     pub(crate) tables: Arc<ForkSafeMutex<Box<LazyTables<S>>>>,
     /// The private tables of an automaton that looks ahead.
-    pub(crate) private_tables: Option<PrivateTables>,
+    pub(crate) private_tables: Option<PrivateTables<S>>,
     survey: ForkCheck,
     pub(crate) flags: AppendVec,
     pub(crate) start: StateId,
@@ -151,7 +151,8 @@ impl<S: Spelling> SchemaAutomaton<S> {
         let mut tables = Box::new(LazyTables {
             reader: Reader { values: Values::new(core), spelling: S::new(&options) },
             visited: VisitedStates::default(),
-            masks: MaskTables::default(),
+            abstraction: MaskAbstraction::default(),
+            masks: S::MaskTables::default(),
             completion: CompletionTables::default(),
         });
         let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };

@@ -8,47 +8,50 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
-use formalm_core::{CompactMap, ForkSafeMutex, MemoryBytes, StateId};
+use formalm_core::{ForkSafeMutex, MemoryBytes, StateId};
 
 use crate::machine::frame::{Frame, ReaderPosition};
-use crate::machine::mask_class::name_continuation::NameContinuation;
-use crate::machine::spelling::Spelling;
 use crate::machine::spelling::json::Json;
+use crate::machine::spelling::{SpelledMaskTables, Spelling};
 use crate::machine::values::records::Records;
 use crate::machine::visited_states::VisitedStates;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 
 /// The tables that only the states of one automaton refer to.
-#[derive(Debug, Default)]
-pub(crate) struct VisitedTables {
+#[derive(Debug)]
+pub(crate) struct VisitedTables<S: Spelling> {
     visited: VisitedStates,
     records: Records,
-    /// Representatives of names; some refer to recorded inputs.
-    name_continuations: CompactMap<NameContinuation, Frame>,
+    masks: VisitedMasks<S>,
 }
+
+/// What masks of a spelling keep for the states of one automaton.
+type VisitedMasks<S> = <<S as Spelling>::MaskTables as SpelledMaskTables>::Visited;
 
 /// The private tables of a look-ahead. While it holds the lock, these are the tables of the
 /// automaton that it looks ahead of.
 #[derive(Debug)]
-pub(crate) struct PrivateTables(ForkSafeMutex<VisitedTables>);
+pub(crate) struct PrivateTables<S: Spelling = Json>(ForkSafeMutex<VisitedTables<S>>);
 
-impl Default for PrivateTables {
-    fn default() -> PrivateTables {
-        PrivateTables(ForkSafeMutex::new(VisitedTables::default()))
+impl<S: Spelling> Default for PrivateTables<S> {
+    fn default() -> PrivateTables<S> {
+        let (visited, records) = (VisitedStates::default(), Records::default());
+        let masks = VisitedMasks::<S>::default();
+        PrivateTables(ForkSafeMutex::new(VisitedTables { visited, records, masks }))
     }
 }
 
-impl PrivateTables {
+impl<S: Spelling> PrivateTables<S> {
     pub(crate) fn is_abandoned(&self) -> bool {
         self.0.is_abandoned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VisitedTables> {
+    fn lock(&self) -> MutexGuard<'_, VisitedTables<S>> {
         self.0.lock()
     }
 
     /// Copies a state of the other automaton, which holds the lock, into the private tables.
-    pub(crate) fn enter<S: Spelling>(&self, tables: &LazyTables<S>, state: StateId) -> StateId {
+    pub(crate) fn enter(&self, tables: &LazyTables<S>, state: StateId) -> StateId {
         let own = &mut *self.lock();
         let position = tables.visited.position(state.number());
         let mut recorded = |record: RecordId| {
@@ -73,13 +76,13 @@ impl PrivateTables {
 #[derive(Debug)]
 pub(crate) struct LockedTables<'a, S: Spelling = Json> {
     tables: MutexGuard<'a, Box<LazyTables<S>>>,
-    private: Option<MutexGuard<'a, VisitedTables>>,
+    private: Option<MutexGuard<'a, VisitedTables<S>>>,
 }
 
 impl<'a, S: Spelling> LockedTables<'a, S> {
     pub(crate) fn new(
         tables: MutexGuard<'a, Box<LazyTables<S>>>,
-        own: Option<&'a PrivateTables>,
+        own: Option<&'a PrivateTables<S>>,
     ) -> LockedTables<'a, S> {
         let mut locked = LockedTables { tables, private: own.map(PrivateTables::lock) };
         locked.swap();
@@ -118,16 +121,16 @@ impl<S: Spelling> DerefMut for LockedTables<'_, S> {
 
 impl<S: Spelling> LazyTables<S> {
     /// Swaps the tables of visited states.
-    fn swap(&mut self, own: &mut VisitedTables) {
+    fn swap(&mut self, own: &mut VisitedTables<S>) {
         std::mem::swap(&mut self.visited, &mut own.visited);
         std::mem::swap(&mut self.reader.values.records, &mut own.records);
-        std::mem::swap(&mut self.masks.continuations.names.known, &mut own.name_continuations);
+        std::mem::swap(self.masks.visited(), &mut own.masks);
     }
 
     /// Returns the memory of the visited states, in bytes.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.visited.memory_bytes()
             + self.reader.values.records.memory_bytes()
-            + self.masks.continuations.names.known.table_bytes()
+            + self.masks.visited_bytes()
     }
 }

@@ -18,11 +18,11 @@
 //! ```text
 //! visited_states ──┐               how it is written       what it means
 //! mask_class ──────┼─► reader ──┬─► spelling ──events──► values ──┬─► residuals
-//!   abstraction    │            │   json: quotes,        frames,  ├─► names
-//!   continuation   │            │   brackets, commas     records  ├─► numbers
-//!   lookahead      │            └──────────────────────────►      └─► solver
-//! completion ──────┘                ▲
-//!   ⇅ min_bytes ────────────────────┘ lengths, useful bytes
+//!                  │            │   json: quotes,        frames,  ├─► names
+//! completion ──────┘            │   brackets, commas,    records  ├─► numbers
+//!   ⇅                           │   its mask classes              └─► solver
+//! min_bytes                     └──────────────────────────►
+//!   ▲ lengths, useful bytes ────────┘
 //! ```
 //!
 //! * [`reader`]: one byte further from a position.
@@ -30,8 +30,8 @@
 //! * [`values`]: the events of a value, whatever its spelling.
 //! * [`residuals`], [`names`], [`numbers`]: what is still required.
 //! * [`visited_states`]: interned states and the transitions between them.
-//! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks, for
-//!   JSON.
+//! * [`mask_class`]: what no token distinguishes. [`spelling::json::mask_class`] adds what it sees of
+//!   JSON, and the look-ahead that computes masks.
 //! * [`completion`]: shortest completions, an A* search over the lower bounds of [`min_bytes`].
 
 mod automaton;
@@ -53,16 +53,13 @@ mod visited_states;
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, MemoryBytes, StateId, group_by_successor};
+use formalm_core::{ByteSet, Error, MemoryBytes, group_by_successor};
 
-use crate::solver::context::LanguageId;
 use completion::search::CompletionTables;
-use frame::{Frame, ReaderPosition};
-use mask_class::MaskTables;
-use mask_class::string_lengths::RemainingChars;
+use mask_class::abstraction::MaskAbstraction;
 use reader::Reader;
-use spelling::Spelling;
 use spelling::json::Json;
+use spelling::{SpelledMaskTables, Spelling};
 use visited_states::VisitedStates;
 
 pub use automaton::SchemaAutomaton;
@@ -72,7 +69,7 @@ pub(crate) use mask_class::unbounded_values::UnboundedValues;
 pub(crate) use values::records::{EMPTY_RECORD, NO_RECORD, RecordId};
 pub(crate) use visited_states::DEAD;
 
-pub use mask_class::SchemaMaskClasses;
+pub use spelling::json::mask_class::SchemaMaskClasses;
 
 /// Flag of a state known to be accepting.
 const ACCEPTING: u32 = 1;
@@ -84,7 +81,8 @@ const REFUSING: u32 = 2;
 pub(crate) struct LazyTables<S: Spelling = Json> {
     pub(crate) reader: Reader<S>,
     visited: VisitedStates,
-    masks: MaskTables,
+    abstraction: MaskAbstraction,
+    masks: S::MaskTables,
     completion: CompletionTables,
 }
 
@@ -94,6 +92,7 @@ impl<S: Spelling> LazyTables<S> {
         self.reader.values.memory_bytes()
             + self.visited_bytes()
             + self.visited.heap_allowance()
+            + self.abstraction.memory_bytes()
             + self.masks.memory_bytes()
             + self.completion.memory_bytes()
     }
@@ -124,22 +123,22 @@ impl<S: Spelling> LazyTables<S> {
     pub(crate) fn byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
         // Here it does not matter if tokens distinguish names.
         let distinguishes_names =
-            std::mem::replace(&mut self.masks.abstraction.distinguishes_names, false);
+            std::mem::replace(&mut self.abstraction.distinguishes_names, false);
         let classes = self.compute_byte_classes(state);
-        self.masks.abstraction.distinguishes_names = distinguishes_names;
+        self.abstraction.distinguishes_names = distinguishes_names;
         classes
     }
 
     fn compute_byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
         let position = self.visited.position(state);
-        let position_class = self.masks.abstraction.apply(&mut self.reader.values, position)?;
+        let position_class = self.abstraction.apply(&mut self.reader.values, position)?;
         if let Some(known) = self.visited.known_byte_classes(position_class) {
             return Ok(known);
         }
         let records = self.reader.values.records.len();
         let classes =
             group_by_successor(|byte| match self.reader.read_byte(position_class, byte)? {
-                Some(next) => self.masks.abstraction.apply(&mut self.reader.values, next).map(Some),
+                Some(next) => self.abstraction.apply(&mut self.reader.values, next).map(Some),
                 None => Ok(None),
             });
         // Inputs recorded meanwhile belong to positions that nothing refers to.
@@ -147,31 +146,5 @@ impl<S: Spelling> LazyTables<S> {
         let classes: Arc<[ByteSet]> = classes?.into();
         self.visited.set_byte_classes(position_class, Arc::clone(&classes));
         Ok(classes)
-    }
-}
-
-impl LazyTables {
-    /// Returns the position without anything that no token distinguishes.
-    fn mask_abstraction(&mut self, position: ReaderPosition) -> Result<ReaderPosition, Error> {
-        self.masks.abstraction.apply(&mut self.reader.values, position)
-    }
-
-    /// Returns the representative of all positions with equal masks.
-    fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
-        self.masks.class_representative(&mut self.reader, position)
-    }
-
-    /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
-    fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
-        self.masks.lengths.relaxed_string(&mut self.reader.values.core, frame)
-    }
-
-    /// Returns the number of remaining characters of a string if nothing else matters.
-    fn remaining_chars(
-        &mut self,
-        language: LanguageId,
-        state: StateId,
-    ) -> Result<Option<RemainingChars>, Error> {
-        self.masks.lengths.remaining_chars(&self.reader.values.core, language, state)
     }
 }

@@ -8,7 +8,7 @@
 //!                       ▼ in the frames   start_item, …
 //!  completion search ◄── SpelledStrings, SpellingLengths   how many bytes, and which
 //!                    ◄── SearchHints, CompletionReuse      capabilities, with defaults
-//!  masks             ◄── mask classes of JSON              a capability of JSON alone
+//!  masks             ◄── SpelledMaskTables                 what its mask classes keep, if it has them
 //! ```
 //!
 //! A spelling must be deterministic: the bytes read so far fix which events have happened. It keeps
@@ -20,8 +20,9 @@
 //! as whitespace of a layout, it asks whether the event that the byte commits to may come
 //! ([`Values::may_open`], [`Values::any_name_viable`], [`Values::end_verdicts`]).
 //!
-//! [`json`] is the only spelling that is shipped. Its mask classes ([`super::mask_class`]) know
-//! JSON. The masks of another spelling come from its bytes, as for every new machine.
+//! [`json`] is the only spelling that is shipped, with mask classes of its own
+//! ([`json::mask_class`]). The masks of another spelling come from its bytes, as for every new
+//! machine, until it has some.
 
 pub(crate) mod json;
 #[cfg(test)]
@@ -40,6 +41,11 @@ use crate::schema_nodes::JsonType;
 pub(crate) trait Spelling:
     SpelledStrings + SpellingLengths + SearchHints + CompletionReuse + Debug + Send + Sync + 'static
 {
+    /// What its mask classes keep. `()` for a spelling whose masks come from its bytes.
+    type MaskTables: SpelledMaskTables
+    where
+        Self: Sized;
+
     /// Creates the spelling that the options describe.
     fn new(options: &JsonSchemaOptions) -> Self
     where
@@ -68,6 +74,37 @@ pub(crate) trait Spelling:
     /// read at once.
     fn ends_run(&self, _byte: u8) -> bool {
         true
+    }
+}
+
+/// What the mask classes of a spelling keep beside what no token distinguishes in any.
+pub(crate) trait SpelledMaskTables: Default + Debug + Send {
+    /// The part that only the states of one automaton refer to.
+    type Visited: Default + Debug + Send;
+
+    /// Returns the part that a look-ahead swaps for its own.
+    fn visited(&mut self) -> &mut Self::Visited;
+
+    /// Returns the memory of that part, in bytes.
+    fn visited_bytes(&self) -> usize;
+
+    /// Returns the memory in use, in bytes.
+    fn memory_bytes(&self) -> usize;
+}
+
+impl SpelledMaskTables for () {
+    type Visited = ();
+
+    fn visited(&mut self) -> &mut () {
+        self
+    }
+
+    fn visited_bytes(&self) -> usize {
+        0
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
     }
 }
 

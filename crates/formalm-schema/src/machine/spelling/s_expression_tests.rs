@@ -70,6 +70,8 @@ fn word(frame: Frame) -> &'static [u8] {
 }
 
 impl Spelling for SExpressions {
+    type MaskTables = ();
+
     fn new(_: &JsonSchemaOptions) -> SExpressions {
         SExpressions
     }

@@ -9,10 +9,12 @@
 //! * [`whitespace`]: the gaps between these. A frame's mark is the number of bytes read of a gap.
 //! * `lengths.rs`: bytes of escapes, punctuation and layouts.
 //! * `search_hints.rs`: bytes that a shortest completion may need.
+//! * [`mask_class`]: what a token sees of a state, and the look-ahead that computes masks.
 //! * [`abstract_state`], [`repetition_check`]: repeated names and items in a JSON text.
 
 pub(crate) mod abstract_state;
 mod lengths;
+pub(crate) mod mask_class;
 mod read;
 pub(crate) mod repetition_check;
 mod search_hints;

@@ -9,6 +9,7 @@ use crate::machine::frame::{CharState, ContainerState, DONE, FRESH, Frame, Reade
 use crate::machine::numbers::is_number_byte;
 use crate::machine::spelling::Spelling;
 use crate::machine::spelling::json::Json;
+use crate::machine::spelling::json::mask_class::JsonMaskTables;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap, is_whitespace};
 use crate::machine::values::scalars::{CharReader, PartialChar};
 use crate::machine::values::value_start::ValueStart;
@@ -46,6 +47,8 @@ impl PartialChar for PartialEscape {
 }
 
 impl Spelling for Json {
+    type MaskTables = JsonMaskTables;
+
     fn new(options: &JsonSchemaOptions) -> Json {
         Json { gaps: GapRules::new(options), escapes: options.escapes }
     }

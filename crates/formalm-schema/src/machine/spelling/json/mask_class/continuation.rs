@@ -17,10 +17,10 @@ use crate::machine::frame::{
     VerdictsId,
 };
 use crate::machine::mask_class::abstraction::MaskAbstraction;
-use crate::machine::mask_class::name_continuation::NameContinuations;
 use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::machine::spelling::json::mask_class::name_continuation::NameContinuations;
 
 /// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]

@@ -24,11 +24,11 @@ use crate::machine::frame::{
     CharState, ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition,
 };
 use crate::machine::lookahead_tables::LockedTables;
-use crate::machine::mask_class::lookahead_shortcuts::RepetitionHint;
-use crate::machine::mask_class::string_state_pairs::{
+use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::machine::spelling::json::mask_class::lookahead_shortcuts::RepetitionHint;
+use crate::machine::spelling::json::mask_class::string_state_pairs::{
     FIRST_STRING_CLASS, StringStates, StringStep,
 };
-use crate::machine::residuals::string_queries::NO_QUERIES;
 
 /// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;

@@ -11,7 +11,7 @@ use formalm_json::escapes::EscapePolicy;
 use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{CharState, Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
-use crate::machine::mask_class::continuation::{ContinuationQuery, PropertyStart};
+use crate::machine::spelling::json::mask_class::continuation::{ContinuationQuery, PropertyStart};
 
 /// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
 /// Chosen, not measured.

@@ -9,9 +9,9 @@ use formalm_machines::{AlternativeStrings, CharRepetition, LiteralList};
 
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{CharState, Frame, NameCandidates, ReaderPosition};
-use crate::machine::mask_class::lookahead::LookaheadState;
-use crate::machine::mask_class::string_state_pairs::FIRST_STRING_CLASS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
+use crate::machine::spelling::json::mask_class::string_state_pairs::FIRST_STRING_CLASS;
 use crate::solver::context::LanguageId;
 
 /// Number of letters that must lead to one class for it to become the reference. Chosen, not
@@ -219,7 +219,7 @@ impl LookaheadState<'_> {
         };
         let known = candidates.from < candidates.to
             && candidates.classes != NO_QUERIES
-            && self.tables.masks.abstraction.drops_name(
+            && self.tables.abstraction.drops_name(
                 &self.tables.reader.values,
                 next_names,
                 candidates.classes,

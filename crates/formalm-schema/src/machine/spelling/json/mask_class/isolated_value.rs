@@ -14,10 +14,10 @@ use crate::machine::frame::{
     ContainerState, DONE, FRESH, Frame, FrameId, NumberPrefix, Obligation, ObligationId,
     ReaderPosition,
 };
-use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::numbers::is_number_byte;
 use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::schema_nodes::JsonType;
 
 /// Marks that numbers must be integers; the other bits are types.
@@ -34,7 +34,7 @@ impl LookaheadState<'_> {
         // nor that of anything a token opens in it matters.
         if record != NO_RECORD
             || *parent == DONE
-            || tables.reader.depth_matters(*parent, tables.masks.abstraction.max_token_len)
+            || tables.reader.depth_matters(*parent, tables.abstraction.max_token_len)
             || !tables.reader.values.residuals.has_no_queries(obligation)
         {
             return Ok(None);
