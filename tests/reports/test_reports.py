@@ -271,13 +271,27 @@ def test_no_mark_is_cut_by_an_edge(values: list[float]) -> None:
         Dot(f"row {number}", "", Quantity("q", value, value, value, 1.0, "exact", "", 0))
         for number, value in enumerate(values)
     ]
-    svg = intervals(dots, "a quantity", integers=True)
+    svg = intervals(dots, "a quantity", "rank")
     assert svg is not None
     marks, (left, top, right, bottom) = marks_of(svg)
     assert len(marks) == len(values)
     for x, y in marks:
         assert left + 3 < x < right - 3
         assert top + 3 < y < bottom - 3
+
+
+def test_logarithms_have_no_logarithmic_scale() -> None:
+    """An exposure in bits is a logarithm already."""
+    dots = [
+        Dot(f"row {number}", "", Quantity("exposure", value, value, value, 1.0, "exact", "", 0))
+        for number, value in enumerate([0.05, 1.0, 33.0])
+    ]
+    (linear, decades) = (intervals(dots, "bits", kind) for kind in ("exposure", "attempts"))
+    assert linear is not None
+    assert decades is not None
+    places = [[x for x, _ in marks_of(svg)[0]] for svg in (linear, decades)]
+    assert places[0][1] - places[0][0] < 0.1 * (places[0][2] - places[0][1])
+    assert places[1][1] - places[1][0] > 0.5 * (places[1][2] - places[1][1])
 
 
 def test_an_axis_says_what_it_measures_in_which_unit() -> None:

@@ -129,9 +129,8 @@ class RunComparison:
                 for row in rows
             ]
             shown = table(("of", "first", "second", "the second is"), cells, " nn")
-            whole = suite.metrics[name].kind == "rank"
-            label = axis_label(name, suite)
-            drawn = _plot(label, rows, several=several, whole=whole) if plots else ""
+            kind = suite.metrics[name].kind
+            drawn = _plot(rows, axis_label(name, suite), kind, several=several) if plots else ""
             said = f"<h2>{escape(name)}</h2><p>{escape(self._said(name))}</p>"
             blocks.append(f"<section>{said}{drawn}{shown}</section>\n")
         return document(f"{suite.name}: two runs", "".join(blocks))
@@ -167,14 +166,14 @@ class RunComparison:
         return f"{tested.name} on {tested.pairs:,} pairs: p = {p_value(tested.p_value)}"
 
 
-def _plot(label: str, rows: Sequence[Row], *, several: bool, whole: bool) -> str:
+def _plot(rows: Sequence[Row], label: str, kind: str, *, several: bool) -> str:
     """Returns both runs in one plot; nothing if there are too many rows to read."""
     dots = [
         Dot(place(row.where, template=several), series, quantity)
         for row in rows
         for series, quantity in (("first", row.first), ("second", row.second))
     ]
-    svg = intervals(dots, label, integers=whole)
+    svg = intervals(dots, label, kind)
     return "" if svg is None else f"<figure>{svg}</figure>\n"
 
 

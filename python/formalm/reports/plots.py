@@ -26,6 +26,8 @@ WIDEST, NARROWEST = 5.0, 1.5
 
 WHOLE = ("rank", "valid")
 """Kinds of metrics whose numbers are integers."""
+LOGARITHMS = ("exposure", "logprob", "log_ratio", "log_odds_ratio")
+"""Kinds of metrics whose numbers are logarithms."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Dot:
     quantity: Quantity
 
 
-def intervals(dots: Sequence[Dot], title: str, *, integers: bool = False) -> str | None:
+def intervals(dots: Sequence[Dot], title: str, kind: str = "") -> str | None:
     """Returns an SVG with a dot and an interval for each number, one below the other.
 
     Series differ in color and mark. None if there is nothing to draw: fewer than two numbers, or
@@ -49,8 +51,9 @@ def intervals(dots: Sequence[Dot], title: str, *, integers: bool = False) -> str
         The numbers.
     title
         The label of the axis.
-    integers
-        Whether the numbers are counts or ranks, with ticks at integers only.
+    kind
+        The kind of the metric: ranks and counts have ticks at integers only, and logarithms no
+        logarithmic scale.
     """
     rows = list(dict.fromkeys(dot.row for dot in dots))
     series = list(dict.fromkeys(dot.series for dot in dots))
@@ -60,18 +63,18 @@ def intervals(dots: Sequence[Dot], title: str, *, integers: bool = False) -> str
     with svg_figure(0.27 * len(rows) + (1.25 if len(series) > 1 else 0.9)) as (figure, axes):
         spread = 0.5 / max(1, len(series))
         for dot in points:
-            kind = series.index(dot.series)
-            y = rows.index(dot.row) + (kind - (len(series) - 1) / 2) * spread
+            number = series.index(dot.series)
+            y = rows.index(dot.row) + (number - (len(series) - 1) / 2) * spread
             low, high = dot.quantity.low, dot.quantity.high
             if math.isfinite(low) and math.isfinite(high):
-                axes.plot([low, high], [y, y], color=SERIES[kind], linewidth=2.2, alpha=0.55)
-            axes.plot([dot.quantity.value], [y], MARKS[kind], color=SERIES[kind], markersize=5)
+                axes.plot([low, high], [y, y], color=SERIES[number], linewidth=2.2, alpha=0.55)
+            axes.plot([dot.quantity.value], [y], MARKS[number], color=SERIES[number], markersize=5)
         axes.set_yticks(range(len(rows)), rows)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel(title)
         axes.margins(x=MARGIN)
-        _scale(axes, [dot.quantity for dot in points])
-        if integers and axes.get_xscale() == "linear":
+        _scale(axes, [dot.quantity for dot in points], logarithmic=kind not in LOGARITHMS)
+        if kind in WHOLE and axes.get_xscale() == "linear":
             axes.xaxis.get_major_locator().set_params(integer=True)
         if len(series) > 1:
             for number, name in enumerate(series):
@@ -101,12 +104,13 @@ def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str])
         return svg_of(figure, " against ".join(labels))
 
 
-def _scale(axes: Any, points: Sequence[Quantity]) -> None:
-    """Sets the scale: logarithmic over decades, the whole range for shares, else from 0."""
+def _scale(axes: Any, points: Sequence[Quantity], *, logarithmic: bool) -> None:
+    """Sets the scale: logarithmic over decades if it may be, all of it for shares, else from 0."""
     values = [one.value for one in points]
     ends = [end for one in points for end in (one.low, one.high) if math.isfinite(end)]
     positive = [value for value in values if value > 0]
-    if len(positive) == len(values) and math.log10(max(values) / min(values)) > DECADES:
+    all_positive = logarithmic and len(positive) == len(values)
+    if all_positive and math.log10(max(values) / min(values)) > DECADES:
         axes.set_xscale("log")
     elif all(0 <= value <= 1 for value in values) and max(values) > 0.3:
         axes.set_xlim(-0.02, 1.02)
@@ -139,7 +143,7 @@ def figures_of(part: Part, suite: Suite, others: Sequence[Part] = ()) -> list[st
     """
     kinds = {name: suite.metrics[name].kind for name in part.measurements}
     drawn = [
-        intervals(_dots(found), axis_label(name, suite), integers=kinds[name] in WHOLE)
+        intervals(_dots(found), axis_label(name, suite), kinds[name])
         for name, found in part.measurements.items()
         if not (part.question.ask == "search" and kinds[name] == "rank")
     ]
@@ -164,13 +168,14 @@ def side_by_side(contents: Contents) -> list[str]:
     Examples are the accuracies of several forms of a question, and the yields of several methods.
     """
     suite = contents.suite
-    alone: dict[str, list[Dot]] = {}
+    alone: dict[tuple[str, str], list[Dot]] = {}
     for part in contents.parts:
         for name, found in part.measurements.items():
             if len(found) == 1:
-                said = measure(suite.metrics[name], suite)
-                alone.setdefault(said, []).append(Dot(name, "", found[0].quantity))
-    drawn = [intervals(dots, said) for said, dots in alone.items() if len(dots) > 1]
+                metric = suite.metrics[name]
+                same = (measure(metric, suite), metric.kind)
+                alone.setdefault(same, []).append(Dot(name, "", found[0].quantity))
+    drawn = [intervals(dots, *same) for same, dots in alone.items() if len(dots) > 1]
     return [svg for svg in drawn if svg is not None]
 
 
