@@ -183,7 +183,7 @@ def test_two_runs_side_by_side(run: Run, tmp_path: Path) -> None:
     assert page.tags.count("svg") == len(found.rows)
     assert {"first", "second"} <= set(page.texts)
     assert "svg" not in read(found.to_html(plots=False)).tags
-    assert "## distance" in found.to_markdown()
+    assert "## distance\n\ntotal variation distance, m and w." in found.to_markdown()
     plain = run_suite(Suite.from_toml(TINY), MODEL, tmp_path / "plain", identity="m", limit=1)
     with plain, pytest.raises(SuiteError, match="the same suite"):
         compare_runs(run, plain)

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalm.errors import SuiteError
-from formalm.reports.number_format import escape, estimate, interval, p_value, place, visible
+from formalm.reports.number_format import (
+    escape,
+    estimate,
+    interval,
+    measure,
+    p_value,
+    place,
+    visible,
+)
 from formalm.reports.page import document, table
 from formalm.reports.plots import Dot, axis_label, intervals
 from formalm.reports.report_contents import Contents, contents_of
@@ -131,7 +139,8 @@ class RunComparison:
             shown = table(("of", "first", "second", "the second is"), cells, " nn")
             kind = suite.metrics[name].kind
             drawn = _plot(rows, axis_label(name, suite), kind, several=several) if plots else ""
-            said = f"<h2>{escape(name)}</h2><p>{escape(self._said(name))}</p>"
+            about = f"<p class=how>{escape(measure(suite.metrics[name], suite))}</p>"
+            said = f"<h2>{escape(name)}</h2>{about}<p>{escape(self._said(name))}</p>"
             blocks.append(f"<section>{said}{drawn}{shown}</section>\n")
         return document(f"{suite.name}: two runs", "".join(blocks))
 
@@ -143,7 +152,8 @@ class RunComparison:
         lines += [f"- second: {self.second.directory}, {self.second.verdict}", ""]
         lines += [self.rounding, ""]
         for name, rows in self.rows.items():
-            lines += [f"## {name}", "", self._said(name), ""]
+            lines += [f"## {name}", "", f"{measure(suite.metrics[name], suite)}.", ""]
+            lines += [self._said(name), ""]
             lines += ["| of | first | second | the second is |", "| --- | --- | --- | --- |"]
             several = len({row.where.get("template") for row in rows}) > 1
             for row in rows:

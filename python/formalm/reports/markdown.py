@@ -60,7 +60,7 @@ def to_markdown(contents: Contents) -> str:
                 ]
                 for one in numbers
             ]
-            measured = measure(contents.suite.metrics[name], contents.suite)
+            measured = _cell(measure(contents.suite.metrics[name], contents.suite))
             lines += _table([name, measured, "interval", "worth"], rows[:MOST_ROWS])
             if len(rows) > MOST_ROWS:
                 lines[-1:] = [f"and {len(rows) - MOST_ROWS:,} more", ""]

@@ -117,7 +117,8 @@ def measure(metric: Metric, suite: Suite) -> str:
         return said
     name, unit, rest = said.partition(" (")
     link = "to" if "ratio" in metric.kind else "and"
-    return f"{name}, {compared[0]} {link} {compared[1]}{unit}{rest}"
+    first, second = (" ".join(visible(text).split()) for text in compared)
+    return f"{name}, {first} {link} {second}{unit}{rest}"
 
 
 def p_value(p: float | None) -> str:
