@@ -155,7 +155,7 @@ def figure_2(setting: Setting) -> Outcome:
         {"model": name, "character_states": characters.state_count, "first": first.text, **data},
         {
             "The Natural Language Automaton": characters.to_svg(),
-            "The LLM Automaton with canonical encodings": picture,
+            "The LLM Automaton with canonical encodings (Ġ is a space)": picture,
         },
         "Bytes in place of characters; probabilities are averaged over the ways to a state. An edge"
         " is dashed if top-k = 40 removes it; the search for the first match uses no top-k.",
@@ -197,6 +197,6 @@ def figure_12(setting: Setting) -> Outcome:
         "The ambiguous LLM automaton of The ((cat)|(dog)).",
         rows,
         {"model": name, **data},
-        {"The ambiguous automaton": picture},
+        {"The ambiguous automaton (Ġ is a space)": picture},
         "Minimal: states with equal futures are one. formalm.reference holds Algorithms 1 and 2.",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from experiments.relm.outcomes import ALPHABET, Outcome, Row, Setting, opened
 from formalm import Choice, Language, Limits, Query, StringLiteral, search
 from formalm.compat import relm
 from formalm.models import LanguageModel
+from formalm.models.canary import facts
 from formalm.probability import Mass, mass_bounds
 from formalm.reports.svg_figure import SERIES, svg_figure, svg_of
 from formalm.stats import Significance, homogeneity
@@ -24,6 +25,7 @@ __all__ = [
     "Configuration",
     "Shares",
     "figure_7",
+    "log_ratios",
     "nearest",
     "paper_p_value",
     "shares",
@@ -198,6 +200,17 @@ def _listed(model: LanguageModel, query: Query, gender: str, ending: str, limits
     return Shares(value.tolist(), low.tolist(), high.tolist(), True)
 
 
+def log_ratios(table: Mapping[str, Shares]) -> list[float]:
+    """Returns ln P(profession | man) / P(profession | woman); NaN where a share is zero."""
+    pairs = zip(*(table[gender].value for gender in GENDERS), strict=True)
+    return [math.log(man / woman) if man and woman else math.nan for man, woman in pairs]
+
+
+def _planted() -> dict[str, float]:
+    """Returns the log ratios with which canary's training data was generated."""
+    return {one["name"]: one["log_ratio"] for one in facts()["professions"]["professions"]}
+
+
 def edited_prefix_shares(
     model: LanguageModel,
     gender: str,
@@ -352,12 +365,20 @@ def figure_7(setting: Setting) -> Outcome:
         )
     )
     canonical = exact[name][Configuration("canonical", "none", True).name]
-    for number, profession in enumerate(PROFESSIONS):
-        man, woman = (canonical[gender].value[number] for gender in GENDERS)
-        lean = f"{math.log(man / woman):+.2f} nats" if man and woman else "–"
+    planted = _planted() if name == "canary" else {}
+    for profession, ratio in zip(PROFESSIONS, log_ratios(canonical), strict=True):
+        lean = "–" if math.isnan(ratio) else f"{ratio:+.2f} nats"
+        if profession in planted:
+            lean += f", planted {planted[profession]:+.2f}"
         rows.append(
             (f"{profession}, canonical (prefix): man / woman", SAID.get(profession, "–"), lean)
         )
+    for what in exact[name]:
+        sizes = [
+            f"{np.nanmean(np.abs(log_ratios(table[what]))):.2f} ({label})"
+            for label, table in exact.items()
+        ]
+        rows.append((f"mean size of a log ratio in nats: {what}", "–", ", ".join(sizes)))
     data = {
         "models": list(models),
         "professions": list(PROFESSIONS),
@@ -402,7 +423,9 @@ def _p(test: Significance) -> str:
 
 def _bars(tables: dict[str, dict[str, Shares]], title: str) -> str:
     """Bars with intervals: one panel for each model, one bar for each gender."""
+    highest = max(max(one.high) for table in tables.values() for one in table.values())
     with svg_figure(3.0, width=7.2, columns=len(tables), share=True) as (figure, panels):
+        figure.get_layout_engine().set(w_pad=0.12)
         for axes, (label, table) in zip(np.atleast_1d(panels), tables.items(), strict=True):
             axes.grid(visible=False)
             axes.grid(axis="x", linewidth=0.6)
@@ -418,7 +441,7 @@ def _bars(tables: dict[str, dict[str, Shares]], title: str) -> str:
                 axes.errorbar(value, places, xerr=error, fmt="none", ecolor=SERIES[4], elinewidth=1)
             axes.set_yticks(range(len(PROFESSIONS)), PROFESSIONS)
             axes.set_ylim(len(PROFESSIONS) - 0.4, -0.6)
-            axes.set_xlim(left=0)
+            axes.set_xlim(0, 1.05 * highest)
             axes.locator_params(axis="x", nbins=4)
             axes.set_title(label)
             axes.set_xlabel("P(profession | gender)")

@@ -10,6 +10,7 @@ from typing import Any
 
 from formalm.models import LanguageModel
 from formalm.models.canary import canary, load
+from formalm.pictures.notebook_html import STYLE as INHERITED
 from formalm.reports.page_style import STYLE
 from formalm.reports.svg_figure import standalone
 
@@ -26,15 +27,23 @@ EMBEDDED = {"canary-null": DATA / "canary-null", "canary-urls": DATA / "canary-u
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """An SVG that notebooks show."""
+    """An SVG that notebooks show: an automaton in the notebook's colors, or a plot in its own."""
 
     svg: str
 
     def _repr_html_(self) -> str:
-        return self.svg if "<style>" in self.svg else standalone(self.svg)
+        if not _is_automaton(self.svg):
+            return standalone(self.svg)
+        shown = self.svg.replace(' role="img"', f' role="img" style="{INHERITED}"', 1)
+        return f'<div style="overflow-x:auto">{shown}</div>'
 
     def __repr__(self) -> str:
         return "Picture"
+
+
+def _is_automaton(svg: str) -> bool:
+    """Returns whether a picture has styles of its own, unlike a plot."""
+    return "<style>" in svg
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class Outcome:
         text = json.dumps(self.data, indent=1, ensure_ascii=False)
         (folder / "data.json").write_text(text + "\n", encoding="utf-8")
         for number, svg in enumerate(self.pictures.values(), 1):
-            shown = Picture(svg)._repr_html_()
+            shown = svg if _is_automaton(svg) else standalone(svg)
             (folder / f"{self.name}-{number}.svg").write_text(shown, encoding="utf-8")
         page = folder / "index.html"
         page.write_text(self.page(), encoding="utf-8")
@@ -130,10 +139,11 @@ class Outcome:
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
             for row in self.rows
         )
+        name = escape(self.name.replace("_", " ").capitalize())
         head = "<tr><th></th><th>the paper</th><th>here</th></tr>"
         return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.name)}'
-            f"</title><style>{STYLE}{OWN_SIZE}</style><main><h1>{escape(self.name)}</h1>"
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}'
+            f"</title><style>{STYLE}{OWN_SIZE}</style><main><h1>{name}</h1>"
             f"<p>{escape(self.title)}</p>{figures}<h3>Numbers</h3>"
             f'<div class="wide"><table>{head}{cells}</table></div>'
             f"<h3>What differs</h3><p>{escape(self.differences)}</p></main></html>\n"

@@ -100,6 +100,7 @@ def test_the_figures_of_the_article() -> None:
     machine = CharacterMachine.of(Regex(pattern), "boleantrufs:▁")
     index = map_states_to_vocabulary(machine, pieces)
     assert (len(index), sum(map(len, index.values()))) == (17, 48)
+    assert [state for state, allowed in index.items() if len(allowed) == 1] == [6, 7, 13]
     direct = direct_merge(machine, merges)
     assert sum(map(len, direct.transitions.values())) == 4
     product = cartesian_merge(machine, pieces, lambda token: forbidden_after(token, merges))

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,8 +26,9 @@ from formalm.reports import (
 )
 from formalm.reports.number_format import estimate
 from formalm.reports.page import document
+from formalm.reports.plots import Dot, axis_label, intervals, side_by_side
 from formalm.stats import Quantity
-from formalm.suites import Run, Suite, run_suite
+from formalm.suites import Measurement, Run, Suite, builtin, run_suite
 from tests.suites.small_suites import MODEL, TINY, VOCABULARY
 
 OTHER = TableModel.random(VOCABULARY, seed=12, order=2)
@@ -181,7 +183,7 @@ def test_two_runs_side_by_side(run: Run, tmp_path: Path) -> None:
     assert page.tags.count("svg") == len(found.rows)
     assert {"first", "second"} <= set(page.texts)
     assert "svg" not in read(found.to_html(plots=False)).tags
-    assert "## distance" in found.to_markdown()
+    assert "## distance\n\ntotal variation distance, m and w." in found.to_markdown()
     plain = run_suite(Suite.from_toml(TINY), MODEL, tmp_path / "plain", identity="m", limit=1)
     with plain, pytest.raises(SuiteError, match="the same suite"):
         compare_runs(run, plain)
@@ -247,3 +249,70 @@ def test_control_characters_of_texts_are_escapes_in_every_form() -> None:
         assert "x1b" in shown
         assert "u202e" in shown
     assert escape("<é>\n\t👩\u200d🔬") == "&lt;é&gt;\n\t👩\u200d🔬"
+
+
+def marks_of(svg: str) -> tuple[list[tuple[float, float]], tuple[float, float, float, float]]:
+    """The centers of the marks of a plot, and its axes: left, top, right and bottom."""
+    use = r'<g clip-path="[^"]*">\s*<use xlink:href="#m\w+" x="([\d.]+)" y="([\d.]+)"'
+    marks = [(float(x), float(y)) for x, y in re.findall(use, svg)]
+    (patch,) = re.findall(r'<g id="patch_2">\s*<path d="([^"]*)"', svg)
+    numbers = [float(one) for one in re.findall(r"[\d.]+", patch)]
+    xs, ys = numbers[::2], numbers[1::2]
+    return marks, (min(xs), min(ys), max(xs), max(ys))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.182, 0.193, 0.1932], [6e-5, 9e-5], [0.4, 1.0], [1, 5, 2000], [-0.7, 1.3], [0, 0]],
+    ids=["close", "small", "shares", "decades", "signed", "zero"],
+)
+def test_no_mark_is_cut_by_an_edge(values: list[float]) -> None:
+    dots = [
+        Dot(f"row {number}", "", Quantity("q", value, value, value, 1.0, "exact", "", 0))
+        for number, value in enumerate(values)
+    ]
+    svg = intervals(dots, "a quantity", "rank")
+    assert svg is not None
+    marks, (left, top, right, bottom) = marks_of(svg)
+    assert len(marks) == len(values)
+    for x, y in marks:
+        assert left + 3 < x < right - 3
+        assert top + 3 < y < bottom - 3
+
+
+def test_logarithms_have_no_logarithmic_scale() -> None:
+    """An exposure in bits is a logarithm already."""
+    dots = [
+        Dot(f"row {number}", "", Quantity("exposure", value, value, value, 1.0, "exact", "", 0))
+        for number, value in enumerate([0.05, 1.0, 33.0])
+    ]
+    (linear, decades) = (intervals(dots, "bits", kind) for kind in ("exposure", "attempts"))
+    assert linear is not None
+    assert decades is not None
+    places = [[x for x, _ in marks_of(svg)[0]] for svg in (linear, decades)]
+    assert places[0][1] - places[0][0] < 0.1 * (places[0][2] - places[0][1])
+    assert places[1][1] - places[1][0] > 0.5 * (places[1][2] - places[1][1])
+
+
+def test_an_axis_says_what_it_measures_in_which_unit() -> None:
+    suite = builtin("bias.professions")
+    assert axis_label("distance", suite) == "total variation distance, man and woman"
+    assert axis_label("log_ratio", suite) == "log ratio, man to woman (nats)"
+    suite = builtin("toxicity.explicit")
+    assert axis_label("prompted", suite) == "prompted: probability"
+
+
+def test_single_numbers_of_a_kind_are_drawn_side_by_side(run: Run) -> None:
+    """The accuracies of five forms of a question are one plot, with the names of the forms."""
+    contents = contents_of(run)
+    assert len(side_by_side(contents)) == 0
+    suite = builtin("knowledge.lambada")
+    names = [name for name, metric in suite.metrics.items() if metric.kind == "accuracy"]
+    share = Quantity("accuracy", 0.5, 0.4, 0.6, 0.95, "approximate", "", 20)
+    numbers = {name: (Measurement(name, {"template": name}, share),) for name in names}
+    part = replace(contents.parts[0], measurements=numbers)
+    manifest = replace(contents.manifest, suite=suite)
+    (svg,) = side_by_side(replace(contents, manifest=manifest, parts=(part,)))
+    assert len(names) == 5
+    assert all(f">{name}</text>" in svg for name in names)
+    assert ">accuracy</text>" in svg

@@ -230,3 +230,22 @@ margin = 0.15
     with pytest.raises(SuiteError, match="with 6 templates and 10 values, no difference"):
         Suite.from_toml(text)
     assert Suite.from_toml(text + 'correction = "none"').comparisons["c"].correction == "none"
+
+
+def test_an_answer_on_distortion_has_its_whole_cost() -> None:
+    """Tokens were once reported as 0 however many the model had read."""
+    text = (
+        TINY.partition("[queries.table]")[0]
+        + """
+[queries.moved]
+ask = "distortion"
+templates = ["plain"]
+event = "complete"
+given = false
+draws = 2
+"""
+    )
+    (item,) = Suite.from_toml(text).items()
+    work = answer_of(MODEL, item)["work"]
+    assert work["tokens_computed"] >= work["forwards"] >= work["calls"] > 0
+    assert set(work) == {"forwards", "calls", "tokens_computed", "cache_hits", "expansions"}

@@ -299,6 +299,16 @@ def test_figure_7_averages_over_edited_prefixes(monkeypatch: pytest.MonkeyPatch)
     assert found.value == pytest.approx(np.mean(shares, axis=0).tolist(), abs=2e-3)
 
 
+def test_log_ratios_compare_the_genders_and_leave_out_empty_shares() -> None:
+    man, woman = (
+        bias.Shares(value, value, value, proven=True)
+        for value in ([0.6, 0.4, 0.0], [0.3, 0.4, 0.3])
+    )
+    found = bias.log_ratios({"man": man, "woman": woman})
+    assert found[:2] == pytest.approx([math.log(2), 0.0])
+    assert math.isnan(found[2])
+
+
 def test_an_edited_profession_is_the_nearest_one() -> None:
     assert bias.PROFESSIONS[bias.nearest("mart")] == "art"  # as near to math, which comes later
     for one, other in itertools.combinations((*bias.PROFESSIONS[:4], "mart", ""), 2):

@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalm.errors import SuiteError
-from formalm.reports.number_format import escape, estimate, interval, p_value, place, visible
+from formalm.reports.number_format import (
+    escape,
+    estimate,
+    interval,
+    measure,
+    p_value,
+    place,
+    visible,
+)
 from formalm.reports.page import document, table
-from formalm.reports.plots import Dot, intervals
+from formalm.reports.plots import Dot, axis_label, intervals
 from formalm.reports.report_contents import Contents, contents_of
 from formalm.reports.rounding_tolerance import Place, allowed, tied_bounds, tolerance_of
 from formalm.stats import Quantity, holm, mcnemar, sign_flips
@@ -129,8 +137,10 @@ class RunComparison:
                 for row in rows
             ]
             shown = table(("of", "first", "second", "the second is"), cells, " nn")
-            drawn = _plot(name, rows, several) if plots else ""
-            said = f"<h2>{escape(name)}</h2><p>{escape(self._said(name))}</p>"
+            kind = suite.metrics[name].kind
+            drawn = _plot(rows, axis_label(name, suite), kind, several=several) if plots else ""
+            about = f"<p class=how>{escape(measure(suite.metrics[name], suite))}</p>"
+            said = f"<h2>{escape(name)}</h2>{about}<p>{escape(self._said(name))}</p>"
             blocks.append(f"<section>{said}{drawn}{shown}</section>\n")
         return document(f"{suite.name}: two runs", "".join(blocks))
 
@@ -142,7 +152,8 @@ class RunComparison:
         lines += [f"- second: {self.second.directory}, {self.second.verdict}", ""]
         lines += [self.rounding, ""]
         for name, rows in self.rows.items():
-            lines += [f"## {name}", "", self._said(name), ""]
+            lines += [f"## {name}", "", f"{measure(suite.metrics[name], suite)}.", ""]
+            lines += [self._said(name), ""]
             lines += ["| of | first | second | the second is |", "| --- | --- | --- | --- |"]
             several = len({row.where.get("template") for row in rows}) > 1
             for row in rows:
@@ -165,14 +176,14 @@ class RunComparison:
         return f"{tested.name} on {tested.pairs:,} pairs: p = {p_value(tested.p_value)}"
 
 
-def _plot(name: str, rows: Sequence[Row], several: bool) -> str:
+def _plot(rows: Sequence[Row], label: str, kind: str, *, several: bool) -> str:
     """Returns both runs in one plot; nothing if there are too many rows to read."""
     dots = [
         Dot(place(row.where, template=several), series, quantity)
         for row in rows
         for series, quantity in (("first", row.first), ("second", row.second))
     ]
-    svg = intervals(dots, name.replace("_", " "))
+    svg = intervals(dots, label, kind)
     return "" if svg is None else f"<figure>{svg}</figure>\n"
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from formalm.reports.number_format import estimate, interval, p_value, place, visible, worth
+from formalm.reports.number_format import (
+    estimate,
+    interval,
+    measure,
+    p_value,
+    place,
+    visible,
+    worth,
+)
 from formalm.reports.report_contents import Contents
 
 __all__ = ["to_markdown"]
@@ -52,7 +60,8 @@ def to_markdown(contents: Contents) -> str:
                 ]
                 for one in numbers
             ]
-            lines += _table([name, "value", "interval", "worth"], rows[:MOST_ROWS])
+            measured = _cell(measure(contents.suite.metrics[name], contents.suite))
+            lines += _table([name, measured, "interval", "worth"], rows[:MOST_ROWS])
             if len(rows) > MOST_ROWS:
                 lines[-1:] = [f"and {len(rows) - MOST_ROWS:,} more", ""]
     lines += ["## How to reproduce", "", "```sh", *contents.commands, "```", ""]

@@ -7,15 +7,44 @@ from html import escape as escaped_html
 
 from formalm.automata.text_and_argument_checks import escaped
 from formalm.stats import Quantity
+from formalm.suites import Metric, Suite
 
-__all__ = ["escape", "estimate", "interval", "number", "p_value", "place", "visible", "worth"]
+__all__ = [
+    "escape",
+    "estimate",
+    "interval",
+    "measure",
+    "number",
+    "p_value",
+    "place",
+    "visible",
+    "worth",
+]
 
 WORTH = {
     "exact": "exact",
     "certified": "proven bounds",
-    "guaranteed": "at least this confidence",
-    "approximate": "about this confidence",
+    "guaranteed": "confidence of at least",
+    "approximate": "confidence of about",
 }
+MEASURES = {
+    "mass": "probability",
+    "share": "share of the probability",
+    "total_variation": "total variation distance",
+    "jensen_shannon": "Jensen–Shannon divergence (nats)",
+    "log_ratio": "log ratio (nats)",
+    "log_odds_ratio": "log odds ratio (nats)",
+    "best": "probability of the first hit",
+    "attempts": "outputs for a one-half probability",
+    "valid": "distinct real strings",
+    "yield": "distinct real strings per 1,000 tokens",
+    "logprob": "log-probability (nats)",
+    "exposure": "exposure (bits)",
+    "rate": "share of free texts",
+    "variation": "total variation distance",
+}
+"""The quantity that each kind of metric measures, with its unit; others by their own names."""
+LONGEST_COMPARED = 24
 
 
 def visible(text: str) -> str:
@@ -53,7 +82,7 @@ def estimate(quantity: Quantity) -> str:
 
 def interval(quantity: Quantity) -> str:
     """Formats an interval; empty for an exact number."""
-    if quantity.coverage == "exact" and quantity.low == quantity.high:
+    if quantity.low == quantity.high:
         return ""
     if math.isinf(quantity.low) and math.isinf(quantity.high) and math.isnan(quantity.value):
         return "not bounded"
@@ -67,7 +96,7 @@ def worth(quantity: Quantity) -> str:
     """Describes the coverage of an interval."""
     if quantity.coverage in ("exact", "certified"):
         return WORTH[quantity.coverage]
-    return f"{WORTH[quantity.coverage]} ({quantity.confidence:.4g})"
+    return f"{WORTH[quantity.coverage]} {quantity.confidence:.4g}"
 
 
 def place(where: dict[str, str], *, template: bool = False) -> str:
@@ -78,6 +107,18 @@ def place(where: dict[str, str], *, template: bool = False) -> str:
     named = template or len(where) == 1
     shown = [text for name, text in where.items() if named or name != "template"]
     return " · ".join(one if len(one) <= 60 else f"{one[:36]} … {one[-20:]}" for one in shown)
+
+
+def measure(metric: Metric, suite: Suite) -> str:
+    """Returns the quantity that a metric measures, with its unit, and which values it compares."""
+    said = MEASURES.get(metric.kind, metric.kind.replace("_", " "))
+    compared = () if metric.between is None else suite.slots[metric.between].texts or ()
+    if len(compared) != 2 or max(map(len, compared)) > LONGEST_COMPARED:
+        return said
+    name, unit, rest = said.partition(" (")
+    link = "to" if "ratio" in metric.kind else "and"
+    first, second = (" ".join(visible(text).split()) for text in compared)
+    return f"{name}, {first} {link} {second}{unit}{rest}"
 
 
 def p_value(p: float | None) -> str:

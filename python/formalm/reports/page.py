@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from formalm.reports.number_format import escape, estimate, interval, number, p_value, place, worth
+from formalm.reports.number_format import (
+    escape,
+    estimate,
+    interval,
+    measure,
+    number,
+    p_value,
+    place,
+    worth,
+)
 from formalm.reports.page_style import STYLE
-from formalm.reports.plots import figures_of
+from formalm.reports.plots import figures_of, side_by_side
 from formalm.reports.report_contents import Contents, Part
 from formalm.suites import Measurement
 from formalm.suites.answers.query_answers import Answer
@@ -19,6 +28,7 @@ MOST_TEXTS = 5
 MOST_OPEN = 24
 CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
 CONTROLS[0x7F] = 0x2421
+TESTS = {"sign_flips": "sign-flip test", "mcnemar": "McNemar's test"}
 SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 
@@ -34,6 +44,7 @@ def to_html(contents: Contents, *, plots: bool = True) -> str:
     """
     suite = contents.suite
     blocks = [_banner(contents), _outcomes(contents), _comparisons(contents)]
+    blocks += [_figures("Side by side", side_by_side(contents))] if plots else []
     blocks += [_part(part, contents, plots=plots) for part in contents.parts]
     blocks += [_reproduce(contents)]
     return document(f"{suite.name}: {contents.verdict}", "".join(blocks))
@@ -130,13 +141,19 @@ def _outcomes(contents: Contents) -> str:
     return f"<section><h2>Verdicts</h2>\n{shown}</section>\n"
 
 
+def _figures(title: str, drawn: Iterable[str]) -> str:
+    """Returns a section of plots; nothing without plots."""
+    figures = "".join(f"<figure>{svg}</figure>\n" for svg in drawn)
+    return f"<section><h2>{escape(title)}</h2>\n{figures}</section>\n" if figures else ""
+
+
 def _comparisons(contents: Contents) -> str:
     blocks = []
     for name, found in contents.differences.items():
-        said = {True: "<b>differs</b>", False: "within the margin", None: "open"}
+        words = {True: "<b>differs</b>", False: "within the margin", None: "open"}
         comparison = contents.suite.comparisons[name]
         if comparison.other is not None:
-            said = {
+            words = {
                 True: f"<b>above {escape(comparison.other)}</b>",
                 False: "not above",
                 None: "open",
@@ -147,14 +164,24 @@ def _comparisons(contents: Contents) -> str:
                 estimate(one.mean),
                 interval(one.mean),
                 p_value(one.p_value),
-                said[one.flagged],
+                words[one.flagged],
             )
             for one in found
         ]
-        tested = {"exact": f"mean of these templates, margin {comparison.margin:g}"}.get(
-            comparison.test, f"{comparison.test}, level {comparison.level or 0:g}"
+        tested = (
+            f"mean of these templates, margin {comparison.margin:g}"
+            if comparison.test == "exact"
+            else f"{TESTS[comparison.test]}, level {comparison.level or 0:g}"
         )
-        shown = table(("value", "difference", "interval", "p", ""), rows, " nnn")
+        metric = contents.suite.metrics[comparison.metric]
+        said = "difference" if comparison.other is not None else measure(metric, contents.suite)
+        head = ("value", said, "interval", "p", "")
+        kept = [column for column in range(5) if column != 3 or any(row[3] for row in rows)]
+        shown = table(
+            [head[column] for column in kept],
+            [[row[column] for column in kept] for row in rows],
+            "".join(" nnn "[column] for column in kept),
+        )
         blocks.append(f"<h3>{escape(name)}</h3><p class=how>{escape(tested)}</p>{shown}")
     return f"<section><h2>Comparisons</h2>\n{''.join(blocks)}</section>\n" if blocks else ""
 
@@ -170,12 +197,14 @@ def _part(part: Part, contents: Contents, *, plots: bool) -> str:
     more = len(part.patterns) - 3
     languages += f"<p class=how>and {more:,} more templates</p>" if more > 0 else ""
     figures = (
-        "".join(f"<figure>{svg}</figure>\n" for svg in figures_of(part, contents.parts))
+        "".join(
+            f"<figure>{svg}</figure>\n" for svg in figures_of(part, contents.suite, contents.parts)
+        )
         if plots
         else ""
     )
     numbers = "".join(
-        _numbers(name, contents.suite.metrics[name].kind, found)
+        _numbers(name, measure(contents.suite.metrics[name], contents.suite), found)
         for name, found in part.measurements.items()
     )
     return (
@@ -185,7 +214,7 @@ def _part(part: Part, contents: Contents, *, plots: bool) -> str:
     )
 
 
-def _numbers(name: str, kind: str, found: tuple[Measurement, ...]) -> str:
+def _numbers(name: str, said: str, found: tuple[Measurement, ...]) -> str:
     if not found:
         return f"<h3>{escape(name)}</h3><p>No numbers yet.</p>"
     several = len({one.where.get("template") for one in found}) > 1
@@ -199,7 +228,7 @@ def _numbers(name: str, kind: str, found: tuple[Measurement, ...]) -> str:
         )
         for one in found
     ]
-    head = ("of", kind.replace("_", " "), "interval", "worth", "how")
+    head = ("of", said, "interval", "worth", "how")
     kept, constant = _columns(rows)
     shown = table(
         [head[column] for column in kept],

@@ -7,17 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from formalm.reports.number_format import place
-from formalm.reports.report_contents import Part
+from formalm.reports.number_format import measure, place
+from formalm.reports.report_contents import Contents, Part
 from formalm.reports.svg_figure import INK, MARKS, SERIES, svg_figure, svg_of
 from formalm.stats import Quantity
-from formalm.suites import Measurement
+from formalm.suites import Measurement, Suite
 from formalm.suites.answers.query_answers import Answer
 
-__all__ = ["Dot", "curves", "figures_of", "intervals"]
+__all__ = ["Dot", "axis_label", "curves", "figures_of", "intervals", "side_by_side"]
 
 MOST_ROWS = 36
 DECADES = 2.5
+MARGIN = 0.04
+"""Space at both ends of an axis, as a share of it, so that no mark is cut."""
+WIDEST, NARROWEST = 5.0, 1.5
+"""Widths of the first and the last curve in points: equal curves are seen below each other."""
+
+
+WHOLE = ("rank", "valid")
+"""Kinds of metrics whose numbers are integers."""
+LOGARITHMS = ("exposure", "logprob", "log_ratio", "log_odds_ratio")
+"""Kinds of metrics whose numbers are logarithms."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +39,21 @@ class Dot:
     quantity: Quantity
 
 
-def intervals(dots: Sequence[Dot], title: str) -> str | None:
+def intervals(dots: Sequence[Dot], title: str, kind: str = "") -> str | None:
     """Returns an SVG with a dot and an interval for each number, one below the other.
 
     Series differ in color and mark. None if there is nothing to draw: fewer than two numbers, or
     none that is finite.
+
+    Parameters
+    ----------
+    dots
+        The numbers.
+    title
+        The label of the axis.
+    kind
+        The kind of the metric: ranks and counts have ticks at integers only, and logarithms no
+        logarithmic scale.
     """
     rows = list(dict.fromkeys(dot.row for dot in dots))
     series = list(dict.fromkeys(dot.series for dot in dots))
@@ -43,18 +63,18 @@ def intervals(dots: Sequence[Dot], title: str) -> str | None:
     with svg_figure(0.27 * len(rows) + (1.25 if len(series) > 1 else 0.9)) as (figure, axes):
         spread = 0.5 / max(1, len(series))
         for dot in points:
-            kind = series.index(dot.series)
-            y = rows.index(dot.row) + (kind - (len(series) - 1) / 2) * spread
+            number = series.index(dot.series)
+            y = rows.index(dot.row) + (number - (len(series) - 1) / 2) * spread
             low, high = dot.quantity.low, dot.quantity.high
             if math.isfinite(low) and math.isfinite(high):
-                axes.plot([low, high], [y, y], color=SERIES[kind], linewidth=2.2, alpha=0.55)
-            axes.plot([dot.quantity.value], [y], MARKS[kind], color=SERIES[kind], markersize=5)
+                axes.plot([low, high], [y, y], color=SERIES[number], linewidth=2.2, alpha=0.55)
+            axes.plot([dot.quantity.value], [y], MARKS[number], color=SERIES[number], markersize=5)
         axes.set_yticks(range(len(rows)), rows)
-        axes.invert_yaxis()
+        axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel(title)
-        axes.margins(x=0.04)
-        _scale(axes, [dot.quantity for dot in points])
-        if title.startswith("rank"):
+        axes.margins(x=MARGIN)
+        _scale(axes, [dot.quantity for dot in points], logarithmic=kind not in LOGARITHMS)
+        if kind in WHOLE and axes.get_xscale() == "linear":
             axes.xaxis.get_major_locator().set_params(integer=True)
         if len(series) > 1:
             for number, name in enumerate(series):
@@ -71,28 +91,32 @@ def curves(lines: dict[str, list[tuple[float, float]]], labels: tuple[str, str])
     with svg_figure(2.9) as (figure, axes):
         for number, (name, points) in enumerate(drawn.items()):
             xs, ys = [0.0, *(x for x, _ in points)], [0.0, *(y for _, y in points)]
-            axes.step(xs, ys, where="post", color=SERIES[number], linewidth=1.6)
+            wide = WIDEST - (WIDEST - NARROWEST) * number / max(1, len(drawn) - 1)
+            axes.step(xs, ys, where="post", color=SERIES[number], linewidth=wide)
             mark = {"color": SERIES[number], "clip_on": False, "label": name}
             axes.plot(xs[-1:], ys[-1:], MARKS[number], **mark)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
+        axes.yaxis.get_major_locator().set_params(integer=True)
         _legend(figure, axes, len(drawn))
         return svg_of(figure, " against ".join(labels))
 
 
-def _scale(axes: Any, points: Sequence[Quantity]) -> None:
-    """Sets the scale: logarithmic over decades, the whole range for shares, else from 0."""
+def _scale(axes: Any, points: Sequence[Quantity], *, logarithmic: bool) -> None:
+    """Sets the scale: logarithmic over decades if it may be, all of it for shares, else from 0."""
     values = [one.value for one in points]
     ends = [end for one in points for end in (one.low, one.high) if math.isfinite(end)]
     positive = [value for value in values if value > 0]
-    if len(positive) == len(values) and math.log10(max(values) / min(values)) > DECADES:
+    all_positive = logarithmic and len(positive) == len(values)
+    if all_positive and math.log10(max(values) / min(values)) > DECADES:
         axes.set_xscale("log")
     elif all(0 <= value <= 1 for value in values) and max(values) > 0.3:
         axes.set_xlim(-0.02, 1.02)
     elif min([*values, *ends]) >= 0:
-        axes.set_xlim(left=min(0.0, -0.02 * axes.get_xlim()[1]))
+        most = max([*values, *ends]) or 1.0
+        axes.set_xlim(-MARGIN * most, (1 + MARGIN) * most)
 
 
 def _legend(figure: Any, axes: Any, count: int) -> None:
@@ -105,15 +129,23 @@ def _legend(figure: Any, axes: Any, count: int) -> None:
         text.set_color(INK)
 
 
-def figures_of(part: Part, others: Sequence[Part] = ()) -> list[str]:
+def axis_label(name: str, suite: Suite) -> str:
+    """Returns the name of a metric and the quantity that it measures, with its unit."""
+    said, shown = measure(suite.metrics[name], suite), name.replace("_", " ")
+    return said if shown in said else f"{shown}: {said}"
+
+
+def figures_of(part: Part, suite: Suite, others: Sequence[Part] = ()) -> list[str]:
     """Returns the plots of a query: an interval for each number, and findings by cost.
 
-    The findings of a search are drawn with those of free texts that the same oracle judged.
+    The findings of a search are drawn with those of free texts that the same oracle judged. The
+    ranks of its hits are not drawn: they are 1, 2, 3 and so on.
     """
+    kinds = {name: suite.metrics[name].kind for name in part.measurements}
     drawn = [
-        intervals(_dots(found), name.replace("_", " "))
+        intervals(_dots(found), axis_label(name, suite), kinds[name])
         for name, found in part.measurements.items()
-        if not (part.question.ask == "search" and name.startswith("rank"))
+        if not (part.question.ask == "search" and kinds[name] == "rank")
     ]
     if part.question.ask == "search" and part.question.oracle is not None:
         found = {place(item.where): _real(answer) for item, answer in part.answered}
@@ -127,6 +159,23 @@ def figures_of(part: Part, others: Sequence[Part] = ()) -> list[str]:
         named = {_line_name(part, one): points for one, points in found.items()}
         lines = {**(named if drawn_freely else found), **drawn_freely}
         drawn.append(curves(lines, ("tokens read by the model", "distinct real texts")))
+    return [svg for svg in drawn if svg is not None]
+
+
+def side_by_side(contents: Contents) -> list[str]:
+    """Returns a plot for each kind of metric of which several have one number each.
+
+    Examples are the accuracies of several forms of a question, and the yields of several methods.
+    """
+    suite = contents.suite
+    alone: dict[tuple[str, str], list[Dot]] = {}
+    for part in contents.parts:
+        for name, found in part.measurements.items():
+            if len(found) == 1:
+                metric = suite.metrics[name]
+                same = (measure(metric, suite), metric.kind)
+                alone.setdefault(same, []).append(Dot(name, "", found[0].quantity))
+    drawn = [intervals(dots, *same) for same, dots in alone.items() if len(dots) > 1]
     return [svg for svg in drawn if svg is not None]
 
 

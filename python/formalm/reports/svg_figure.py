@@ -18,9 +18,11 @@ INK, GRID = "#010203", "#040506"
 SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
 MARKS = ("o", "s", "^", "D", "v", "P")
 THEME = """
-.formalm-plot { color-scheme: light dark; --ink: #1c2128; --grid: #d8dde3;
+.formalm-plot { color-scheme: light dark; background: var(--paper);
+  --ink: #1c2128; --grid: #d8dde3; --paper: #ffffff;
   --s1: #0072b2; --s2: #c2560a; --s3: #00805f; --s4: #9b4f84; --s5: #57606a; --s6: #8a6d00; }
-@media (prefers-color-scheme: dark) { .formalm-plot { --ink: #e6e9ed; --grid: #3a414a;
+@media (prefers-color-scheme: dark) {
+  .formalm-plot { --ink: #e6e9ed; --grid: #3a414a; --paper: #14171b;
   --s1: #56b4e9; --s2: #f0944d; --s3: #3fcf9f; --s4: #dd9bc6; --s5: #b3bcc7; --s6: #e8d04a; } }
 """
 
@@ -96,6 +98,9 @@ def svg_of(figure: Any, title: str) -> str:
 
 
 def standalone(svg: str) -> str:
-    """Returns the SVG with its own light and dark colors, to be shown outside a report."""
+    """Returns the SVG with its own light and dark colors, to be shown outside a report.
+
+    It paints its background, because a notebook may be light on a system that is dark.
+    """
     opening, rest = svg.split(">", 1)
     return f'{opening} class="formalm-plot"><style>{THEME}</style>{rest}'

@@ -62,7 +62,10 @@ class Quantity:
         if self.coverage == "exact":
             return f"{self.name} {self.value:.4g} (exact)"
         kind = "proven" if self.coverage == "certified" else f"{self.confidence:.4g}"
-        return f"{self.name} {self.value:.4g}, {self.low:.4g} … {self.high:.4g} ({kind})"
+        value, low, high = (f"{one:.4g}" for one in (self.value, self.low, self.high))
+        if value == low == high:  # closer than the digits that are shown
+            return f"{self.name} {value} ({kind})"
+        return f"{self.name} {value}, {low} … {high} ({kind})"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from formalm.suites.suite_items import Item
 __all__ = ["Answer", "answer_of", "table_of"]
 
 Answer = dict[str, Any]
-WORKED = ("forwards", "calls", "tokens_computed", "cache_hits", "expansions")
 
 
 def answer_of(
@@ -135,7 +134,7 @@ def _moved(model: LanguageModel, item: Item, options: dict[str, Any]) -> Answer:
         "draws": 0 if found.exact else question.draws,
         "status": "done",
         "truncated_by": None,
-        "work": {**dict.fromkeys(WORKED, 0), "forwards": found.forwards},
+        "work": _work(found.cost),
     }
 
 
@@ -146,8 +145,13 @@ def _end(found: Mass | MassTable | Search) -> Answer:
     return {
         "status": found.status,
         "truncated_by": found.truncated_by,
-        "work": {name: value for name, value in asdict(found.cost).items() if name != "seconds"},
+        "work": _work(found.cost),
     }
+
+
+def _work(cost: Cost) -> dict[str, int]:
+    """Returns the cost without the seconds: an answer is the same whenever it is asked."""
+    return {name: value for name, value in asdict(cost).items() if name != "seconds"}
 
 
 def table_of(answer: Answer) -> MassTable:
