@@ -10,30 +10,35 @@ import pytest
 pytest.importorskip("mlx_lm", reason="make engines-light installs it")
 
 import mlx.core as mx
-from mlx_lm.generate import generate_step, speculative_generate_step
+from mlx_lm.generate import BatchGenerator, generate_step, speculative_generate_step
 from mlx_lm.models.cache import make_prompt_cache
 
-from formalm import Choice, Constraint, Grammar, JsonSchema, Language, Regex, generate
+from formalm import Constraint, Language, generate
 from formalm.engines import MlxLogitsProcessor
 from formalm.models.canary import canary
-from tests.support.engine_models import mlx_network
+from tests.support.engine_models import LANGUAGES, MOST, cases, mlx_network, same_answer
 
 MODEL = canary()
 VOCABULARY = MODEL.vocabulary
-PROMPTS = ["My phone number is", "The", "Her name is", "Is it true?", "The record of the"]
-LANGUAGES: list[Language] = [
-    Regex(" [0-9]{3} [0-9]{3} [0-9]{4}"),
-    Regex(r" [A-Z][a-z]+(?: [A-Z][a-z]+)?\."),
-    Choice([" yes", " no", " maybe so"]),
-    JsonSchema({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
-    Grammar('start: " "? number (" + " number)*\nnumber: /[1-9][0-9]{0,3}/'),
-]
-MOST = 30
+PAIRS = cases()
+CONSTRAINTS = {language: Constraint(language, VOCABULARY) for _, language in PAIRS}
 
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return mlx_network(tmp_path_factory.mktemp("canary"))
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[list[int]]:
+    """The greedy answers of `generate` to the pairs."""
+    prompts, languages = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]
+    done = generate(MODEL, prompts, languages, temperature=0, max_tokens=MOST)
+    return [list(one.token_ids) for one in done]
+
+
+def ids_of(prompt: str) -> list[int]:
+    return [0, *VOCABULARY.encode(prompt)]
 
 
 def answer(steps: Any) -> list[int]:
@@ -46,40 +51,53 @@ def answer(steps: Any) -> list[int]:
     return found
 
 
-def expected(prompt: str, language: Language) -> list[int]:
-    done = generate(MODEL, prompt, language, temperature=0, max_tokens=MOST)
-    return [int(token) for token in done.token_ids]
+def processor(language: Language) -> MlxLogitsProcessor:
+    return MlxLogitsProcessor(CONSTRAINTS[language])
 
 
-def same(found: list[int], wanted: list[int]) -> bool:
-    ends = set(VOCABULARY.end_token_ids)
-    return [one for one in found if one not in ends] == [one for one in wanted if one not in ends]
+def check(found: list[list[int]], expected: list[list[int]]) -> None:
+    for (prompt, language), one, wanted in zip(PAIRS, found, expected, strict=True):
+        assert same_answer(ids_of(prompt), one, wanted), (prompt, language)
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=str)
-def test_the_loop_answers_as_generate_does(network: Any, language: Language) -> None:
-    constraint = Constraint(language, VOCABULARY)
-    for prompt in PROMPTS:
-        ids = mx.array([0, *VOCABULARY.encode(prompt)])
-        processors = [MlxLogitsProcessor(constraint)]
-        steps = generate_step(ids, network, max_tokens=MOST, logits_processors=processors)
-        assert same(answer(steps), expected(prompt, language)), prompt
+def test_the_loop_answers_as_generate_does(network: Any, expected: list[list[int]]) -> None:
+    found = []
+    for prompt, language in PAIRS:
+        ids = mx.array(ids_of(prompt))
+        inside = [processor(language)]
+        steps = generate_step(ids, network, max_tokens=MOST, logits_processors=inside)
+        found.append(answer(steps))
+    check(found, expected)
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=str)
-def test_drafts_are_taken_back(network: Any, language: Language) -> None:
-    for prompt in PROMPTS:
-        ids = mx.array([0, *VOCABULARY.encode(prompt)])
+def test_a_batch_answers_as_generate_does(network: Any, expected: list[list[int]]) -> None:
+    ends = [[token] for token in VOCABULARY.end_token_ids]
+    batch = BatchGenerator(network, max_tokens=MOST, stop_tokens=ends, completion_batch_size=16)
+    uids = batch.insert(
+        [ids_of(prompt) for prompt, _ in PAIRS],
+        logits_processors=[[processor(language)] for _, language in PAIRS],
+    )
+    found: dict[int, list[int]] = {uid: [] for uid in uids}
+    while answers := batch.next_generated():
+        for one in answers:
+            found[one.uid].append(int(one.token))
+    check([found[uid] for uid in uids], expected)
+
+
+def test_drafts_are_taken_back(network: Any, expected: list[list[int]]) -> None:
+    found = []
+    for prompt, language in PAIRS:
         steps = speculative_generate_step(
-            ids,
+            mx.array(ids_of(prompt)),
             network,
             network,
             num_draft_tokens=3,
             max_tokens=MOST,
             prompt_cache=[*make_prompt_cache(network), *make_prompt_cache(network)],
-            logits_processors=[MlxLogitsProcessor(language, VOCABULARY)],
+            logits_processors=[processor(language)],
         )
-        assert same(answer(steps), expected(prompt, language)), prompt
+        found.append(answer(steps))
+    check(found, expected)
 
 
 def test_masks_of_padded_logits() -> None:

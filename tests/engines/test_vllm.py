@@ -1,17 +1,8 @@
-"""The backend in vLLM: its real classes, and the engine itself with the embedded model."""
+"""The backend in vLLM's real classes, without an engine."""
 
 from __future__ import annotations
 
-import json
-import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,22 +11,13 @@ import pytest
 pytest.importorskip("vllm", reason="make engines-vllm installs it")
 
 import vllm
-from vllm import LLM, SamplingParams
+from vllm import SamplingParams
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    Constraint,
-    Grammar,
-    JsonSchema,
-    Language,
-    Regex,
-    generate,
-)
+from formalm import ArgumentError, Constraint, Regex
 from formalm.engines.vllm import register
 from formalm.models.canary import WEIGHTS, canary
 
@@ -159,132 +141,6 @@ def test_other_backends_are_left_alone(tokenizer: Any) -> None:
     assert wanted.structured_outputs._backend == "xgrammar"
 
 
-# The engine. It starts once for each mode of speculation.
-
-NAME = {"type": "string", "pattern": "^[A-Z][a-z]{1,8}$"}
-PERSON = {
-    "type": "object",
-    "properties": {"name": NAME, "age": {"type": "integer", "minimum": 0, "maximum": 130}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-SUMS = 'start: " "? number (" + " number)*\nnumber: /[1-9][0-9]{0,3}/'
-GBNF = 'root ::= " " word (", " word)*\nword ::= [a-z]+'
-CASES: list[tuple[dict[str, Any], Language]] = [
-    ({"regex": " [0-9]{3} [0-9]{3} [0-9]{4}"}, Regex(" [0-9]{3} [0-9]{3} [0-9]{4}")),
-    ({"regex": r" [A-Z][a-z]+(?: [A-Z][a-z]+)?\."}, Regex(r" [A-Z][a-z]+(?: [A-Z][a-z]+)?\.")),
-    ({"choice": [" yes", " no", " maybe so"]}, Choice([" yes", " no", " maybe so"])),
-    ({"json": PERSON}, JsonSchema(PERSON)),
-    ({"json": {"enum": [1, "two", [3]]}}, JsonSchema({"enum": [1, "two", [3]]})),
-    ({"grammar": SUMS}, Grammar(SUMS)),
-    ({"grammar": GBNF}, Grammar(GBNF, "gbnf")),
-]
-PROMPTS = [
-    *("My phone number is", "The", "Her name is", "Is it true?", "The record of the", "One"),
-    *("He lives in", "I was", "The answer is", "Email"),
-]
-MOST = 40
-
-
-def expected(prompt: str, language: Language) -> list[int]:
-    answer = generate(MODEL, prompt, language, temperature=0, max_tokens=MOST)
-    return list(answer.token_ids)
-
-
-def prompts() -> list[dict[str, Any]]:
-    return [{"prompt_token_ids": [0, *VOCABULARY.encode(prompt)]} for prompt in PROMPTS]
-
-
-@pytest.fixture(scope="module", params=["plain", "ngram"])
-def llm(request: pytest.FixtureRequest) -> Iterator[LLM]:
-    options: dict[str, Any] = {}
-    if request.param == "ngram":
-        options["speculative_config"] = {
-            "method": "ngram",
-            "num_speculative_tokens": 3,
-            "prompt_lookup_min": 1,
-            "prompt_lookup_max": 3,
-        }
-    made = LLM(
-        str(WEIGHTS),
-        max_model_len=128,
-        max_num_seqs=32,
-        dtype="float32",
-        enforce_eager=True,
-        structured_outputs_config={"backend": "formalm"},
-        **options,
-    )
-    yield made
-    made.llm_engine.engine_core.shutdown()
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.slow
-def test_the_engine_answers_as_generate_does(llm: LLM) -> None:
-    asked = [(prompt, place) for prompt in range(len(PROMPTS)) for place in range(len(CASES))]
-    texts = prompts()
-    options = [
-        SamplingParams(
-            temperature=0,
-            max_tokens=MOST,
-            structured_outputs=StructuredOutputsParams(**CASES[place][0]),
-        )
-        for _, place in asked
-    ]
-    batch = llm.generate([texts[prompt] for prompt, _ in asked], options, use_tqdm=False)
-    for (prompt, place), answer in zip(asked, batch, strict=True):
-        wanted = expected(PROMPTS[prompt], CASES[place][1])
-        found = list(answer.outputs[0].token_ids)
-        assert without_end(found) == without_end(wanted), (PROMPTS[prompt], CASES[place][0])
-    # One at a time, the same.
-    for prompt, place in asked[:: len(CASES) + 2]:
-        single = llm.generate(
-            [texts[prompt]], [options[asked.index((prompt, place))]], use_tqdm=False
-        )
-        again = batch[asked.index((prompt, place))]
-        assert single[0].outputs[0].token_ids == again.outputs[0].token_ids
-
-
-def without_end(token_ids: list[int]) -> list[int]:
-    return token_ids[:-1] if token_ids[-1:] == [END] else token_ids
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.slow
-def test_stop_tokens_of_a_request_end_members_only(llm: LLM) -> None:
-    space = VOCABULARY.encode(" ")[0]
-    wanted = SamplingParams(
-        temperature=0,
-        max_tokens=MOST,
-        stop_token_ids=[space],
-        structured_outputs=StructuredOutputsParams(regex="[0-9]{2}(?: [0-9]+)?"),
-    )
-    (answer,) = llm.generate([prompts()[0]], [wanted], use_tqdm=False)
-    ids = list(answer.outputs[0].token_ids)
-    constraint = Constraint(Regex("[0-9]{2}(?: [0-9]+)?"), VOCABULARY)
-    assert constraint.matcher(end_token_ids=[END, space]).advance_many(ids) == len(ids)
-    assert re.fullmatch("[0-9]{2}", VOCABULARY.decode_text(without_end(ids)).rstrip())
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.slow
-def test_the_engine_keeps_serving_after_bad_requests(llm: LLM) -> None:
-    for bad in ({"regex": r"(a)\1"}, {"json": {"type": "no"}}, {"structural_tag": "{}"}):
-        with pytest.raises(VLLMValidationError):
-            llm.generate([prompts()[0]], [params(**bad)], use_tqdm=False)
-    (answer,) = llm.generate([prompts()[0]], [params(choice=[" yes"])], use_tqdm=False)
-    assert answer.outputs[0].text == " yes"
-    # More fresh languages than fit at once, and free text among them.
-    options: list[SamplingParams] = []
-    for number in range(48):
-        options.append(params(regex=f" [0-9]{{{number % 6 + 1}}}[a-c]{{{number}}}"))
-    options[::7] = [SamplingParams(temperature=0, max_tokens=5)] * len(options[::7])
-    answers = llm.generate([prompts()[number % len(PROMPTS)] for number in range(48)], options)
-    for number, (option, one) in enumerate(zip(options, answers, strict=True)):
-        if option.structured_outputs is not None:
-            assert re.fullmatch(option.structured_outputs.regex, one.outputs[0].text), number
-
-
 class Reasoner:
     """A reasoning parser of vLLM: reasoning ends with token 7."""
 
@@ -347,6 +203,42 @@ def test_the_managers_rows_of_drafts(backend: Any, tokenizer: Any) -> None:
         assert grammar.matcher.token_ids == []
 
 
+@pytest.mark.parametrize("reasoner", [None, Reasoner], ids=["plain", "reasoning"])
+def test_the_masks_of_a_batch_are_those_of_vllms_own_loop(
+    backend: Any, tokenizer: Any, reasoner: Any
+) -> None:
+    """Random batches of requests with drafts, padding, ends and reasoning.
+
+    Rows after a draft's end token, whose tokens the engine discards, are free there and repeated
+    here.
+    """
+    drawn = random.Random(5)
+    naive = StructuredOutputManager.grammar_bitmask.__wrapped__
+    words = [VOCABULARY.encode(text) for text in ("12", "345", "a", " ")]
+    for _ in range(60):
+        manager = manager_of(backend, tokenizer, reasoner, 4)
+        requests, scheduled = {}, {}
+        for name in "abcd":
+            grammar = backend.compile_grammar(StructuredOutputOptions.REGEX, "[0-9]{2,6}", {END})
+            request = request_of(grammar, [0], [])
+            for token in drawn.choice(words[:2]) if drawn.random() < 0.5 else []:
+                request.all_token_ids.append(token)
+                manager.accept_tokens(request, [token])
+            if drawn.random() < 0.2:
+                request.all_token_ids.append(END)
+                manager.accept_tokens(request, [END])
+            draft = drawn.choices([*words[0], *words[1], *words[2], 7], k=drawn.randrange(4))
+            draft = manager.validate_tokens(request, draft)
+            scheduled[name] = [*draft, *[-1] * drawn.randrange(5 - len(draft))]
+            requests[name] = request
+        if drawn.random() < 0.3:
+            scheduled = {}
+        expected = naive(manager, requests, list(requests), scheduled).copy()
+        found = manager.grammar_bitmask(requests, list(requests), scheduled)
+        assert found.shape == expected.shape
+        assert (found == expected).all(), scheduled
+
+
 def test_reasoning_is_free_until_it_ends(backend: Any, tokenizer: Any) -> None:
     grammar = backend.compile_grammar(StructuredOutputOptions.REGEX, " [0-9]{3}", {END})
     manager = manager_of(backend, tokenizer, Reasoner, 0)
@@ -359,68 +251,3 @@ def test_reasoning_is_free_until_it_ends(backend: Any, tokenizer: Any) -> None:
     rows = manager.grammar_bitmask({"x": request}, ["x"], {})
     expected = Constraint(Regex(" [0-9]{3}"), VOCABULARY, width=PADDED).matcher()
     assert (rows[0] == expected.bitmask()).all()
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.slow
-def test_the_servers_status_of_bad_requests() -> None:
-    """The server answers with 400 and our message, and goes on."""
-    with serving() as url:
-        for bad, message in (
-            ({"regex": r"(a)\1"}, "hint: repeat the group's pattern"),
-            ({"json": {"type": "no"}}, "invalid structured output"),
-            ({"structural_tag": json.dumps(TAGS)}, "structural_tag is not supported by formalm"),
-        ):
-            status, body = ask(url, structured_outputs=bad)
-            assert status == 400
-            assert message in json.dumps(body)
-        status, body = ask(url, structured_outputs={"regex": " [0-9]{3}"})
-        assert (status, len(body["choices"][0]["text"])) == (200, 4)
-        schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": 12}}}
-        status, body = ask(url, response_format=schema)
-        assert (status, body["choices"][0]["text"]) == (200, "12")
-
-
-TAGS = {
-    "type": "structural_tag",
-    "structures": [{"begin": "<f>", "schema": {"type": "object"}, "end": "</f>"}],
-    "triggers": ["<f>"],
-}
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(WEIGHTS)]
-    command += ["--max-model-len", "128", "--dtype", "float32", "--enforce-eager"]
-    command += ["--structured-outputs-config.backend", "formalm", "--port", str(port)]
-    process = subprocess.Popen([*command, "--host", "127.0.0.1", "--served-model-name", "canary"])
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            assert process.poll() is None, "the server ended"
-            try:
-                urllib.request.urlopen(f"{url}/health", timeout=5).close()  # noqa: S310
-                break
-            except OSError:
-                time.sleep(1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def ask(url: str, **options: Any) -> tuple[int, Any]:
-    body = {"model": "canary", "prompt": "My phone number is", "temperature": 0, "max_tokens": 20}
-    request = urllib.request.Request(  # noqa: S310
-        f"{url}/v1/completions",
-        json.dumps(body | options).encode(),
-        {"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)

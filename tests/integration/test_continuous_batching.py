@@ -9,7 +9,18 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from formalm import ArgumentError, Choice, Constraint, Regex, TokenError, Vocabulary, generate
+from formalm import (
+    ArgumentError,
+    Choice,
+    Constraint,
+    Regex,
+    Section,
+    Structure,
+    TokenError,
+    Vocabulary,
+    generate,
+)
+from formalm.generation.region_budget import region_budgets
 from formalm.integrations.continuous_batching import ConstraintProcessor, continuous_constraints
 from formalm.models.canary import WEIGHTS, canary
 
@@ -74,6 +85,24 @@ def test_what_cannot_be_constrained_is_refused() -> None:
     filled = torch.zeros(3, dtype=torch.int32)
     processor.fill_defaults(filled)
     assert filled.tolist() == [-1, -1, -1]
+
+
+def test_budgets_of_regions_belong_to_the_default_language() -> None:
+    answer = Section("A", Regex("[0-9]"), ".")
+    structure = Structure([answer], minimum=1, maximum=1, reasoning=("<t>", "</t>"), opened=True)
+    default, other = (Constraint(structure, VOCABULARY, width=WIDTH) for _ in range(2))
+    budgets = region_budgets(default, 2, None)
+    processor = ConstraintProcessor(default, VOCABULARY, WIDTH, budgets)
+    one, two = request("a", [5]), request("b", [5], constraint=other)
+    for count in range(4):
+        masked = processor(torch.zeros(2, WIDTH), processor.prepare_tensor_args([one, two]))
+        allowed = [int(torch.isfinite(row).sum()) for row in masked]
+        assert (allowed[0] < 20 < allowed[1]) == (count >= 2), count
+        letter = VOCABULARY.encode("x")[0]
+        two.state.generated_tokens.append(letter)
+        out = int(masked[0].argmax()) if count >= 2 else letter
+        one.state.generated_tokens.append(out)
+    assert "x" not in VOCABULARY.decode_text(one.state.generated_tokens[2:])
 
 
 @pytest.mark.slow

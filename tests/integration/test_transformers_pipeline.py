@@ -14,6 +14,8 @@ from formalm import (
     LanguageError,
     ModelError,
     Regex,
+    Section,
+    Structure,
     TypeScript,
     Vocabulary,
     VocabularyError,
@@ -284,3 +286,18 @@ def test_a_tokenizer_without_bytes_is_refused(network) -> None:
 
     with pytest.raises((ArgumentError, VocabularyError)):
         from_transformers(network, Slow())
+
+
+def test_budgets_of_regions(pipe) -> None:
+    answer = Section("A", Choice(["yes", "no"]), ".")
+    language = Structure([answer], minimum=1, maximum=1, reasoning=("<t>", "</t>"), opened=True)
+    options = {"max_new_tokens": 60, "return_full_text": False, "finish": True, "do_sample": True}
+    for limit in (0, 3):
+        text = new(pipe("Is it?", enforce=language, max_reasoning_tokens=limit, **options))
+        assert language.matches(text)
+        # Each token is a byte; a character that has begun is completed.
+        assert len(text.partition("</t>")[0].encode()) <= limit + 3
+    with pytest.raises(ArgumentError, match="max_free_tokens must be None for a Regex"):
+        pipe("Is it?", enforce=PHONE, max_free_tokens=3, **LONG)
+    with pytest.raises(ArgumentError, match="max_free_tokens requires a language"):
+        pipe("Is it?", max_free_tokens=3, **LONG)

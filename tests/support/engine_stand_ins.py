@@ -11,8 +11,9 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 
@@ -90,6 +91,15 @@ class SamplingParams:
         self.checked_by = "vllm"
 
 
+class Bounds(NamedTuple):
+    grammar_start: int
+    constraint_start: int
+
+
+def strip_speculative_padding(token_ids: list[int]) -> list[int]:
+    return token_ids[: token_ids.index(-1)] if -1 in token_ids else token_ids
+
+
 def get_structured_output_key(params: StructuredOutputsParams) -> tuple[Any, str]:
     return StructuredOutputOptions[params.kind], params.specification
 
@@ -107,6 +117,7 @@ def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
         def __init__(self, vllm_config: Any, tokenizer: Any) -> None:
             self.vllm_config, self.tokenizer = vllm_config, tokenizer
             self.backend: Any = None
+            self._grammar_bitmask: Any = None
 
         def grammar_init(self, request: Any) -> None:
             if self.backend is None:
@@ -115,6 +126,38 @@ def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
 
         def _create_grammar(self, request: Any) -> Any:
             return self.backend.compile_grammar(*request.structured_output_request.key)
+
+        def _get_constraint_bounds(
+            self, request: Any, spec_tokens: Any, spec_tokens_committed: bool = False
+        ) -> Bounds:
+            return Bounds(*getattr(request, "bounds", (0, 0)))
+
+        def grammar_bitmask(
+            self,
+            requests: Any,
+            structured_output_request_ids: Any,
+            scheduled_spec_decode_tokens: Any,
+        ) -> Any:
+            """Row by row, as vLLM does with every backend."""
+            rows = []
+            for name in structured_output_request_ids:
+                request = requests[name]
+                grammar = request.structured_output_request.grammar
+                tokens = list(scheduled_spec_decode_tokens.get(name, ()))
+                start, masked_from = self._get_constraint_bounds(request, tokens)
+                read = 0
+                is_padding = False
+                for at in range(len(tokens) + 1):
+                    row = self.backend.allocate_token_bitmask(1)
+                    if not is_padding and at >= masked_from and not grammar.is_terminated():
+                        grammar.fill_bitmask(row, 0)
+                    rows.append(row[0].numpy())
+                    is_padding = is_padding or (at < len(tokens) and tokens[at] < 0)
+                    if not is_padding and start <= at < len(tokens):
+                        assert grammar.accept_tokens(name, [tokens[at]])
+                        read += 1
+                grammar.rollback(read)
+            return np.stack(rows)
 
     class Params(SamplingParams):
         pass
@@ -134,6 +177,7 @@ def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
             "StructuredOutputGrammar": StructuredOutputGrammar,
             "StructuredOutputOptions": StructuredOutputOptions,
         },
+        "vllm.v1.structured_output.utils": {"strip_speculative_padding": strip_speculative_padding},
         "vllm.v1.structured_output.request": {
             "get_structured_output_key": get_structured_output_key
         },
@@ -151,7 +195,8 @@ def installed(monkeypatch: Any, version: str = "0.32.0") -> SimpleNamespace:
         monkeypatch.delitem(sys.modules, name)
     for name, module in modules(version).items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.delitem(sys.modules, "formalm.engines.vllm.structured_output", raising=False)
+    for name in ("structured_output", "batch_masks"):
+        monkeypatch.delitem(sys.modules, f"formalm.engines.vllm.{name}", raising=False)
     return SimpleNamespace(
         config=sys.modules["vllm.config.structured_outputs"].StructuredOutputsConfig,
         manager=sys.modules["vllm.v1.structured_output"].StructuredOutputManager,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from formalm import (
     ArgumentError,
     Constraint,
     LanguageError,
     ModelError,
+    ParseFailure,
+    Parser,
     Regex,
     Vocabulary,
     VocabularyError,
@@ -181,6 +185,116 @@ def test_vllm_gets_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grammar.accept_tokens("x", digits)
     assert mask[0].tolist() == [-1] * (PADDED // 32)
     manager.backend.destroy()
+
+
+def manager_of(vllm: SimpleNamespace, rows: int, drafts: int) -> Any:
+    """Returns a manager of the stand-ins with our backend."""
+    config = vllm.config(backend="formalm")
+    engine = SimpleNamespace(
+        structured_outputs_config=config,
+        model_config=SimpleNamespace(get_vocab_size=lambda: PADDED, is_diffusion=False),
+        scheduler_config=SimpleNamespace(max_num_seqs=rows),
+        num_speculative_tokens=drafts,
+    )
+    manager = vllm.manager(engine, tokenizer())
+    from formalm.engines.vllm.structured_output import FormalmBackend
+
+    manager.backend = FormalmBackend(engine, tokenizer=tokenizer(), vocab_size=PADDED)
+    return manager
+
+
+def request_of(manager: Any, pattern: str, text: str = "", **options: Any) -> Any:
+    options_of = sys.modules["vllm.v1.structured_output.backend_types"].StructuredOutputOptions
+    grammar = manager.backend.compile_grammar(options_of.REGEX, pattern, {0})
+    assert grammar.accept_tokens("x", VOCABULARY.encode(text))
+    return SimpleNamespace(structured_output_request=SimpleNamespace(grammar=grammar), **options)
+
+
+def test_vllm_gets_the_masks_of_a_batch_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those that the manager computes row by row."""
+    from formalm.engines.vllm import register
+
+    vllm = installed(monkeypatch)
+    register()
+    manager = manager_of(vllm, 7, 4)
+    digits = VOCABULARY.encode("123")
+    requests = {
+        "start": request_of(manager, "[0-9]{5}"),
+        "later": request_of(manager, "[0-9]{5}", "12"),
+        "reasons": request_of(manager, "[0-9]{5}", bounds=(9, 9)),
+        "ends reasoning": request_of(manager, "[0-9]{5}", bounds=(1, 1)),
+        "content ends reasoning": request_of(manager, "[0-9]{5}", bounds=(1, 2)),
+        "over": request_of(manager, "1", "1"),
+        "ending": request_of(manager, "12", "1"),
+    }
+    assert requests["over"].structured_output_request.grammar.accept_tokens("x", [0])
+    drafts = {
+        "start": digits,
+        "later": [digits[0], -1, -1],
+        "reasons": digits,
+        "ends reasoning": [7, *digits],
+        "content ends reasoning": [7, *digits],
+        "over": [-1],
+        "ending": VOCABULARY.encode("2"),
+    }
+    naive = vllm.manager.grammar_bitmask.__wrapped__
+    for scheduled in (drafts, {"later": [digits[0]]}, {}):
+        names = list(requests)
+        if not scheduled:
+            names = ["start", "later", "over", "ending"]
+        found = manager.grammar_bitmask(requests, names, scheduled)
+        assert (found == naive(manager, requests, names, scheduled)).all()
+    assert manager.grammar_bitmask(requests, [], {}) is None
+    other = vllm.manager(manager.vllm_config, None)
+    other.backend = SimpleNamespace(allocate_token_bitmask=lambda rows: torch.zeros(rows, 1))
+    grammar = SimpleNamespace(is_terminated=lambda: True, rollback=lambda count: None)
+    inner = SimpleNamespace(structured_output_request=SimpleNamespace(grammar=grammar))
+    assert not other.grammar_bitmask({"x": inner}, ["x"], {}).any()
+
+
+class Slow(Parser):
+    """Reads the letter a, each in some milliseconds."""
+
+    def append(self, text: str) -> None:
+        time.sleep(0.002 * len(text))
+        if set(text) - {"a"}:
+            raise ParseFailure
+
+    @property
+    def is_accepting(self) -> bool:
+        return True
+
+    def copy(self) -> Slow:
+        return Slow()
+
+
+@pytest.mark.parametrize("drafts", [{}, {"bad": [5, 6], "good": [5]}], ids=["none", "drafts"])
+def test_a_mask_that_fails_ends_its_request_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, drafts: dict[str, list[int]]
+) -> None:
+    from formalm.engines.vllm import register
+
+    vllm = installed(monkeypatch)
+    register()
+    manager = manager_of(vllm, 3, 2)
+    requests = {"good": request_of(manager, "[0-9]{5}"), "bad": request_of(manager, "a+")}
+    bad = requests["bad"].structured_output_request.grammar
+    slow = Constraint(Slow(), VOCABULARY, width=PADDED)
+    bad.matcher = slow.matcher(timeout_seconds=0.001, end_token_ids=[0])
+    names = ["good", "bad"]
+    for _ in range(2):
+        found = manager.grammar_bitmask(requests, names, drafts)
+        first = len(drafts.get("good", ())) + 1
+        assert [np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+                for row in found[first:]] == [[0]] * (len(drafts.get("bad", ())) + 1)  # fmt: skip
+        good = requests["good"].structured_output_request.grammar
+        assert (found[0] == good.matcher.bitmask()).all()
+    assert caplog.text.count("a request of an engine failed, and may only end") == 1
+    assert bad.has_failed
+    assert bad.validate_tokens([5]) == []
+    assert not bad.accept_tokens("x", [0])
+    assert not bad.is_terminated()
+    assert good.accept_tokens("x", VOCABULARY.encode("12345"))
 
 
 @pytest.mark.parametrize(

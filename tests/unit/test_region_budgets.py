@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 
 from formalm import (
@@ -13,11 +16,13 @@ from formalm import (
     SpecialToken,
     Structure,
     TableModel,
+    TokenError,
     ToolCalls,
     Vocabulary,
     generate,
     stream,
 )
+from formalm.engines import LlamaCppLogitsProcessor
 from formalm.generation.region_budget import region_budgets, within_budgets
 from formalm.integrations import ConstraintLogitsProcessor
 
@@ -165,6 +170,64 @@ def test_streams_and_processors_have_the_same_budget() -> None:
         scores = processor(ids, torch.zeros(1, len(PIECES)))
         ids = torch.cat([ids, scores.argmax(-1)[:, None]], 1)
     assert ids[0, 1:].tolist() == list(whole.token_ids)
+
+
+def used_in(token_ids: list[int], kind: str, *, opened: bool) -> int | None:
+    """The definition: tokens spent in the region in which a text ends, if it is of this kind."""
+    used = 0 if region(b"", opened=opened)[0] == kind else None
+    data = b""
+    for token in token_ids:
+        data += PIECES[token] or b""
+        # Inside a character, the region is that of the characters before.
+        inside = region(data, opened=opened)[0] == kind if is_whole(data) else used is not None
+        used = None if not inside else 0 if used is None else used + 1
+    return used
+
+
+@pytest.mark.parametrize("kind", ["reasoning", "free"])
+def test_processors_of_engines_have_the_same_budget(kind: str) -> None:
+    """Along random texts that are cut back at times, as the drafts of an engine are."""
+    drawn = random.Random(7)
+    structure = Structure(SECTIONS, reasoning=MARKS, opened=True)
+    constraint = Constraint(structure, VOCABULARY)
+    compared = 0
+    for _ in range(30):
+        processor = LlamaCppLogitsProcessor(constraint, **{f"max_{kind}_tokens": 2})
+        text: list[int] = []
+        for _ in range(12):
+            ids = np.array([0, *text], np.intc)
+            found = np.flatnonzero(np.isfinite(processor(ids, np.zeros(len(PIECES), np.float32))))
+            data = b"".join(PIECES[one] or b"" for one in text)
+            (now, start), used = region(data, opened=True), used_in(text, kind, opened=True)
+            matcher = constraint.matcher(after=[])
+            matcher.advance_many(text)
+            is_over = used is not None and used >= 2
+            wanted = [
+                token
+                for token in matcher.allowed_token_ids().tolist()
+                if not is_over or leads_out(data, start, token, now)
+            ]
+            assert found.tolist() == wanted, (data, used)
+            compared += is_over
+            if not wanted:  # no token spells the rest of a mark
+                break
+            token = drawn.choice(wanted)
+            text = text[: drawn.randrange(len(text) + 1)] if token == END else [*text, token]
+            if drawn.random() < 0.2:
+                text = text[: -drawn.randrange(1, 4)]
+    assert compared > 20
+    with pytest.raises(ArgumentError, match="must be None for a Regex"):
+        LlamaCppLogitsProcessor(Regex("a"), VOCABULARY, max_free_tokens=1)
+
+
+def test_an_exit_without_tokens_is_an_error() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"<t>", None], end_token_ids=[2])
+    structure = Structure(SECTIONS, reasoning=MARKS, opened=True)
+    processor = LlamaCppLogitsProcessor(structure, vocabulary, max_reasoning_tokens=1)
+    scores = np.zeros(3, np.float32)
+    processor(np.array([0], np.intc), scores)
+    with pytest.raises(TokenError, match="no token leads out of the region"):
+        processor(np.array([0, 0], np.intc), scores)
 
 
 def test_marks_of_special_tokens() -> None:

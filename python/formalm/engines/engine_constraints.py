@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from formalm.constraint import Constraint, Matcher
 from formalm.constraint_cache import ConstraintCache
 from formalm.engines.request_languages import RequestKind, request_language
 from formalm.errors import ArgumentError, FormalmError, VocabularyError
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["BACKEND_NAME", "EngineConstraints"]
+__all__ = ["BACKEND_NAME", "EngineConstraints", "end_mask"]
 
 #: The name under which engines offer the backend.
 BACKEND_NAME = "formalm"
@@ -21,6 +24,23 @@ MEMORY_LIMIT_BYTES = 256 << 20
 #: Maximum time to compile one request's constraint, so that no request holds up the others for
 #: long. Chosen, not measured.
 COMPILE_SECONDS = 10.0
+#: Maximum time of one mask, or of reading the tokens of one step, for the same reason. The slowest
+#: mask in records/ takes 0.1 s.
+STEP_SECONDS = 5.0
+
+
+def end_mask(end_token_ids: Iterable[int], words: int) -> npt.NDArray[np.int32]:
+    """Returns the mask of a request that may only end, an int32 array ``(words,)``.
+
+    Examples
+    --------
+    >>> end_mask([1, 33], words=2).tolist()
+    [2, 2]
+    """
+    mask = np.zeros(words, dtype=np.uint32)
+    for token_id in end_token_ids:
+        mask[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+    return mask.view(np.int32)
 
 
 class EngineConstraints:
@@ -119,6 +139,12 @@ class EngineConstraints:
         end_token_ids
             The tokens at which the engine stops this request; none given means the tokenizer's.
 
+        Returns
+        -------
+        Matcher
+            One whose calls raise a DeadlineError after 5 seconds, so that no request holds up the
+            others for long.
+
         Raises
         ------
         FormalmError
@@ -130,7 +156,9 @@ class EngineConstraints:
             any_whitespace=any_whitespace,
             additional_properties=additional_properties,
         )
-        return constraint.matcher(end_token_ids=self.end_token_ids(end_token_ids))
+        return constraint.matcher(
+            end_token_ids=self.end_token_ids(end_token_ids), timeout_seconds=STEP_SECONDS
+        )
 
     def end_token_ids(self, given: Iterable[int] | None) -> list[int] | None:
         """Returns the end tokens of a request; None if they are the vocabulary's.

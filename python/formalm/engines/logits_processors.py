@@ -15,6 +15,7 @@ import numpy.typing as npt
 from formalm.bitmask import apply_bitmask
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, ModelError
+from formalm.generation.region_budget import SequenceCounters, region_budgets
 from formalm.languages import Language
 from formalm.vocabulary import Vocabulary
 
@@ -32,6 +33,8 @@ class SequenceMasks:
         The model's vocabulary; not needed with a constraint.
     end_token_ids
         Ids that end the sequence, if they differ from the vocabulary's.
+    max_reasoning_tokens, max_free_tokens
+        Budgets of the regions of a :class:`~formalm.Structure`, as in :func:`formalm.generate`.
     """
 
     def __init__(
@@ -40,6 +43,8 @@ class SequenceMasks:
         vocabulary: Vocabulary | None = None,
         *,
         end_token_ids: Iterable[int] | None = None,
+        max_reasoning_tokens: int | None = None,
+        max_free_tokens: int | None = None,
     ) -> None:
         if isinstance(language, Constraint):
             if vocabulary is not None and vocabulary != language.vocabulary:
@@ -61,6 +66,8 @@ class SequenceMasks:
                 "the vocabulary must have an end token, so that the engine can stop",
                 hint="pass end_token_ids",
             )
+        budgets = region_budgets(self.constraint, max_reasoning_tokens, max_free_tokens)
+        self._counters = SequenceCounters(budgets)
         self._prompt: npt.NDArray[np.int64] | None = None
         self._matcher: Matcher | None = None
 
@@ -74,12 +81,14 @@ class SequenceMasks:
         ------
         ArgumentError
             If the tokens do not begin with the prompt of the first call.
+        TokenError
+            If a budget is used up, and no token leads out of its region.
         """
         if self._prompt is None or self._matcher is None:
             self._prompt = token_ids.copy()
             matcher = self.constraint.matcher(after=self._context(), end_token_ids=self._ends)
             self._matcher = matcher
-            return matcher.bitmask()
+            return self._counters.restricted(matcher.bitmask())
         length = len(self._prompt)
         if len(token_ids) < length or not np.array_equal(token_ids[:length], self._prompt):
             raise ArgumentError(
@@ -97,7 +106,8 @@ class SequenceMasks:
         if matcher.is_terminated:
             # A draft may go on after an end token; its rows must allow something.
             matcher.rollback()
-        return matcher.bitmask()
+        self._counters.follow(matcher.token_ids, same)
+        return self._counters.restricted(matcher.bitmask())
 
     def _context(self) -> list[int]:
         """Returns the prompt, if it matters."""
@@ -116,7 +126,7 @@ class LlamaCppLogitsProcessor(SequenceMasks):
 
     Parameters
     ----------
-    language, vocabulary, end_token_ids
+    language, vocabulary, end_token_ids, max_reasoning_tokens, max_free_tokens
         As in :class:`MlxLogitsProcessor`; :meth:`formalm.Vocabulary.from_gguf` reads the
         vocabulary of the model's file.
 
@@ -158,11 +168,13 @@ class MlxLogitsProcessor(SequenceMasks):
     end_token_ids
         Ids that end the sequence, if they differ from the vocabulary's. They must be those at which
         the engine stops.
+    max_reasoning_tokens, max_free_tokens
+        Budgets of the regions of a :class:`~formalm.Structure`, as in :func:`formalm.generate`.
 
     Raises
     ------
     ArgumentError
-        If the vocabulary or its end tokens are missing.
+        If the vocabulary or its end tokens are missing, or a budget does not apply to the language.
     ModelError
         If the constraint has another vocabulary.
     """

@@ -16,7 +16,13 @@ from formalm.languages.structure.delimiters import mark_bytes
 from formalm.languages.structure.open_regions import RegionKind, open_region, region_exits
 from formalm.models.logit_rows import Words
 
-__all__ = ["RegionBudget", "RegionCounter", "region_budgets", "within_budgets"]
+__all__ = [
+    "RegionBudget",
+    "RegionCounter",
+    "SequenceCounters",
+    "region_budgets",
+    "within_budgets",
+]
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,53 @@ class RegionCounter:
             left = words & exits
             if left.any():
                 break
+        return left
+
+
+class SequenceCounters:
+    """The counters of one sequence, whose last tokens may be taken back, as rejected drafts are.
+
+    Parameters
+    ----------
+    budgets
+        The budgets of its regions; none restrict nothing.
+    """
+
+    __slots__ = ("_after",)
+
+    def __init__(self, budgets: Sequence[RegionBudget]) -> None:
+        # One list of counters after each token, the first before all of them.
+        self._after = [[budget.counter() for budget in budgets]]
+
+    def follow(self, token_ids: Sequence[int], same: int) -> None:
+        """Reads tokens, the first ``same`` of which are those that were read before.
+
+        None of them is an end token.
+        """
+        if not self._after[0]:
+            return
+        del self._after[same + 1 :]
+        for token_id in token_ids[same:]:
+            counters = [each.fork() for each in self._after[-1]]
+            for each in counters:
+                each.append(token_id)
+            self._after.append(counters)
+
+    def restricted(self, words: Words) -> Words:
+        """Returns a mask without the tokens that exceed a budget.
+
+        Raises
+        ------
+        TokenError
+            If the mask allows tokens, but none of them leads out of a region whose budget is used
+            up.
+        """
+        left = within_budgets(self._after[-1], words, finish=False)
+        if left is not words and words.any() and not left.any():
+            raise TokenError(
+                "no token leads out of the region whose budget is used up",
+                hint="the vocabulary may lack the tokens of the mark that ends the region",
+            )
         return left
 
 

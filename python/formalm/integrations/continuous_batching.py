@@ -19,6 +19,7 @@ from transformers.generation.continuous_batching.cb_logits_processors import (
 from formalm.bitmask import apply_bitmask, fill_bitmasks, new_bitmask
 from formalm.constraint import Constraint, Matcher
 from formalm.errors import ArgumentError, TokenError
+from formalm.generation.region_budget import RegionBudget, SequenceCounters, region_budgets
 from formalm.integrations.hook_arguments import check_model, constraints_of
 from formalm.languages import Language
 from formalm.models.transformers.model_metadata import check_fits, ends_of, vocabulary_of, width_of
@@ -31,10 +32,13 @@ about 1 kB."""
 
 
 class _RequestPosition:
-    """The position of one request in its constraint."""
+    """The position of one request in its constraint, and in its regions."""
 
-    def __init__(self, constraint: Constraint, prompt: Sequence[int]) -> None:
+    def __init__(
+        self, constraint: Constraint, prompt: Sequence[int], budgets: Sequence[RegionBudget]
+    ) -> None:
         self.prompt_length = len(prompt)
+        self.counters = SequenceCounters(budgets)
         after = [] if constraint.tokenization == "all" else list(prompt)
         self.matcher = constraint.matcher(after=after)
 
@@ -52,6 +56,8 @@ class _RequestPosition:
                 " it",
                 hint="no other processor may put tokens back that the constraint removed",
             )
+        text = matcher.token_ids
+        self.counters.follow(text[: len(text) - matcher.is_terminated], len(known))
         return matcher
 
 
@@ -61,8 +67,15 @@ class ConstraintProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[mi
     supported_kwargs: dict[str, type] = {"constraint": Constraint}  # noqa: RUF012
     ignored_kwargs: tuple[str, ...] = ()
 
-    def __init__(self, default: Constraint | None, vocabulary: Any, width: int) -> None:
+    def __init__(
+        self,
+        default: Constraint | None,
+        vocabulary: Any,
+        width: int,
+        budgets: Sequence[RegionBudget] = (),
+    ) -> None:
         self._default = default
+        self._budgets = budgets
         self._vocabulary = vocabulary
         self._width = width
         self._positions: OrderedDict[str, _RequestPosition] = OrderedDict()
@@ -83,7 +96,7 @@ class ConstraintProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[mi
             If batches are prepared before the last tokens are known, or a constraint has another
             vocabulary.
         """
-        matchers, rows, lengths = [], [], {}
+        positions, matchers, rows, lengths = [], [], [], {}
         for row, request in enumerate(requests_with_new_token):
             state = request.state
             constraint = state.logit_processor_kwargs.get("constraint", self._default)
@@ -97,28 +110,34 @@ class ConstraintProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[mi
             lengths[state.request_id] = len(tokens)
             if constraint is None:
                 continue
-            matchers.append(self._read(state, constraint, tokens))
+            position = self._position(state, constraint)
+            matchers.append(position.read(tokens[position.prompt_length :]))
+            positions.append(position)
             rows.append(row)
         self._lengths = lengths
         self._rows = rows
         self._words = new_bitmask(len(rows), self._width) if rows else None
         if rows:
             fill_bitmasks(matchers, self._words)
+            for line, position in enumerate(positions):
+                words = self._words[line]
+                words[:] = position.counters.restricted(words)
         return torch.arange(len(requests_with_new_token), dtype=torch.int32)
 
-    def _read(self, state: Any, constraint: Constraint, tokens: list[int]) -> Matcher:
+    def _position(self, state: Any, constraint: Constraint) -> _RequestPosition:
         position = self._positions.get(state.request_id)
         if position is None:
             if constraint.vocabulary != self._vocabulary:
                 raise ArgumentError(
                     "constraint must have the tokenizer's vocabulary, got a different one"
                 )
-            position = _RequestPosition(constraint, state.initial_tokens)
+            budgets = self._budgets if constraint is self._default else ()
+            position = _RequestPosition(constraint, state.initial_tokens, budgets)
             self._positions[state.request_id] = position
             if len(self._positions) > REQUESTS:
                 self._positions.popitem(last=False)
         self._positions.move_to_end(state.request_id)
-        return position.read(tokens[position.prompt_length :])
+        return position
 
     def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
         """Returns masked scores ``(tokens, width)``."""
@@ -156,7 +175,12 @@ CLASSIC_TO_CB_PROCESSORS_MAP[_Placeholder] = lambda placeholder: placeholder.pro
 
 @contextmanager
 def continuous_constraints(
-    model: Any, tokenizer: Any, language: Language | Constraint | Sequence[str] | None = None
+    model: Any,
+    tokenizer: Any,
+    language: Language | Constraint | Sequence[str] | None = None,
+    *,
+    max_reasoning_tokens: int | None = None,
+    max_free_tokens: int | None = None,
 ) -> Iterator[None]:
     """Keeps the requests of continuous batching inside languages, within a ``with`` block.
 
@@ -175,11 +199,15 @@ def continuous_constraints(
     language
         The language of requests without their own: a language, a list of strings or a constraint;
         None leaves them free.
+    max_reasoning_tokens, max_free_tokens
+        Budgets of the regions of ``language``, a :class:`~formalm.Structure`, as in
+        :func:`formalm.generate`. Requests with a constraint of their own have none.
 
     Raises
     ------
     ArgumentError
-        If this is not a model of transformers, or the end tokens differ.
+        If this is not a model of transformers, the end tokens differ, or a budget does not apply to
+        the language.
     ModelError
         If the vocabulary has more tokens than the model has logits.
     """
@@ -190,11 +218,13 @@ def continuous_constraints(
         (default,) = constraints_of(language, vocabulary, None)
     width = width_of(model)
     check_fits(vocabulary, width)
+    budgets = region_budgets(default, max_reasoning_tokens, max_free_tokens)
     inner = model._get_logits_processor
 
     def with_constraints(*arguments: Any, **options: Any) -> Any:
         processors = inner(*arguments, **options)
-        processors.append(_Placeholder(ConstraintProcessor(default, vocabulary, width)))
+        made = ConstraintProcessor(default, vocabulary, width, budgets)
+        processors.append(_Placeholder(made))
         return processors
 
     model._get_logits_processor = with_constraints

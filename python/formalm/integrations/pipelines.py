@@ -44,6 +44,8 @@ def pipeline(
         ``generated_text`` repeats the prompt unless ``return_full_text=False``. With ``enforce``, a
         text that ``max_new_tokens`` cuts off need not be a member; ``finish=True`` steers so that
         it is. This is the default with the other two options; ``finish=False`` switches it off.
+        ``max_reasoning_tokens`` and ``max_free_tokens`` are budgets of the regions of a
+        :class:`~formalm.Structure`, as in :func:`formalm.generate`.
         Prompt and text together stay within the model's context: ``generate`` is asked for at most
         the tokens that fit. A call with any of these options reads the tokenizer again, once for
         all its texts.

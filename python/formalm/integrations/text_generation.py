@@ -9,6 +9,7 @@ from transformers import TextGenerationPipeline
 
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
+from formalm.generation.region_budget import region_budgets
 from formalm.generation.request import is_one_per_prompt
 from formalm.integrations.hook_arguments import (
     context_of_text,
@@ -91,6 +92,8 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         enforce_json_schema: Any = NOT_GIVEN,
         enforce_one_of: Any = NOT_GIVEN,
         finish: Any = NOT_GIVEN,
+        max_reasoning_tokens: Any = NOT_GIVEN,
+        max_free_tokens: Any = NOT_GIVEN,
         **options: Any,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         enforce, whole = enforced(enforce, enforce_json_schema, enforce_one_of)
@@ -101,6 +104,8 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
             if not isinstance(finish, bool):
                 raise ArgumentError(f"finish must be True or False, got {finish!r}")
             forward["finish"] = finish
+        budgets = {"max_reasoning_tokens": max_reasoning_tokens, "max_free_tokens": max_free_tokens}
+        forward |= {name: one for name, one in budgets.items() if one is not NOT_GIVEN}
         defaults = getattr(self, "_postprocess_params", None)
         if defaults is None:
             self._tidying = options.get(TIDYING)
@@ -123,6 +128,8 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         enforce: Any = None,
         finish: bool | None = None,
         whole: bool = False,
+        max_reasoning_tokens: int | None = None,
+        max_free_tokens: int | None = None,
         vocabularies: Vocabularies | None = None,
         **options: Any,
     ) -> Any:
@@ -130,6 +137,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         if enforce is None:
             if finish:
                 raise ArgumentError("finish=True requires a language: pass enforce")
+            region_budgets(None, max_reasoning_tokens, max_free_tokens)
             return super()._forward(model_inputs, **options)
         if options.get("assistant_tokenizer") is not None:
             raise ArgumentError(
@@ -159,6 +167,8 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
             end_token_ids=ends or None,
             finish=finish,
             max_new_tokens=most if finish else None,
+            max_reasoning_tokens=max_reasoning_tokens,
+            max_free_tokens=max_free_tokens,
         )
         options["logits_processor"] = [*(options.get("logits_processor") or ()), processor]
         return super()._forward(model_inputs, **options)

@@ -14,12 +14,12 @@ from sglang.srt.constrained.base_grammar_backend import (
     register_vocab_mask_buffer,
 )
 
-from formalm import _core
-from formalm.bitmask import apply_bitmask, as_bitmask
+from formalm.bitmask import apply_bitmask
 from formalm.constraint import Matcher
 from formalm.engines.engine_constraints import EngineConstraints
 from formalm.engines.request_languages import RequestKind
-from formalm.errors import ArgumentError, FormalmError, TokenError
+from formalm.engines.request_masks import RequestMasks, fill_request_masks
+from formalm.errors import ArgumentError, FormalmError
 
 __all__ = ["FormalmGrammar", "FormalmGrammarBackend"]
 
@@ -32,12 +32,16 @@ MOST_KNOWN = 4096
 MOST_CHARACTERS = 1 << 26
 
 
-class FormalmGrammar(BaseGrammarObject):  # type: ignore[misc]
-    """One request: a matcher, which ends at the engine's end tokens."""
+class FormalmGrammar(RequestMasks, BaseGrammarObject):  # type: ignore[misc]
+    """One request: a matcher, which ends at the engine's end tokens.
+
+    SGLang calls it in its scheduling loop. A request that fails there refuses its next token, and
+    SGLang aborts it.
+    """
 
     def __init__(self, matcher: Matcher, words: int) -> None:
-        super().__init__()
-        self.matcher = matcher
+        BaseGrammarObject.__init__(self)
+        RequestMasks.__init__(self, matcher)
         self.words = words
         self.grammar_stats = GrammarStats()
 
@@ -47,14 +51,16 @@ class FormalmGrammar(BaseGrammarObject):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the token is not allowed.
+            If the token is not allowed, or the request has failed.
         """
         core = self.matcher.core
+        if self.has_failed:
+            raise ValueError("the request has failed, see the log")
         if core.is_terminated:
             return
         try:
             core.advance(token)
-        except (TokenError, ArgumentError) as error:
+        except FormalmError as error:
             raise ValueError(str(error)) from error
 
     def rollback(self, k: int) -> None:
@@ -80,7 +86,7 @@ class FormalmGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """Writes the mask into one row."""
-        self.matcher.core.fill_bitmask(vocab_mask, idx)
+        self.fill(vocab_mask, idx)
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[Any], vocab_mask: torch.Tensor) -> None:
@@ -88,8 +94,8 @@ class FormalmGrammar(BaseGrammarObject):  # type: ignore[misc]
         if not all(isinstance(entry.grammar, FormalmGrammar) for entry in entries):
             BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
             return
-        cores = [entry.grammar.matcher.core for entry in entries]
-        _core.fill_bitmasks(cores, as_bitmask(vocab_mask), [entry.row for entry in entries])
+        requests = [entry.grammar for entry in entries]
+        fill_request_masks(requests, vocab_mask, [entry.row for entry in entries])
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:

@@ -17,7 +17,7 @@ from vllm.v1.sample.logits_processor.interface import BatchUpdate, LogitsProcess
 from formalm.bitmask import apply_bitmask, new_bitmask
 from formalm.constraint import Matcher
 from formalm.continuations import continuation
-from formalm.engines.engine_constraints import EngineConstraints
+from formalm.engines.engine_constraints import STEP_SECONDS, EngineConstraints, end_mask
 from formalm.engines.request_languages import RequestKind, request_language
 from formalm.errors import ArgumentError, FormalmError
 
@@ -130,8 +130,10 @@ class FormalmLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         if wanted.tokenization == "canonical":
             known = [token for token in prompt if 0 <= token < len(constraints.vocabulary)]
             begun = continuation(constraint, known)
-            return begun.constraint.matcher(after=begun.token_ids, end_token_ids=ends)
-        return constraint.matcher(end_token_ids=ends)
+            return begun.constraint.matcher(
+                after=begun.token_ids, end_token_ids=ends, timeout_seconds=STEP_SECONDS
+            )
+        return constraint.matcher(end_token_ids=ends, timeout_seconds=STEP_SECONDS)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Masks the rows of constrained requests in place."""
@@ -168,9 +170,7 @@ class FormalmLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         except FormalmError:
             _log.exception("a request may only end, because its mask failed")
             request.matcher = None
-        words[line] = 0
-        for token in self._constraints.vocabulary.end_token_ids:
-            words.view("uint32")[line, token >> 5] |= 1 << (token & 31)
+        words[line] = end_mask(self._constraints.vocabulary.end_token_ids, words.shape[-1])
 
     def _record(self, request: _Request, log_allowed_mass: float) -> None:
         if self._file is None:

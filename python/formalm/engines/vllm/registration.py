@@ -1,8 +1,8 @@
 """The registration of the backend in vLLM, which has no registry of its own for them.
 
 Three places of vLLM name its backends: the type of the option, the check of a request in the
-server's process, and the choice of the backend in the engine's process. All three are extended, and
-behave as before for every other backend.
+server's process, and the choice of the backend in the engine's process. A fourth asks the backend
+for the masks of a step. All four are extended, and behave as before for every other backend.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ KNOWN_VERSIONS = ((0, 32),)
 SIGNATURES = {
     "grammar_init": ("self", "request"),
     "_create_grammar": ("self", "request"),
+    "grammar_bitmask": (
+        *("self", "requests", "structured_output_request_ids", "scheduled_spec_decode_tokens"),
+    ),
+    "_get_constraint_bounds": ("self", "request", "spec_tokens", "spec_tokens_committed"),
     "_validate_structured_outputs": (
         *("self", "model_config", "structured_outputs_config", "tokenizer"),
     ),
@@ -106,9 +110,12 @@ def _add_name(config: Any) -> None:
 
 
 def _extend_manager(manager: Any) -> None:
-    """Makes the engine's manager create our backend, and pass whole requests to it."""
+    """Makes the engine's manager create our backend, pass whole requests to it, and ask it for the
+    masks of a whole step.
+    """
     init: Callable[..., None] = manager.grammar_init
     create: Callable[..., Any] = manager._create_grammar
+    masks: Callable[..., Any] = manager.grammar_bitmask
 
     @wraps(init)
     def grammar_init(self: Any, request: Any) -> None:
@@ -136,6 +143,21 @@ def _extend_manager(manager: Any) -> None:
             _log.exception("Failed to compile the constraint of request %s", request.request_id)
             raise
 
+    @wraps(masks)
+    def grammar_bitmask(
+        self: Any,
+        requests: Any,
+        structured_output_request_ids: Any,
+        scheduled_spec_decode_tokens: Any,
+    ) -> Any:
+        arguments = (requests, structured_output_request_ids, scheduled_spec_decode_tokens)
+        if getattr(self.backend, "compile_request", None) is None:
+            return masks(self, *arguments)
+        from formalm.engines.vllm.batch_masks import batch_masks
+
+        return batch_masks(self, *arguments)
+
+    manager.grammar_bitmask = grammar_bitmask
     manager.grammar_init = grammar_init
     manager._create_grammar = create_grammar
 

@@ -16,9 +16,9 @@ from vllm.v1.structured_output.backend_types import (
 )
 from vllm.v1.structured_output.request import get_structured_output_key
 
-from formalm.constraint import Matcher
 from formalm.engines.engine_constraints import BACKEND_NAME, EngineConstraints
 from formalm.engines.request_languages import RequestKind
+from formalm.engines.request_masks import RequestMasks
 from formalm.errors import ArgumentError, FormalmError
 
 __all__ = ["FormalmBackend", "FormalmGrammar", "check_request"]
@@ -37,27 +37,39 @@ KINDS: dict[StructuredOutputOptions, RequestKind] = {
 CHECK_MEMORY_LIMIT_BYTES = 64 << 20
 
 
-class FormalmGrammar(StructuredOutputGrammar):  # type: ignore[misc]
-    """One request: a matcher, which ends at the request's own stop tokens."""
+class FormalmGrammar(RequestMasks, StructuredOutputGrammar):  # type: ignore[misc]
+    """One request: a matcher, which ends at the request's own stop tokens.
 
-    def __init__(self, matcher: Matcher) -> None:
-        self.matcher = matcher
+    vLLM calls it in its scheduling loop. A request that fails there refuses its next tokens, and
+    vLLM ends it with an error.
+    """
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Reads tokens, and returns False if one is not allowed. Tokens after the end are
-        ignored.
+        """Reads tokens, and returns False if one is not allowed, or if the request has failed.
+        Tokens after the end are ignored.
         """
         core = self.matcher.core
+        if self.has_failed:
+            return False
         try:
             read = core.advance_many(tokens)
         except ArgumentError:
             # An id beyond the vocabulary, which no mask allows.
             return False
+        except FormalmError as error:
+            self.fail(error)
+            return False
         return read == len(tokens) or core.is_terminated
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """Returns the longest prefix that is allowed; nothing is read."""
-        return tokens[: self.matcher.core.validate_tokens(tokens)]
+        if self.has_failed:
+            return []
+        try:
+            return tokens[: self.matcher.core.validate_tokens(tokens)]
+        except FormalmError as error:
+            self.fail(error)
+            return []
 
     def rollback(self, num_tokens: int) -> None:
         """Undoes the last steps, an end token among them."""
@@ -65,7 +77,7 @@ class FormalmGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes the mask into one row."""
-        self.matcher.core.fill_bitmask(bitmask, batch_index)
+        self.fill(bitmask, batch_index)
 
     def is_terminated(self) -> bool:
         """Returns True if an end token was read."""
