@@ -37,9 +37,9 @@ pub use captures::{CaptureFinder, MemberCaptures, split_among};
 pub use language_expression::{Expression, LEXEME_END};
 pub use regex_source_recognizer::RegexSourceRecognizer;
 pub use terms::custom_language::{
-    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
-    RecognizerAlphabet, RepresentativeState, SharedRepresentative, SimpleCompletions,
-    StateRepresentatives, TransientState,
+    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, LanguageBound,
+    MemberLengths, RecognizerAlphabet, RepresentativeState, SharedRepresentative,
+    SimpleCompletions, StateBounds, StateRepresentatives, TransientState,
 };
 pub use transduce::{EditOperations, EditRules, EditScript};
 

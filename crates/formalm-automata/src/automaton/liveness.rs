@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  liveness(state):  term shortcut
+//!                    ──► a subset has a member, or a superset has none (recognizers with bounds)
 //!                    ──► depth first, low bytes first
 //!                    ──► after DEPTH_FIRST_STATES: best first by estimated missing bytes
 //! ```
@@ -9,17 +10,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use formalm_core::{Error, Resource, StateId, check_limit, interrupt};
+use formalm_core::{Error, Resource, StateId, check_limit, deadline::check_deadline, interrupt};
 use rustc_hash::FxHashSet;
 
 use crate::automaton::transition_table::DEAD;
 use crate::automaton::{Automaton, AutomatonCore};
+use crate::terms::custom_language::LanguageBound;
 use crate::terms::emptiness_shortcuts::EmptinessShortcuts;
 use crate::terms::{TermArena, TermId, TermNode};
 
-/// Maximum number of states one search visits where the automaton has very many. Chosen, not
-/// measured.
-const MAX_SEARCH_STATES: u64 = 6_000;
+/// Divisor of the automaton's state limit that gives the maximum number of states one search
+/// visits where the automaton has very many: 6,250 of 250,000. Chosen, not measured.
+const SEARCH_SHARE: u64 = 40;
 
 /// Number of states after which a depth-first search becomes best-first, if something is known to
 /// be missing. Chosen, not measured.
@@ -27,6 +29,10 @@ const DEPTH_FIRST_STATES: usize = 128;
 
 /// Successors computed between two interrupt checks: milliseconds, and 0.1 s where terms are huge.
 const SUCCESSORS_PER_POLL: usize = 1 << 10;
+
+/// Successors computed between two deadline checks. One successor takes up to milliseconds where a
+/// recognizer searches.
+const SUCCESSORS_PER_DEADLINE_CHECK: usize = 1 << 3;
 
 /// Maximum depth of terms that an estimate examines. Chosen, not measured.
 const ESTIMATE_DEPTH: usize = 8;
@@ -105,6 +111,13 @@ impl LivenessSearch<'_> {
         if let Some(live) = liveness_from_term(automaton, &lock, root) {
             return Ok(live);
         }
+        if automaton.many_states {
+            drop(lock);
+            if let Some(live) = liveness_from_bounds(automaton, root)? {
+                return Ok(live);
+            }
+            lock = automaton.lock();
+        }
         let open = match automaton.many_states {
             true => SearchFrontier::BestFirst(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
             false => SearchFrontier::DepthFirst(vec![(root, 0)]),
@@ -114,6 +127,9 @@ impl LivenessSearch<'_> {
         let mut visited = 0;
         while let Some((state, at)) = search.open.next(automaton.classes.len()) {
             visited += 1;
+            if visited % SUCCESSORS_PER_DEADLINE_CHECK == 0 {
+                check_deadline()?;
+            }
             if visited % SUCCESSORS_PER_POLL == 0 && interrupt::is_interruptible() {
                 // States keep their numbers whatever other threads add meanwhile.
                 drop(lock);
@@ -133,7 +149,23 @@ impl LivenessSearch<'_> {
                 }
                 None => search.edges.push((next, state)),
             }
-            if search.seen.insert(next) && search.add(&lock, next)? {
+            if !search.seen.insert(next) {
+                continue;
+            }
+            if automaton.many_states {
+                drop(lock);
+                let live = liveness_from_bounds(automaton, next)?;
+                lock = automaton.lock();
+                match live {
+                    Some(true) => {
+                        search.mark_live(next);
+                        return Ok(true);
+                    }
+                    Some(false) => continue,
+                    None => {}
+                }
+            }
+            if search.add(&lock, next)? {
                 return Ok(true);
             }
         }
@@ -163,7 +195,11 @@ impl LivenessSearch<'_> {
                 list.push(Reverse((rank(automaton, core, state, count), state, 0)));
             }
             SearchFrontier::BestFirst(list) => {
-                check_limit(Resource::States, count as u64, MAX_SEARCH_STATES)?;
+                check_limit(
+                    Resource::States,
+                    count as u64,
+                    automaton.limits.states / SEARCH_SHARE,
+                )?;
                 match liveness_from_term(automaton, core, state) {
                     Some(true) => {
                         self.mark_live(state);
@@ -210,6 +246,30 @@ fn liveness_from_term(automaton: &Automaton, core: &AutomatonCore, state: u32) -
     let live = EmptinessShortcuts::is_nonempty(&core.deriver.terms, term)?;
     automaton.flags.decide(state, live);
     Some(live)
+}
+
+/// Decides and marks a state's liveness where a simpler language decides it: a subset that has a
+/// member, or a superset that has none. A search in these that gives up decides nothing.
+fn liveness_from_bounds(automaton: &Automaton, state: u32) -> Result<Option<bool>, Error> {
+    for bound in [LanguageBound::Lower, LanguageBound::Upper] {
+        let simpler = {
+            let core = &mut *automaton.lock();
+            let term = automaton.term(core, StateId::from_number(state));
+            let Some(term) = core.deriver.terms.bound(term, bound) else { continue };
+            automaton.intern(core, term)
+        };
+        let live = simpler.and_then(|state| Ok(state != DEAD && automaton.is_live(state)?));
+        match live {
+            Ok(live) if live == (bound == LanguageBound::Lower) => {
+                automaton.flags.decide(state, live);
+                return Ok(Some(live));
+            }
+            Ok(_) => {}
+            Err(error) if error.is_limit() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 /// An estimate of the bytes missing at least, to guide the search.

@@ -180,6 +180,11 @@ pub trait CharRecognizer: Debug + Send + Sync {
         None
     }
 
+    /// Returns simpler languages that bound those of the states.
+    fn bounds(&self) -> Option<&dyn StateBounds> {
+        None
+    }
+
     /// Returns the tables of states, if they grow while strings are read.
     fn growing_states(&self) -> Option<&dyn GrowingStates> {
         None
@@ -253,6 +258,35 @@ pub trait MemberLengths {
 pub trait StateRepresentatives {
     /// Returns a representative state that continues as `state` does, some strings excluded.
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>>;
+}
+
+/// A side from which one language bounds another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LanguageBound {
+    /// A subset of the language.
+    Lower,
+    /// A superset of the language.
+    Upper,
+}
+
+impl LanguageBound {
+    /// Returns the bound that a complement turns into this one.
+    pub(crate) fn of_complement(self) -> LanguageBound {
+        match self {
+            LanguageBound::Lower => LanguageBound::Upper,
+            LanguageBound::Upper => LanguageBound::Lower,
+        }
+    }
+}
+
+/// Languages with few states between which those of a [`CharRecognizer`]'s states lie.
+///
+/// A search in the intersection with another language decides most questions in these: a member
+/// of the lower bound is one of the language, and where the upper bound has none there is none.
+pub trait StateBounds {
+    /// Returns a state of the same recognizer whose strings are a subset or a superset of those
+    /// that `state` reads. `None` if none is simpler: for the bounds themselves, above all.
+    fn bound(&self, state: u32, bound: LanguageBound) -> Option<u32>;
 }
 
 /// Tables of states that a [`CharRecognizer`] extends while it reads.
@@ -341,6 +375,18 @@ impl RecognizerTable {
         }
         let found = grown.representatives()?.representative(at.state)?;
         Some((Arc::clone(given), found))
+    }
+
+    /// Returns a position between characters whose language bounds that of `at`.
+    pub(crate) fn bound(
+        &self,
+        at: RecognizerPosition,
+        bound: LanguageBound,
+    ) -> Option<RecognizerPosition> {
+        if !at.is_char_boundary() {
+            return None;
+        }
+        Some(at.with_state(self.of(at).bounds()?.bound(at.state, bound)?))
     }
 
     /// Returns `true` if the string read so far is a member.

@@ -37,6 +37,7 @@ pub(crate) mod edit_and_rewrite_plans;
 pub(crate) mod emptiness_shortcuts;
 pub(crate) mod expression_lowering;
 mod image_union;
+mod language_bounds;
 pub(crate) mod pattern_lowering;
 pub(crate) mod term_properties;
 mod union_normal_form;

@@ -2,14 +2,20 @@
 //!
 //! ```text
 //!  bcher-kva ──decode──► bücher ──ULabels──► valid ──encode──► bcher-kva, the same: a member
-//!  └ prefix?   1. the whole is a member
-//!              2. it is the ASCII part of a label, with non-ASCII letters inserted at a few places
-//!              3. more digits complete it: a bounded search, short ends first
+//!  └ prefix?   1. the standard suffix of codes of its length has room: it completes any code
+//!              2. the whole is a member
+//!              3. it is the ASCII part of a label, with non-ASCII letters inserted at a few places
+//!              4. more digits complete it: a bounded search, short ends first
 //! ```
+//!
+//! **Lemma.** With one non-ASCII left-to-right letter before, after, and after the first character
+//! of any string of letters, digits and hyphens, that string is the ASCII part of a valid label:
+//! the label begins and ends with a letter, and its third character is one. The encoded letters
+//! depend on the string's length alone. So each length has one suffix that completes every code.
 
 use std::sync::Arc;
 
-use formalm_core::ForkSafeMutex;
+use formalm_core::{ForkSafeMutex, SetOnce};
 use rustc_hash::FxHashMap;
 
 use super::punycode::{PunycodeDecoder, encode};
@@ -29,6 +35,43 @@ const MAX_CACHED_MISSING: usize = 10_000;
 
 /// Number of digits up to which ends are searched shortest first. Chosen, not measured.
 const SHORT_ENDS: usize = 3;
+
+/// Number of code lengths that have a standard suffix: those of labels of 63 octets.
+const SUFFIX_LENGTHS: usize = 60;
+
+/// The letters that a standard suffix may encode; one is chosen for each length.
+const SUFFIX_LETTERS: [(char, char); 2] = [('ß', 'ö'), ('ø', 'ÿ')];
+
+/// Returns the standard suffix of codes of `length` characters, which completes all of them in
+/// names of both directions: the delimiter and the digits of three letters. `None` beyond
+/// [`SUFFIX_LENGTHS`].
+///
+/// It has no decimal digits where a letter allows that, so that patterns without them fit.
+pub(super) fn standard_suffix(length: usize) -> Option<&'static str> {
+    static SUFFIXES: SetOnce<Vec<String>> = SetOnce::new();
+    let suffixes = SUFFIXES.get_or_init(|| (0..SUFFIX_LENGTHS).map(choose_suffix).collect());
+    suffixes.get(length).map(String::as_str)
+}
+
+/// Returns the label whose ASCII part is `basic`, with `letter` before, after, and after its first
+/// character.
+fn with_letters(basic: &str, letter: char) -> Vec<char> {
+    let mut text = vec![letter];
+    text.extend(basic.chars());
+    text.insert(text.len().min(2), letter);
+    text.push(letter);
+    text
+}
+
+fn choose_suffix(length: usize) -> String {
+    let basic = "a".repeat(length);
+    let suffix = |letter: char| encode(&with_letters(&basic, letter)).split_off(length);
+    let mut letters = SUFFIX_LETTERS.into_iter().flat_map(|(first, last)| first..=last);
+    let lettered = letters.find_map(|letter| {
+        Some(suffix(letter)).filter(|suffix| !suffix.contains(|c: char| c.is_ascii_digit()))
+    });
+    lettered.unwrap_or_else(|| suffix(SUFFIX_LETTERS[0].0))
+}
 
 /// The lower-case strings after `xn--` that encode a valid label, for one set of rules.
 #[derive(Debug)]
@@ -65,6 +108,9 @@ impl ALabels {
         let Some(room) = max_octets.checked_sub(code.len()) else { return false };
         if !code.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return false;
+        }
+        if standard_suffix(code.len()).is_some_and(|suffix| suffix.len() <= room) {
+            return true;
         }
         let mut known = self.viable.lock();
         let key = (code.to_owned(), room);
@@ -177,5 +223,35 @@ impl ALabels {
             code.pop();
             found
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{Standard, label_rules};
+    use super::{ALabels, SUFFIX_LENGTHS, standard_suffix};
+
+    #[test]
+    fn standard_suffixes_complete_every_code() {
+        let rules = label_rules(Standard::Idna2008).unwrap();
+        for rules in rules {
+            let labels = ALabels::new(Arc::clone(rules));
+            for length in 0..SUFFIX_LENGTHS {
+                let suffix = standard_suffix(length).unwrap();
+                assert!(length > 26 || !suffix.contains(|c: char| c.is_ascii_digit()), "{suffix}");
+                let pieces = ["a", "-", "1", "z0", "--", "l-l", "-a-", "9--", "xn--", "tda-"];
+                for piece in pieces {
+                    for other in pieces {
+                        let code = format!("{piece}{}", other.repeat(length));
+                        let code = &code[..length];
+                        assert!(labels.is_member(&format!("{code}{suffix}")), "{code}{suffix}");
+                        assert!(labels.is_viable(code, length + suffix.len()));
+                    }
+                }
+            }
+        }
+        assert_eq!(standard_suffix(SUFFIX_LENGTHS), None);
     }
 }

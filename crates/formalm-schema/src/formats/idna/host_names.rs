@@ -11,23 +11,26 @@
 //! ASCII labels are known by length; for others a few endings are tried, which suffice for all
 //! contextual rules. An ASCII label is represented by its length and last character, so that
 //! `hostname` has few states.
+//!
+//! Encoded labels have as many states as there are labels; see `host_name_bounds.rs`.
 
 use std::sync::Arc;
 
 use formalm_automata::{
     CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
-    RecognizerAlphabet, RepresentativeState, SimpleCompletions, StateRepresentatives,
+    RecognizerAlphabet, RepresentativeState, SimpleCompletions, StateBounds, StateRepresentatives,
 };
 
-use super::a_labels::ALabels;
+use super::a_labels::{ALabels, standard_suffix};
+use super::host_name_bounds::{NameLanguage, has_room_for_suffix};
 use super::punycode::encode;
 use super::state_interner::StateInterner;
 use super::u_labels::{ULabelState, ULabels};
 
 /// Maximum octets of a label (RFC 1035).
-const MAX_LABEL_OCTETS: usize = 63;
+pub(super) const MAX_LABEL_OCTETS: usize = 63;
 /// Maximum octets of a name without its final dot (RFC 1035).
-const MAX_NAME_OCTETS: usize = 253;
+pub(super) const MAX_NAME_OCTETS: usize = 253;
 
 /// The prefix of encoded labels (RFC 5890).
 pub(super) const ACE_PREFIX: &str = "xn--";
@@ -46,6 +49,10 @@ const EQUIVALENT_ASCII: [(u8, u8); 10] = [
     (b'{', 0x7F),
 ];
 
+/// The ASCII characters of names, as bits: letters, digits, hyphens and dots.
+pub(super) const ASCII_LETTERS: u128 =
+    ((1 << 26) - 1) << b'a' | ((1 << 26) - 1) << b'A' | ((1 << 10) - 1) << b'0' | 0b11 << b'-';
+
 /// Endings of which one completes every viable label: a letter after a hyphen, a non-ASCII letter,
 /// and the characters that contextual rules require.
 const LABEL_ENDINGS: [&str; 11] = ["", "a", "ü", "l", "lア", "α", "αア", "ア", "ᠠ", "ب", "א"];
@@ -55,32 +62,33 @@ const MAX_ENDING_OCTETS: usize = 16;
 
 /// The state of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct HostNameState {
+pub(super) struct HostNameState {
     /// Octets of the previous labels, dots included.
-    previous_octets: usize,
+    pub(super) previous_octets: usize,
     /// The current label.
-    label: String,
+    pub(super) label: String,
     /// `true` if the labels so far may occur in a name without a right-to-left label, and in one
     /// with such a label.
-    kinds: [bool; 2],
+    pub(super) kinds: [bool; 2],
+    pub(super) language: NameLanguage,
 }
 
 /// A recognizer of host names.
 #[derive(Debug)]
 pub(super) struct HostNames {
     /// `true` if non-ASCII labels may be written as they are.
-    is_internationalized: bool,
+    pub(super) is_internationalized: bool,
     /// The rules of labels in names of each kind.
-    label_rules: [Arc<ULabels>; 2],
+    pub(super) label_rules: [Arc<ULabels>; 2],
     a_labels: Arc<[ALabels; 2]>,
-    states: StateInterner<HostNameState>,
+    pub(super) states: StateInterner<HostNameState>,
 }
 
 /// The status of a prefix of a label.
 #[derive(Clone, Copy, Default)]
-struct LabelProgress {
+pub(super) struct LabelProgress {
     /// Some label starts with it.
-    is_viable: bool,
+    pub(super) is_viable: bool,
     /// It is a label.
     is_complete: bool,
 }
@@ -95,7 +103,7 @@ fn octets(label: &str) -> usize {
 }
 
 /// Returns the maximum octets of the label after `previous_octets` octets.
-fn max_octets(previous_octets: usize) -> usize {
+pub(super) fn max_octets(previous_octets: usize) -> usize {
     MAX_LABEL_OCTETS.min(MAX_NAME_OCTETS.saturating_sub(previous_octets))
 }
 
@@ -106,8 +114,14 @@ fn may_be_longer(name: &HostNameState, least: u32, most: u32) -> Option<bool> {
     (most > least && octets <= MAX_NAME_OCTETS).then_some(true)
 }
 
+/// Returns how many characters more than it needs any name of `octets` octets can have. Completed,
+/// it grows by a letter or by a label, see [`may_be_longer`].
+fn extensible_chars(octets: usize) -> u32 {
+    (MAX_NAME_OCTETS - MAX_LABEL_OCTETS - 2).saturating_sub(octets) as u32
+}
+
 /// Returns `true` if a label starts with [`ACE_PREFIX`] or may still do so.
-fn may_be_encoded(label: &str) -> bool {
+pub(super) fn may_be_encoded(label: &str) -> bool {
     let (start, prefix) = (label.as_bytes(), ACE_PREFIX.as_bytes());
     let shared = start.len().min(prefix.len());
     start[..shared].eq_ignore_ascii_case(&prefix[..shared])
@@ -115,12 +129,27 @@ fn may_be_encoded(label: &str) -> bool {
 
 /// Returns the representative of an ASCII label. Only its length matters, whether a hyphen is last,
 /// and the label itself if it is encoded or may still be.
-fn representative_label(label: String) -> String {
-    if may_be_encoded(&label) {
-        return label;
+pub(super) fn representative_label(label: String) -> String {
+    match label.chars().next_back() {
+        Some(last) if !may_be_encoded(&label) => plain_representative(label.len(), last),
+        _ => label,
     }
-    let last = if label.ends_with('-') { "-" } else { "a" };
-    format!("{}{last}", "a".repeat(label.len() - 1))
+}
+
+/// Returns the representative of labels of `length` characters that are not encoded.
+pub(super) fn plain_representative(length: usize, last: char) -> String {
+    let last = if last == '-' { "-" } else { "a" };
+    format!("{}{last}", "a".repeat(length - 1))
+}
+
+/// Returns `true` if a label starts with [`ACE_PREFIX`].
+pub(super) fn is_encoded(label: &str) -> bool {
+    label.len() >= ACE_PREFIX.len() && may_be_encoded(label)
+}
+
+/// Returns `true` if a character occurs in ASCII labels.
+pub(super) fn is_label_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-'
 }
 
 impl HostNames {
@@ -131,7 +160,12 @@ impl HostNames {
         HostNames { is_internationalized, label_rules, a_labels, states: StateInterner::default() }
     }
 
-    fn is_dot(&self, c: char) -> bool {
+    /// Returns `true` if a character occurs in labels.
+    pub(super) fn has_letter(&self, c: char) -> bool {
+        self.label_rules.iter().any(|rules| rules.valid.contains(c))
+    }
+
+    pub(super) fn is_dot(&self, c: char) -> bool {
         c == '.' || self.is_internationalized && matches!(c, '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
     }
 
@@ -158,7 +192,7 @@ impl HostNames {
 
     /// Returns the status of a label of letters, digits and hyphens. In a name with a right-to-left
     /// label it starts with no digit.
-    fn ascii_label(&self, label: &str, kind: usize, max_octets: usize) -> LabelProgress {
+    pub(super) fn ascii_label(&self, label: &str, kind: usize, max_octets: usize) -> LabelProgress {
         let begins = |c: char| c.is_ascii_alphabetic() || kind == 0 && c.is_ascii_digit();
         let has_reserved_hyphens = self.is_internationalized && label.get(2..4) == Some("--");
         if !label.starts_with(begins)
@@ -206,6 +240,16 @@ impl HostNames {
 
     /// Returns the state after one more character.
     fn after(&self, name: &HostNameState, c: char) -> Option<HostNameState> {
+        match name.language {
+            NameLanguage::Format => self.after_in_format(name, c),
+            NameLanguage::Lower { suffix } => name.after_in_lower(self, c, suffix),
+            NameLanguage::Upper => name.after_in_upper(self, c),
+            NameLanguage::InsideEncoded => is_label_char(c).then(|| name.clone()),
+        }
+    }
+
+    /// Returns the state after one more character in the format's language.
+    fn after_in_format(&self, name: &HostNameState, c: char) -> Option<HostNameState> {
         if self.is_dot(c) {
             let kinds = self.complete(name);
             let previous_octets = name.previous_octets + octets(&name.label) + 1;
@@ -214,6 +258,7 @@ impl HostNames {
                 previous_octets,
                 label: String::new(),
                 kinds,
+                language: NameLanguage::Format,
             });
         }
         let label = format!("{}{c}", name.label);
@@ -227,11 +272,52 @@ impl HostNames {
             previous_octets: name.previous_octets,
             label,
             kinds,
+            language: NameLanguage::Format,
+        })
+    }
+
+    /// Returns the representative of a state inside an encoded label: over so many characters that
+    /// the standard suffix still has room, any characters of labels may follow.
+    fn encoded_representative_state(
+        &self,
+        name: &HostNameState,
+    ) -> Option<RepresentativeState<u32>> {
+        let octets = max_octets(name.previous_octets);
+        let length = name.label.len();
+        let lengths = (length..).take_while(|&length| has_room_for_suffix(length, octets));
+        let suffixes = lengths.filter_map(|length| standard_suffix(length - ACE_PREFIX.len()));
+        let suffixes: Vec<usize> = suffixes.map(str::len).collect();
+        let most = suffixes.len().checked_sub(1).filter(|&most| most > 0)?;
+        let base = HostNameState {
+            label: ACE_PREFIX.to_owned(),
+            kinds: [true; 2],
+            language: NameLanguage::InsideEncoded,
+            ..HostNameState::default()
+        };
+        let excluded = ExcludedStrings { anywhere: 1 << b'.', ..ExcludedStrings::default() };
+        let extensible_chars = extensible_chars(name.previous_octets + length + most);
+        let max_chars = suffixes.into_iter().max()? as u32;
+        Some(RepresentativeState {
+            name: format!("{base:?}"),
+            state: self.states.intern(base),
+            excluded,
+            max_chars: most as u32,
+            completions: CompletionLengths { max_chars, simple: None, extensible_chars },
         })
     }
 
     /// Returns which kinds of names may end here.
-    fn complete(&self, name: &HostNameState) -> [bool; 2] {
+    pub(super) fn complete(&self, name: &HostNameState) -> [bool; 2] {
+        let all_if = |is_complete: bool| if is_complete { name.kinds } else { [false; 2] };
+        match name.language {
+            NameLanguage::Upper => return all_if(name.is_complete_in_upper()),
+            NameLanguage::InsideEncoded => return [false; 2],
+            NameLanguage::Lower { suffix } if is_encoded(&name.label) => {
+                let all = standard_suffix(name.label.len() - ACE_PREFIX.len());
+                return all_if(all.is_some_and(|all| all.len() == suffix));
+            }
+            NameLanguage::Lower { .. } | NameLanguage::Format => {}
+        }
         [0, 1].map(|kind| {
             name.kinds[kind] && self.progress(&name.label, kind, MAX_LABEL_OCTETS).is_complete
         })
@@ -253,7 +339,7 @@ impl CharRecognizer for HostNames {
             return false;
         }
         let name = self.states.get(state);
-        let is_encoded = name.label.len() >= ACE_PREFIX.len() && may_be_encoded(&name.label);
+        let is_encoded = is_encoded(&name.label);
         let dots = ['\u{3002}', '\u{FF0E}', '\u{FF61}'].into_iter();
         let mut dots = dots.filter(|dot| (first..=last).contains(dot));
         // Characters of the label itself are cheap to encode again, and most often allowed.
@@ -262,6 +348,7 @@ impl CharRecognizer for HostNames {
             // Encoded labels consist of ASCII characters.
             || !is_encoded && near.any(|c| self.after(&name, c).is_some())
             || !is_encoded
+                && !matches!(name.language, NameLanguage::Lower { .. })
                 && self.label_rules[1]
                     .valid_within(first, last)
                     .any(|c| self.after(&name, c).is_some())
@@ -283,12 +370,20 @@ impl CharRecognizer for HostNames {
         Some(self)
     }
 
+    fn bounds(&self) -> Option<&dyn StateBounds> {
+        Some(self)
+    }
+
     fn growing_states(&self) -> Option<&dyn GrowingStates> {
         Some(self)
     }
 }
 
 impl RecognizerAlphabet for HostNames {
+    fn ascii_letters(&self) -> u128 {
+        ASCII_LETTERS
+    }
+
     fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
         let label = self.states.get(state).label;
         let is_begun = may_be_encoded(&label);
@@ -316,14 +411,25 @@ impl MemberLengths for HostNames {
         if self.complete(&name) != [false; 2] {
             return 0;
         }
+        if name.language != NameLanguage::Format {
+            return 1;
+        }
         let label = name.label.to_ascii_lowercase();
         let Some(code) = label.strip_prefix(ACE_PREFIX) else { return 1 };
         let kinds = (0..2).filter(|&kind| name.kinds[kind]);
         kinds.map(|kind| self.a_labels[kind].min_missing_chars(code)).min().unwrap_or(1)
     }
 
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
+        let name = self.states.get(state);
+        if self.complete(&name) == [false; 2] { name.missing_chars() as u32 } else { 0 }
+    }
+
     fn has_member_of_length(&self, state: u32, least: u32, most: u32) -> Option<bool> {
         let name = self.states.get(state);
+        if name.language != NameLanguage::Format {
+            return None;
+        }
         let ends = match name.label.as_str() {
             "" => most > 0,
             label => [0, 1].iter().any(|&kind| {
@@ -341,6 +447,7 @@ impl MemberLengths for HostNames {
         let max_completion_chars =
             LABEL_ENDINGS.iter().map(|end| end.chars().count()).max()? as u32;
         match most >= max_completion_chars {
+            _ if self.states.get(state).language != NameLanguage::Format => None,
             true if least > 0 => may_be_longer(&self.states.get(state), least, most),
             true => Some(true),
             false => None,
@@ -351,10 +458,11 @@ impl MemberLengths for HostNames {
 impl StateRepresentatives for HostNames {
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let name = self.states.get(state);
-        if self.is_internationalized
-            || name.label.len() >= ACE_PREFIX.len() && may_be_encoded(&name.label)
-        {
+        if self.is_internationalized || name.language != NameLanguage::Format {
             return None;
+        }
+        if is_encoded(&name.label) {
+            return self.encoded_representative_state(&name);
         }
         // Any label that starts after this one has the full number of octets available.
         let read = name.previous_octets + name.label.len();
@@ -366,7 +474,7 @@ impl StateRepresentatives for HostNames {
             other => if other.ends_with('-') { "a-" } else { "a" }.to_owned(),
         };
         let begins_encoded = name.label.eq_ignore_ascii_case(&ACE_PREFIX[..ACE_PREFIX.len() - 1]);
-        let base = HostNameState { previous_octets: 0, label, kinds: name.kinds };
+        let base = HostNameState { label, kinds: name.kinds, ..HostNameState::default() };
         let name = format!("{base:?}");
         let (state, most) = (self.states.intern(base), most as u32);
         // A label can be completed within its maximum length, and by one letter if it is not
@@ -376,9 +484,7 @@ impl StateRepresentatives for HostNames {
         let completions = CompletionLengths {
             max_chars: MAX_LABEL_OCTETS as u32,
             simple: Some(SimpleCompletions { except, max_chars: 1 }),
-            // Completed, a name grows by a letter or by a label, see `may_be_longer`.
-            extensible_chars: (MAX_NAME_OCTETS - MAX_LABEL_OCTETS - 2)
-                .saturating_sub(read + most as usize) as u32,
+            extensible_chars: extensible_chars(read + most as usize),
         };
         Some(RepresentativeState {
             state,
@@ -472,9 +578,11 @@ mod tests {
                 assert!(same, "{prefix:?} {low} {high}");
             }
             let Some(representative) = names.representative(state) else { continue };
-            assert_eq!(representative.excluded, ExcludedStrings::default());
-            let CompletionLengths { simple, extensible_chars, .. } = representative.completions;
-            let SimpleCompletions { except, max_chars } = simple.unwrap();
+            let excluded = representative.excluded;
+            let CompletionLengths { max_chars, simple, extensible_chars } =
+                representative.completions;
+            let simple = simple.unwrap_or(SimpleCompletions { except: excluded, max_chars });
+            let SimpleCompletions { except, max_chars } = simple;
             let fits = |text: &str| text.len() <= representative.max_chars as usize;
             let check = |text: &str| {
                 let is_read = |from: u32| read(&names, from, text).is_some();

@@ -11,6 +11,7 @@
 //! under both sets of rules, index 0 for names without such a label and 1 for names with one.
 
 mod a_labels;
+mod host_name_bounds;
 mod host_names;
 mod punycode;
 mod state_interner;
