@@ -137,7 +137,7 @@ def _outcomes(contents: Contents) -> str:
             wanted = least + ("" if one.maximum is None else f"≤ {number(one.maximum)}")
         name = escape(str(one.metric or one.comparison))
         rows.append((_badge(outcome.verdict), name, escape(wanted), escape(outcome.why)))
-    shown = table(("", "of", "demanded", "decided by"), rows)
+    shown = table(("", "of", "required", "decided by"), rows)
     return f"<section><h2>Verdicts</h2>\n{shown}</section>\n"
 
 

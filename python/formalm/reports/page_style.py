@@ -53,7 +53,9 @@ pre { background: var(--card); padding: .7rem; overflow-x: auto; }
 .text, .token { overflow-wrap: anywhere; } .text { white-space: pre-wrap; }
 summary { cursor: pointer; color: var(--link); margin: .4rem 0; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
-@media (max-width: 34rem) { body { font-size: 15px; } .pair { grid-template-columns: 1fr; } }
+@media (max-width: 34rem) {
+  body { font-size: 15px; } .pair { grid-template-columns: 1fr; } th, th.n { white-space: normal; }
+}
 @media print {
   :root { --paper: #fff; --ink: #000; --card: #f3f3f3; --grid: #bbb; --soft: #444; }
   main { max-width: none; padding: 0; } section { break-inside: auto; }
