@@ -112,18 +112,39 @@ class LimitError(FormalmError, RuntimeError):
         The amount needed; a lower bound if the work stopped early.
     allowed
         The limit.
+    hint
+        The remedy.
+    is_estimate
+        ``needed`` is the best that a bounded search found, so less may suffice.
     """
 
-    def __init__(self, what: str, needed: int, allowed: int, hint: str | None = None) -> None:
-        super().__init__(
-            f"needs at least {needed:,} {what}, but the limit is {allowed:,}", hint=hint
-        )
+    def __init__(
+        self,
+        what: str,
+        needed: int,
+        allowed: int,
+        hint: str | None = None,
+        *,
+        is_estimate: bool = False,
+    ) -> None:
+        message = f"needs at least {needed:,} {what}, but the limit is {allowed:,}"
+        if is_estimate:
+            message = f"{allowed:,} {what} may not suffice: {needed:,} are the fewest found"
+        super().__init__(message, hint=hint)
         self.what = what
         self.needed = needed
         self.allowed = allowed
+        self.is_estimate = is_estimate
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.what, self.needed, self.allowed, self.hint)
+        return _limit_error, (self.what, self.needed, self.allowed, self.hint, self.is_estimate)
+
+
+def _limit_error(
+    what: str, needed: int, allowed: int, hint: str | None, is_estimate: bool
+) -> LimitError:
+    """Makes the error again from a pickle."""
+    return LimitError(what, needed, allowed, hint, is_estimate=is_estimate)
 
 
 class DeadlineError(FormalmError, TimeoutError):

@@ -9,7 +9,7 @@ from typing import Any
 from tokenizers import Regex as Pattern
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from formalm import Constraint, Regex, Vocabulary
+from formalm import Constraint, Language, Regex, Vocabulary
 
 TEXT = """The quick brown fox jumps over the lazy dog. "It's the end," they said, and isn't that
 what we'll see? In 2024 there were 1,234 things: a, b, c;   and then   some.
@@ -109,7 +109,7 @@ def encode_raw(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[
     return list(tokenizer.encode("\n" + text, add_special_tokens=False).ids[2:])
 
 
-def members(language: Regex) -> set[bytes]:
+def members(language: Language) -> set[bytes]:
     """All members of a finite language, byte by byte."""
     single = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
     return {bytes(ids) for ids in sequences(Constraint(language, single))}

@@ -126,6 +126,73 @@ SCHEMA = JsonSchema(
         "additionalProperties": False,
     }
 )
+#: Schemas with finitely many members.
+FINITE: list[dict[str, object]] = [
+    {"enum": ["the", "therefore", "a b", None, True]},
+    {
+        "properties": {"the": {"type": "boolean"}, "n": {"enum": ["the", "is", "12"]}},
+        "required": ["n"],
+        "additionalProperties": False,
+        "type": "object",
+    },
+    {"type": "array", "items": {"enum": ["a", "the", None]}, "minItems": 1, "maxItems": 3},
+    {
+        "type": "array",
+        "items": {"enum": ["a", "the", True]},
+        "minItems": 2,
+        "maxItems": 3,
+        "uniqueItems": True,
+    },
+    {
+        "type": "object",
+        "properties": {
+            "therefore": {"type": "boolean"},
+            "is": {"const": "line"},
+            "other": {"enum": ["then", "theb"]},
+        },
+        "minProperties": 2,
+        "additionalProperties": False,
+    },
+    {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": ["cat", "dog", "line", "the"]},
+            "there": {"enum": ["is", "therefore", "a the"]},
+            "tags": {
+                "type": "array",
+                "items": {"enum": ["the", "é", "then"]},
+                "minItems": 1,
+                "maxItems": 3,
+            },
+            "n": {"enum": ["the", False, None, [], {}]},
+        },
+        "required": ["kind", "tags", "n"],
+        "additionalProperties": False,
+    },
+]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "cl100k", "NFC", "whole"])
+@pytest.mark.parametrize("schema", FINITE)
+def test_budgets_of_finite_schemas_are_exact(kind: str, schema: dict[str, object]) -> None:
+    language = JsonSchema(schema, max_whitespace=0)
+    tokenizer, vocabulary = made(kind)
+    expected = set()
+    for member in members(language):
+        ids = encode_raw(tokenizer, vocabulary, member.decode())
+        if ids is not None:
+            expected.add(tuple(ids))
+    fewest = min(map(len, expected))
+    constraint = Constraint(language, vocabulary, tokenization="canonical")
+    steering = FinishSteering(constraint)
+    steering.check(constraint.matcher(), fewest)
+    with pytest.raises(LimitError) as error:
+        steering.check(constraint.matcher(), fewest - 1)
+    assert error.value.needed == fewest
+    for budget in (fewest, fewest + 1):
+        assert within(constraint, budget) == {ids for ids in expected if len(ids) <= budget}
+
+
 EXPRESSION = Grammar('start: sum\nsum: term ("+" term)*\nterm: /[0-9]+/ | "(" sum ")"\n')
 
 

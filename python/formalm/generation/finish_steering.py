@@ -47,15 +47,23 @@ class FinishSteering:
         if self._core.completes_within(matcher, budget):
             return
         shortest = self._core.shortest_token_ids(matcher, SEARCH_LIMIT)
+        if shortest is None and self._is_estimate:
+            raise TokenError(
+                "no member in canonical tokens was found from here",
+                hint="the search is bounded where a language is not regular; drop finish=True",
+            )
         if shortest is None:
             raise TokenError(
                 "no token sequence completes a member from here",
                 hint="the vocabulary lacks tokens for some bytes that the language needs",
             )
-        hint = "raise max_tokens or drop finish=True"
-        if self._is_estimate:
-            hint += "; the number is that of the best member found, and a shorter one may exist"
-        raise LimitError("tokens", len(shortest), budget, hint=hint)
+        raise LimitError(
+            "tokens",
+            len(shortest),
+            budget,
+            hint="raise max_tokens or drop finish=True",
+            is_estimate=self._is_estimate,
+        )
 
     def words(self, matcher: _core.Matcher, budget: int) -> npt.NDArray[np.int32]:
         """Returns :meth:`kept` as a bitmask; errors as there."""

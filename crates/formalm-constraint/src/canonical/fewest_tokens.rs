@@ -9,9 +9,9 @@
 //! follow are all of them, none, or those that may precede one of the *first tokens* of such
 //! completions. First tokens within `k` follow from the sets within `k - 1`.
 //!
-//! For machines with finitely many states the result is exact. A machine with a stack can make the
-//! search endless; it gives up after a few steps, and tokens whose completions it did not find are
-//! left out and counted.
+//! The result is exact for machines with finitely many states, and wherever finitely many are
+//! reached ([`super::token_distances`]). A stack without a bound can make the search endless; it gives
+//! up after a few steps, and tokens whose completions it did not find are left out and counted.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
 use super::product::{Product, ProductState};
 use super::subsets::SubsetElement;
+use super::token_distances::TokenDistances;
 use super::{NONE, ProductContext};
 use crate::finish::FinishSearch;
 use crate::mask::{MaskWords, patch};
@@ -34,7 +35,7 @@ const MAX_SETS: usize = 100_000;
 /// Maximum number of elements whose tokens one query groups. Chosen, not measured.
 const MAX_EXPANSIONS: usize = 20_000;
 
-/// The same for machines with a stack, where a search need not terminate. Chosen, not measured.
+/// The same where a search need not terminate. Chosen, not measured.
 const MAX_STACK_EXPANSIONS: usize = 64;
 
 /// Maximum number of tokens that a search reads ahead; bounds its recursion. Chosen, not measured.
@@ -70,6 +71,8 @@ pub(crate) struct FewestTokens {
     given_up: FxHashSet<(SubsetElement, u32)>,
     /// The fewest tokens of any kind.
     any_tokens: FinishSearch,
+    /// Lower bounds for machines with a stack.
+    pub(super) distances: TokenDistances,
 }
 
 /// A query: the tables that it reads and fills.
@@ -90,7 +93,10 @@ impl FewestTokens {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.completions.len() + 48 * self.known.len() + self.any_tokens.memory_bytes()
+        64 * self.completions.len()
+            + 48 * self.known.len()
+            + self.any_tokens.memory_bytes()
+            + self.distances.memory_bytes()
     }
 }
 
@@ -114,10 +120,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         last: u32,
         budget: u32,
     ) -> Result<bool, Error> {
-        let element = SubsetElement {
-            product_state: self.product.common(self.context, element.product_state)?,
-            ..element
-        };
+        let element = self.common(element)?;
         if self.all_fit(element, budget)? || self.follows_known(element, last, budget)? {
             return Ok(true);
         }
@@ -147,10 +150,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         words: &mut MaskWords,
     ) -> Result<(), Error> {
         let encoder = self.context.encoder;
-        let common = SubsetElement {
-            product_state: self.product.common(self.context, element.product_state)?,
-            ..element
-        };
+        let common = self.common(element)?;
         for boundary in BOUNDARIES {
             let begins = boundary != Boundary::Inside;
             let may_stand = match begins {
@@ -197,7 +197,13 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         Ok(completion.filter(|_| count <= budget).and_then(|one| one.first).map(|first| first.0))
     }
 
-    fn groups(
+    /// Returns the element with the representative of its product state.
+    pub(super) fn common(&mut self, element: SubsetElement) -> Result<SubsetElement, Error> {
+        let product_state = self.product.common(self.context, element.product_state)?;
+        Ok(SubsetElement { product_state, ..element })
+    }
+
+    pub(super) fn groups(
         &mut self,
         element: SubsetElement,
         boundary: Boundary,
@@ -208,15 +214,20 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         Ok(groups.into_iter().map(|(next, tokens)| (next, tokens.into_set())).collect())
     }
 
+    /// Returns `true` if the text may end here.
+    pub(super) fn may_end(&self, element: SubsetElement) -> Result<bool, Error> {
+        let (state, splitter_state) = self.product.parts(element.product_state);
+        Ok(self.context.encoder.pretoken_may_end(element.pretoken)
+            && self.context.encoder.splitter().may_end(splitter_state)
+            && self.context.machine.is_accepting(state)?)
+    }
+
     /// Returns `true` if a known completion of at most `budget` tokens may follow any last token.
     fn all_fit(&mut self, element: SubsetElement, budget: u32) -> Result<bool, Error> {
         if !self.context.encoder.pretoken_may_end(element.pretoken) {
             return Ok(false);
         }
-        let (state, splitter_state) = self.product.parts(element.product_state);
-        if self.context.encoder.splitter().may_end(splitter_state)
-            && self.context.machine.is_accepting(state)?
-        {
+        if self.may_end(element)? {
             return Ok(true);
         }
         let completion = self.completion(element.product_state)?;
@@ -270,15 +281,21 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
             return Ok(known.clone());
         }
         let machine = self.context.machine;
-        let state = self.product.parts(element.product_state).0;
-        // Special tokens have no bytes in this vocabulary.
-        if machine.is_finite()
-            && self.context.special.is_empty()
-            && !self.fewest.any_tokens.fits(machine, self.context.vocabulary, state, budget)?
-        {
+        let (most, within_reach) = if machine.is_finite() {
+            let state = self.product.parts(element.product_state).0;
+            // Special tokens have no bytes in this vocabulary.
+            let fits = !self.context.special.is_empty()
+                || self.fewest.any_tokens.fits(machine, self.context.vocabulary, state, budget)?;
+            (MAX_EXPANSIONS, fits)
+        } else {
+            match self.distance(element)? {
+                Some(distance) => (MAX_EXPANSIONS, distance <= budget),
+                None => (MAX_STACK_EXPANSIONS, true),
+            }
+        };
+        if !within_reach {
             return Ok(LastTokens::None);
         }
-        let most = if machine.is_finite() { MAX_EXPANSIONS } else { MAX_STACK_EXPANSIONS };
         if self.expansions > most || self.depth > MAX_DEPTH {
             self.fewest.given_up.insert((element, budget));
             return Ok(LastTokens::None);

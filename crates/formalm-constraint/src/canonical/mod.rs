@@ -29,6 +29,7 @@ mod special_tokens;
 mod subsets;
 #[cfg(test)]
 mod tests;
+mod token_distances;
 mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
@@ -424,7 +425,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     }
 
     /// Returns the fewest tokens of a completion that are found, at most `limit`. For a machine
-    /// with a stack, those of a known completion.
+    /// with a stack, a search may give up, so that fewer may do.
     pub(crate) fn fewest_tokens(
         &self,
         keys: &K,
@@ -442,10 +443,14 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             }
             known
         };
-        let limit = known.map_or(limit, |known| known.min(limit));
         if !keys.machine().is_finite() {
-            return Ok(known.filter(|&known| known <= limit));
+            let Some(mut found) = known else { return Ok(None) };
+            while found > 0 && self.completes_within(keys, position, found - 1)? {
+                found -= 1;
+            }
+            return Ok(Some(found).filter(|&found| found <= limit));
         }
+        let limit = known.map_or(limit, |known| known.min(limit));
         for count in 0..=limit {
             if self.completes_within(keys, position, count)? {
                 return Ok(Some(count));
