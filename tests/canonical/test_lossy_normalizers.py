@@ -9,8 +9,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_
 
 from formalm import Constraint, Vocabulary, VocabularyError
 from formalm import Regex as Pattern
-from tests.canonical.given_back import check_given_back, library
-from tests.canonical.small_tokenizers import PIECES, trained, with_fallback
+from formalm.continuations import continuation
+from tests.canonical.given_back import check_given_back, library, spelled
+from tests.canonical.small_tokenizers import PIECES, members, sequences, trained, with_fallback
 from tests.canonical.unigram_models import tokenizer_of
 
 SPACES = normalizers.Replace(Regex(" {2,}"), " ")
@@ -189,3 +190,22 @@ def test_the_report_names_unknown_characters() -> None:
         assert "characters that the tokenizer does not know" in report.excluded[0]
     endless = Constraint(Pattern("[a-q]+"), vocabulary, tokenization="canonical").report
     assert "does not know" in endless.excluded[0]
+
+
+@pytest.mark.parametrize("pattern", ["(<x>|a| |the){0,3}", "(<|<x>|b){0,3}", "<x>a?|a"])
+@pytest.mark.parametrize("scheme", [None, "first", "always"])
+def test_no_space_is_inserted_before_an_added_token(scheme: str | None, pattern: str) -> None:
+    """At the beginning of a text; such members are left out, as the inserted space is not there."""
+    tokenizer = with_fallback(scheme=scheme)
+    tokenizer.add_tokens([AddedToken("<x>", normalized=False)])
+    tokenizer.encode_special_tokens = True
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    language = Pattern(pattern)
+    expected = set()
+    for member in members(language):
+        ids = tuple(library(tokenizer)(member.decode()))
+        if not member or spelled(vocabulary, ids) == b" " + member:
+            expected.add(ids)
+    constraint = Constraint(language, vocabulary, tokenization="canonical")
+    found = sequences(continuation(constraint, []).constraint)
+    assert found == expected

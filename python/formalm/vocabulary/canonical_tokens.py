@@ -230,8 +230,8 @@ def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
         expected, found = tokenizer.encode(text), encoder.encode(spelled)
         if expected != found and not (found is None and _spell(core, expected) != spelled.encode()):
             raise VocabularyError(
-                f"the tokenizer does not do what its file says: {text!r} becomes {expected},"
-                f" we read {found}",
+                f"the tokenizer's library does not do what we read in its file: {text!r} becomes"
+                f" {expected}, not {found}",
                 hint='use tokenization="all" with this vocabulary',
             )
     if len(_checked) >= MOST_CHECKED:

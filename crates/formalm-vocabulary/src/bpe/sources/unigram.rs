@@ -61,14 +61,13 @@ pub(in crate::bpe) fn of_sentencepiece(
 ) -> Result<(PretokenModel, BaseSymbols), Error> {
     let normal = || model.pieces.iter().filter(|piece| piece.kind == NORMAL);
     let least = normal().map(|piece| piece.score).fold(f32::INFINITY, f32::min);
-    // The library starts from the least positive number, not from the least one, so that the greatest
-    // score is never negative.
-    let most = normal().map(|piece| piece.score).fold(f32::MIN_POSITIVE, f32::max);
     let mut pieces = Vec::with_capacity(model.pieces.len());
     for (own, token) in model.pieces.iter().zip(0u32..) {
         let score = match own.kind {
             NORMAL => f64::from(own.score),
-            USER_DEFINED => f64::from(own.text.len() as f32 * most - 0.1),
+            // As version 0.2.3 of the library scores them. Earlier ones differ, and are refused when
+            // they are compared with this one.
+            USER_DEFINED => f64::from((own.text.len() as f64 * 0.1 - 0.1) as f32),
             _ => continue,
         };
         pieces.extend(piece(spelled(own.text), score, token, true));
