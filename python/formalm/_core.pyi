@@ -378,6 +378,12 @@ class Encoder:
     def first_change(self, text: str) -> int | None:
         """The byte position of the first character because of which the normalizer changes a text;
         None if it does not."""
+    def lost_text(self, text: str) -> tuple[str, int | None] | None:
+        """The reason why a text has no canonical tokens, as a clause about several texts, and the
+        byte position of the character that shows it; None if it has some."""
+    @property
+    def encodes_all(self) -> bool:
+        """Whether every text that the pre-tokenizer and the normalizer keep has canonical tokens."""
     @property
     def normalizer(self) -> str | None:
         """The steps of the normalizer that change texts; None if there are none."""
@@ -431,11 +437,11 @@ class Constraint:
         memory_limit_bytes: int | None = None,
         width: int | None = None,
         encoder: Encoder | None = None,
-        begins: bool = True,
+        begin: str = "anywhere",
         replace_every: int = 0,
     ) -> Constraint:
-        """With an ``encoder``, canonical tokens only; ``begins=False`` if texts only go on after
-        tokens that are given. ``replace_every``, for tests: interned state is replaced each so many
+        """With an ``encoder``, canonical tokens only. Texts begin ``"anywhere"``, ``"after tokens"``
+        that are given, or ``"with inserted space"`` at the beginning of a text. ``replace_every``, for tests: interned state is replaced each so many
         steps of a matcher."""
     def matcher(self) -> Matcher: ...
     def matcher_after(self, token_ids: Sequence[int]) -> tuple[Matcher | None, int]:

@@ -152,9 +152,6 @@ class Constraint:
 
     __slots__ = ("__weakref__", "_key", "core", "language", "spelled", "vocabulary")
 
-    # False if members are the rest of a text that began in a prompt.
-    _begins = True
-
     def __init__(
         self,
         language: Language | Sequence[str],
@@ -193,8 +190,13 @@ class Constraint:
         if encoder is not None and self.has_special:
             vocabulary.check_special(special_tokens_of(self.language))
         self.core = _core.Constraint(
-            automaton, self.spelled.core, memory_limit_bytes, width, encoder, self._begins
+            automaton, self.spelled.core, memory_limit_bytes, width, encoder, self._text_begin
         )
+
+    @property
+    def _text_begin(self) -> str:
+        """The place at which members begin in a text."""
+        return "anywhere"
 
     @property
     def has_special(self) -> bool:
@@ -259,12 +261,13 @@ class Constraint:
                     f"members that the tokenizer's normalizer ({encoder.normalizer}) changes"
                     " have no canonical tokens",
                 )
+            if is_unknown and not encoder.encodes_all:
+                return ("members that the tokenizer does not know have no canonical tokens",)
             return ()
         who = "some members have" if counts is None else f"{counts[0]} of {counts[1]} members have"
         text = example.decode(errors="replace")
-        reason = "encoding does not keep all of their text"
-        if encoder.first_change(text) is not None:
-            reason = f"the tokenizer's normalizer ({encoder.normalizer}) changes them"
+        lost = encoder.lost_text(text)
+        reason = "encoding does not keep all of their text" if lost is None else lost[0]
         return (f"{who} no canonical tokens, because {reason}; for example {text!a}",)
 
     @property
@@ -340,7 +343,7 @@ class Constraint:
         if timeout_seconds is not None:
             seconds = checked_seconds("timeout_seconds", timeout_seconds)
         core: _core.Matcher | None
-        if not ids and self._begins:
+        if not ids and self._text_begin == "anywhere":
             core, good = self.core.matcher(), 0
         else:
             self._check_range(ids)

@@ -60,7 +60,6 @@ class Rest(Constraint):
     """
 
     __slots__ = ("_front", "_space", "_whole")
-    _begins = False
 
     def __init__(self, whole: Constraint, front: bytes, space: LeadingSpace | None = None) -> None:
         self._whole, self._front, self._space = whole, front, space
@@ -79,6 +78,10 @@ class Rest(Constraint):
             memory_limit_bytes=memory_limit_bytes,
             state_limit=state_limit,
         )
+
+    @property
+    def _text_begin(self) -> str:
+        return "after tokens" if self._space is None else "with inserted space"
 
     def _automaton(self, state_limit: int | None) -> _core.Automaton:
         refused = ord(" ") if self._space is not None and self._space.unless_there else None

@@ -206,7 +206,7 @@ def test_saved_encoders_keep_the_filter() -> None:
 
 @pytest.mark.parametrize(
     ("steps", "named"),
-    [(["NFD", "NFC"], "NFC"), (["Nmt"], "Nmt")],
+    [(["NFD", "NFC"], "NFC")],
 )
 def test_other_steps_are_refused_by_name(steps: list[str], named: str) -> None:
     _, vocabulary = with_normalizer(*steps)

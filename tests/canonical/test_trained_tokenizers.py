@@ -149,7 +149,7 @@ def test_a_file_that_lies_is_refused() -> None:
     # A file of its own: what a file was found to do is remembered by its content.
     liar = JsonTokenizer(trained(PIECES["digits"]).to_str().encode() + b"\n")
     liar.encode = honest.encode  # type: ignore[method-assign]
-    with pytest.raises(VocabularyError, match="does not do what its file says"):
+    with pytest.raises(VocabularyError, match="does not do what we read"):
         load_encoder(liar, honest.core)
 
 

@@ -12,8 +12,7 @@ import pytest
 import sentencepiece
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from formalm import Constraint, Regex, Vocabulary, VocabularyError
-from tests.canonical.small_tokenizers import TEXT
+from formalm import Constraint, Regex, Vocabulary
 from tests.canonical.unigram_models import check_random, encoded, tokenizer_of
 
 SLOW = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -223,17 +222,3 @@ def test_reasons_name_the_first_token_that_differs() -> None:
     assert error.index == 0
     assert error.expected == tuple(vocabulary.encode("ab"))
     assert "segments b'ab' into other tokens" in error.reason
-
-
-def test_a_model_that_removes_spaces_is_refused_by_name() -> None:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT.splitlines()),
-        model_writer=model,
-        vocab_size=120,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    vocabulary = Vocabulary.from_sentencepiece(model.getvalue())
-    with pytest.raises(VocabularyError, match=r"normaliz|spaces"):
-        vocabulary.encoder()

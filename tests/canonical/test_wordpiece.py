@@ -131,3 +131,16 @@ def test_unknown_kinds_of_words_are_refused_by_name() -> None:
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     with pytest.raises(VocabularyError, match="BertPreTokenizer nor WhitespaceSplit"):
         vocabulary.encoder()
+
+
+def test_the_report_says_where_decoding_writes_no_space() -> None:
+    tokenizer = wordpiece(["a", "b", "##a", ",", "."], cleanup=True)
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    constraint = Constraint(Regex(r" (a|,|\.)( a|,)?"), vocabulary, tokenization="canonical")
+    assert constraint.report.excluded == (
+        "6 of 9 members have no canonical tokens, because decoding does not write spaces where they"
+        " have them; for example ' ,'",
+    )
+    unknown = Constraint(Regex(" (a|q|aq)"), vocabulary, tokenization="canonical").report.excluded
+    assert "2 of 3 members" in unknown[0]
+    assert "does not know" in unknown[0]

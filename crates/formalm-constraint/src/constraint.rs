@@ -20,6 +20,7 @@ use formalm_core::{Error, ForkSafeMutex, InterruptCheck, process_fork};
 use formalm_machines::{MaskClasses, RegularMaskClasses};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 
+use crate::canonical::TextBegin;
 use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};
 use crate::token_graph::token_graph;
 
@@ -50,9 +51,8 @@ pub struct Constraint<K: MaskClasses = RegularMaskClasses> {
 struct EpochRecipe {
     vocabulary: Arc<Vocabulary>,
     encoder: Option<Arc<BpeEncoder>>,
-    /// `true` if a string must have canonical tokens of its own, see
-    /// [`StateEpoch::canonical_over`].
-    begins: bool,
+    /// The place at which texts begin; see [`StateEpoch::canonical_over`].
+    begin: TextBegin,
     memory_limit_bytes: usize,
     /// Counts of undecided queries of epochs that are gone.
     open: Arc<UndecidedCounts>,
@@ -100,7 +100,13 @@ impl Constraint {
         memory_limit_bytes: usize,
     ) -> Result<Constraint, Error> {
         let keys = RegularMaskClasses::new(automaton, vocabulary.longest_token_bytes());
-        Constraint::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, true)
+        Constraint::canonical_over(
+            keys,
+            vocabulary,
+            encoder,
+            memory_limit_bytes,
+            TextBegin::Anywhere,
+        )
     }
 }
 
@@ -108,25 +114,24 @@ impl<K: MaskClasses> Constraint<K> {
     /// Lifts any machine to a vocabulary. `keys` are its mask classes for inputs as long as the
     /// longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
-        let recipe = EpochRecipe::new(vocabulary, None, true, memory_limit_bytes);
+        let recipe = EpochRecipe::new(vocabulary, None, TextBegin::Anywhere, memory_limit_bytes);
         let epoch = recipe.plain(keys);
         Constraint::of(recipe, epoch)
     }
 
-    /// Lifts any machine and allows canonical tokens only. With `begins` false, strings may lack
-    /// canonical tokens of their own, because the text begins after given tokens.
+    /// Lifts any machine and allows canonical tokens only.
     ///
     /// # Errors
     ///
-    /// `begins`, and no string in the language has canonical tokens; [`Error::Limit`].
+    /// Texts begin anywhere, and no string in the language has canonical tokens; [`Error::Limit`].
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
         encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
-        begins: bool,
+        begin: TextBegin,
     ) -> Result<Constraint<K>, Error> {
-        let recipe = EpochRecipe::new(vocabulary, Some(encoder), begins, memory_limit_bytes);
+        let recipe = EpochRecipe::new(vocabulary, Some(encoder), begin, memory_limit_bytes);
         let epoch = recipe.epoch(keys)?;
         Ok(Constraint::of(recipe, epoch))
     }
@@ -314,18 +319,18 @@ impl EpochRecipe {
     fn new(
         vocabulary: Arc<Vocabulary>,
         encoder: Option<Arc<BpeEncoder>>,
-        begins: bool,
+        begin: TextBegin,
         memory_limit_bytes: usize,
     ) -> EpochRecipe {
         let open = Arc::default();
-        EpochRecipe { vocabulary, encoder, begins, memory_limit_bytes, open, replace_every: 0 }
+        EpochRecipe { vocabulary, encoder, begin, memory_limit_bytes, open, replace_every: 0 }
     }
 
     fn epoch<K: MaskClasses>(&self, keys: K) -> Result<StateEpoch<K>, Error> {
         let Some(encoder) = &self.encoder else { return Ok(self.plain(keys)) };
         let (vocabulary, encoder) = (Arc::clone(&self.vocabulary), Arc::clone(encoder));
         let epoch =
-            StateEpoch::canonical_over(keys, vocabulary, encoder, self.mask_bytes(), self.begins)?;
+            StateEpoch::canonical_over(keys, vocabulary, encoder, self.mask_bytes(), self.begin)?;
         Ok(self.limited(epoch))
     }
 

@@ -24,7 +24,7 @@ mod token_graph;
 mod trie_walk;
 mod trie_word_reading;
 
-pub use canonical::ExcludedMembers;
+pub use canonical::{ExcludedMembers, TextBegin};
 pub use constraint::{Constraint, ConstraintStats};
 pub use epoch::{AdvanceError, ConstraintState, MemorySizes, NoContinuation, StateEpoch};
 pub use explain::TokenExplanation;

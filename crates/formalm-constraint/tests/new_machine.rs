@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use formalm_constraint::{Constraint, Matcher};
+use formalm_constraint::{Constraint, Matcher, TextBegin};
 use formalm_core::{InterruptCheck, LazyDfa, random_member};
 use formalm_machines::IdentityClasses;
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
@@ -46,7 +46,10 @@ fn constraint(canonical: bool) -> Arc<Constraint<IdentityClasses<BalancedBracket
         listed.join(", ")
     );
     let encoder = Arc::new(BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap());
-    Arc::new(Constraint::canonical_over(classes, vocabulary, encoder, 1 << 20, true).unwrap())
+    Arc::new(
+        Constraint::canonical_over(classes, vocabulary, encoder, 1 << 20, TextBegin::Anywhere)
+            .unwrap(),
+    )
 }
 
 /// Byte-pair encoding by its definition.

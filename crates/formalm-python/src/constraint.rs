@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_constraint::{MemorySizes, NoContinuation};
+use formalm_constraint::{MemorySizes, NoContinuation, TextBegin};
 use formalm_core::ReadingHints;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -58,7 +58,7 @@ impl Constraint {
     /// `replace_every` is a testing aid: it replaces epochs after that many steps of a matcher.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "options by name")]
-    #[pyo3(signature = (automaton, vocabulary, memory_limit_bytes=None, width=None, encoder=None, begins=true, replace_every=0))]
+    #[pyo3(signature = (automaton, vocabulary, memory_limit_bytes=None, width=None, encoder=None, begin="anywhere", replace_every=0))]
     fn new(
         py: Python<'_>,
         automaton: &Automaton,
@@ -66,7 +66,7 @@ impl Constraint {
         memory_limit_bytes: Option<usize>,
         width: Option<usize>,
         encoder: Option<&Encoder>,
-        begins: bool,
+        begin: &str,
         replace_every: u32,
     ) -> PyResult<Constraint> {
         let memory_limit_bytes = memory_limit_bytes.unwrap_or(MEMORY_LIMIT_BYTES);
@@ -89,13 +89,19 @@ impl Constraint {
             None => formalm_constraint::Constraint::over(keys, vocabulary, memory_limit_bytes),
             Some(encoder) => {
                 let encoder = Arc::clone(&encoder.inner);
+                let begin = match begin {
+                    "anywhere" => TextBegin::Anywhere,
+                    "after tokens" => TextBegin::AfterTokens,
+                    "with inserted space" => TextBegin::WithInsertedSpace,
+                    _ => return Err(errors::argument(py, "begin is not known", None)),
+                };
                 py.detach(|| {
                     formalm_constraint::Constraint::canonical_over(
                         keys,
                         vocabulary,
                         encoder,
                         memory_limit_bytes,
-                        begins,
+                        begin,
                     )
                 })
                 .map_err(|error| errors::failure(py, &error, None))?

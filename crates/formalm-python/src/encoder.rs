@@ -46,7 +46,13 @@ impl Encoder {
     /// Returns the byte position of the first character because of which the normalizer changes a
     /// text; `None` if it does not.
     fn first_change(&self, text: &str) -> Option<usize> {
-        self.inner.splitter().text_filter()?.first_change(text)
+        self.inner.first_change(text)
+    }
+
+    /// Returns the reason why a text has no canonical tokens, a clause about several texts, and the
+    /// byte position of the character that shows it; `None` if it has some.
+    fn lost_text(&self, text: &str) -> Option<(String, Option<usize>)> {
+        self.inner.lost_text(text).map(|lost| (lost.reason, lost.at))
     }
 
     /// The steps of the normalizer that change texts; `None` if there are none.
@@ -171,6 +177,12 @@ impl Encoder {
     #[getter]
     fn is_merging(&self) -> bool {
         self.inner.is_merging()
+    }
+
+    /// Whether every text that the pre-tokenizer and the normalizer keep has canonical tokens.
+    #[getter]
+    fn encodes_all(&self) -> bool {
+        self.inner.encodes_all()
     }
 
     #[getter]

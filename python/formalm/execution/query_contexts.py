@@ -51,6 +51,8 @@ def canonical_tokens(vocabulary: Vocabulary, front: Sequence[int], data: bytes) 
     encoder = vocabulary.encoder()
     space = vocabulary.space_after(front) if data else None
     put = space is not None and not (space.unless_there and data[:1] == b" ")
+    if put and space is not None and not space.before_added:
+        put = not data.startswith(tuple(text.encode() for text in encoder.added_texts()))
     spelled = b" " + data if put else data
     try:
         ids = encoder.encode((vocabulary.decode(before) + spelled).decode()) or []

@@ -254,8 +254,9 @@ def generate(
         For a :class:`~formalm.Structure` or :class:`~formalm.ToolCalls`: the maximum number of
         tokens between the marks of reasoning, or of free text before a trigger or the end, each
         time. Then only tokens that lead out may follow: those of the mark, or for free text those
-        of a trigger or an end token. A character that has begun is completed first. Tokens of
-        reasoning count if they begin and end inside it. With ``finish=True``, the budget of the
+        of a trigger or an end token. They come on top: a stretch of free text, or of reasoning, may
+        exceed its maximum by the tokens of one such mark. A character that has begun is completed
+        first. Tokens of reasoning count if they begin and end inside it. With ``finish=True``, the budget of the
         whole text comes first: if no token that leads out leaves room for a member, others may
         follow. Refused with ``tokenization="canonical"``.
     batch_size

@@ -40,7 +40,8 @@ class RegionBudget:
 
     A token counts if the text was inside the region before it and still is after it. Once the
     budget is used up, only tokens that lead out may follow: those of a mark that ends the region,
-    first those that complete a character; for free text, also the end of the text.
+    first those that complete a character; for free text, also the end of the text. The tokens of
+    the mark come on top of the budget.
 
     Parameters
     ----------

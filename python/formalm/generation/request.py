@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from formalm.constraint import Constraint
 from formalm.continuations import begun, check_heal
-from formalm.errors import ArgumentError, TokenError
+from formalm.errors import ArgumentError, FormalmError, TokenError
 from formalm.execution.arguments import check_tokenization, compiled, positive, prefix_token_ids
 from formalm.generation.finish_steering import FinishSteering
 from formalm.generation.region_budget import RegionBudget, region_budgets
@@ -131,10 +132,24 @@ def _compiled_by_prompt(
             hint="one language for all prompts is not put in a list",
         )
     made: dict[int, _Compiled] = {}
-    for each in languages:
+    for place, each in enumerate(languages):
         if id(each) not in made:
-            made[id(each)] = _Compiled.of(replace(request, language=each), vocabulary)
+            with _naming(place):
+                made[id(each)] = _Compiled.of(replace(request, language=each), vocabulary)
     return [made[id(each)] for each in languages]
+
+
+@contextmanager
+def _naming(place: int | None) -> Iterator[None]:
+    """Names the language of a prompt in the message of an error about it."""
+    try:
+        yield
+    except FormalmError as error:
+        if place is not None:
+            about = error.message.removeprefix("language ")
+            mark = ": " if about == error.message else " "
+            error.message = f"language[{place}]{mark}{about}"
+        raise
 
 
 def plan_sequences(
@@ -153,8 +168,10 @@ def plan_sequences(
     vocabulary = session.vocabulary
     stops = stop_language(request.stop)
     plans: list[PromptPlan] = []
-    least: dict[_Compiled, int] = {}
+    # The smallest budget of each language, and the first prompt with it.
+    least: dict[_Compiled, tuple[int, int]] = {}
     made = _compiled_by_prompt(request, vocabulary, len(prompts), is_batch)
+    has_list = is_batch and is_one_per_prompt(request.language)
     for place, (prompt, seed, one) in enumerate(zip(prompts, seeds, made, strict=True)):
         name = "prompt" if len(prompts) == 1 else f"prompt[{place}]"
         prefix = prefix_token_ids(session, prompt, request.bos, name)
@@ -188,13 +205,15 @@ def plan_sequences(
         is_canonical = constraint is not None and constraint.tokenization == "canonical"
         if is_canonical and target is not None and one.steering is not None:
             # The fewest canonical tokens depend on the prompt.
-            one.steering.check(target.matcher, budget)
+            with _naming(place if has_list else None):
+                one.steering.check(target.matcher, budget)
         else:
-            least[one] = min(budget, least.get(one, budget))
-    for one, budget in least.items():
+            least[one] = min((budget, place), least.get(one, (budget, place)))
+    for one, (budget, place) in least.items():
         # If any budget is too small, the smallest one is.
         if one.steering is not None and one.constraint is not None:
-            one.steering.check(one.constraint.matcher(), budget)
+            with _naming(place if has_list else None):
+                one.steering.check(one.constraint.matcher(), budget)
     return plans
 
 

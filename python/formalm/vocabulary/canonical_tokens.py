@@ -58,6 +58,8 @@ class LeadingSpace(NamedTuple):
     """Only before the first text, not after special tokens inside it."""
     unless_there: bool
     """Not if the text begins with a space; that space is lost and has no canonical tokens."""
+    before_added: bool = False
+    """Also before an added token at the beginning of a text."""
 
 
 class CanonicalTokens(Sources):
@@ -150,9 +152,12 @@ class CanonicalTokens(Sources):
         if not self.encoder().prepends_space or self._parts.tokenizer is None:
             return None
         tokenizer = self._parts.tokenizer
-        space = LeadingSpace(True, False)
         if tokenizer.kind == "tokenizer.json":
             space = _space_of(tokenizer.data)
+        else:
+            # SentencePiece removes the spaces at the start of a text before it inserts its own.
+            removes = "remove_extra_whitespaces" in (self.encoder().normalizer or "")
+            space = LeadingSpace(True, removes, before_added=True)
         after_text = bool(front) and self.core.token_bytes(front[-1]) is not None
         return space if not after_text and (len(front) <= 1 or not space.first_only) else None
 
@@ -217,14 +222,16 @@ def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
     checked = tokenizer.kind, sha256(tokenizer.data).digest(), core.fingerprint
     if checked in _checked:
         return encoder
+    added = tuple(encoder.added_texts()) if tokenizer.kind == "tokenizer.json" else ()
     for text in _probes(encoder, core):
         # The space that such a tokenizer inserts is part of the bytes of its tokens.
-        spelled = " " + text if encoder.prepends_space else text
+        is_put = encoder.prepends_space and not text.startswith(added)
+        spelled = " " + text if is_put else text
         expected, found = tokenizer.encode(text), encoder.encode(spelled)
         if expected != found and not (found is None and _spell(core, expected) != spelled.encode()):
             raise VocabularyError(
-                f"the tokenizer does not do what its file says: {text!r} becomes {expected},"
-                f" we read {found}",
+                f"the tokenizer's library does not do what we read in its file: {text!r} becomes"
+                f" {expected}, not {found}",
                 hint='use tokenization="all" with this vocabulary',
             )
     if len(_checked) >= MOST_CHECKED:

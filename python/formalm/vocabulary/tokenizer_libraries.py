@@ -121,7 +121,13 @@ def library_answers(data: bytes) -> list[str] | None:
         from tokenizers import normalizers
     except ImportError:
         raise missing("tokenizers") from None
-    return [getattr(normalizers, kind)().normalize_str(text) for kind, text in probes]
+
+    def normalizer(kind: str) -> Any:
+        name, _, option = kind.partition(".")
+        options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+        return getattr(normalizers, name)(**{one: one == option for one in options if option})
+
+    return [normalizer(kind).normalize_str(text) for kind, text in probes]
 
 
 def restored(kind: str, data: bytes) -> Tokenizer:

@@ -1,11 +1,11 @@
-//! Members without canonical tokens: the normalizer changes them, or encoding loses a part of them,
-//! so decoding does not give them back.
+//! Members without canonical tokens: the normalizer changes them, encoding loses a part of them, or
+//! the tokenizer does not know it, so decoding does not give them back.
 
 use std::hash::Hash;
 
 use formalm_core::{CompletionHints, Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::bpe::{BOUNDARIES, SplitterState};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ProductContext;
@@ -38,9 +38,17 @@ pub(super) fn excluded_members<K: MaskClasses>(
         excluded.is_unknown = true;
         return Ok(excluded);
     }
-    match example(context)? {
-        Ok(example) => excluded.example = example,
-        Err(GaveUp) => excluded.is_unknown = true,
+    // Pre-tokens multiply the states, so texts that the splitter rejects are searched for first.
+    let follows: &[bool] = if TextReader::has_unknown(context) { &[false, true] } else { &[false] };
+    for &follows in follows {
+        match example(TextReader { context, follows })? {
+            Ok(example) => excluded.example = example,
+            Err(GaveUp) => excluded.is_unknown = true,
+        }
+        if excluded.example.is_some() {
+            excluded.is_unknown = false;
+            break;
+        }
     }
     if excluded.example.is_some() {
         excluded.counts = counts(context)?;
@@ -51,30 +59,78 @@ pub(super) fn excluded_members<K: MaskClasses>(
 /// The search visited too many states.
 struct GaveUp;
 
-/// The splitter states after a text, of which at most one leads to its end.
-type PossibleStates = Vec<SplitterState>;
-
-fn step<K: MaskClasses>(
-    context: ProductContext<'_, K>,
-    states: &[SplitterState],
-    byte: u8,
-) -> PossibleStates {
-    let splitter = context.encoder.splitter();
-    let after = |&state: &SplitterState| {
-        BOUNDARIES.into_iter().filter_map(move |boundary| splitter.step(state, byte, boundary))
-    };
-    let mut next: PossibleStates = states.iter().flat_map(after).collect();
-    next.sort_unstable();
-    next.dedup();
-    next
+/// A text as the tokenizer reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct TextState {
+    splitter: SplitterState,
+    /// The last pre-token, and whether it is an added token; empty if pre-tokens are not followed.
+    pretoken: (bool, Vec<u8>),
 }
 
-/// Breadth-first search for a text of the language that the splitter rejects.
+/// The reader of texts. It follows pre-tokens if some of them may have no tokens.
+struct TextReader<'a, K: MaskClasses> {
+    context: ProductContext<'a, K>,
+    follows: bool,
+}
+
+impl<K: MaskClasses> Clone for TextReader<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: MaskClasses> Copy for TextReader<'_, K> {}
+
+impl<K: MaskClasses> TextReader<'_, K> {
+    /// Returns `true` if a pre-token may have no tokens.
+    fn has_unknown(context: ProductContext<'_, K>) -> bool {
+        !context.encoder.is_merging() && !context.encoder.encodes_all()
+    }
+
+    fn start(self) -> TextState {
+        let splitter = self.context.splitter_start();
+        TextState { splitter, pretoken: (false, Vec::new()) }
+    }
+
+    /// Returns the states after a byte, of which at most one leads to the end of a text.
+    fn after(self, state: &TextState, byte: u8) -> Vec<TextState> {
+        let splitter = self.context.encoder.splitter();
+        let mut list = Vec::new();
+        for boundary in BOUNDARIES {
+            let Some(next) = splitter.step(state.splitter, byte, boundary) else { continue };
+            let mut pretoken = (false, Vec::new());
+            if self.follows {
+                if boundary == Boundary::Inside {
+                    pretoken = state.pretoken.clone();
+                } else if self.pretoken_may_end(state) {
+                    pretoken.0 = boundary == Boundary::Added;
+                } else {
+                    continue;
+                }
+                pretoken.1.push(byte);
+            }
+            list.push(TextState { splitter: next, pretoken });
+        }
+        list
+    }
+
+    fn pretoken_may_end(self, state: &TextState) -> bool {
+        let (is_added, bytes) = &state.pretoken;
+        let boundary = if *is_added { Boundary::Added } else { Boundary::Pretoken };
+        bytes.is_empty() || self.context.encoder.encode_pretoken(bytes, boundary, &mut Vec::new())
+    }
+
+    fn may_end(self, state: &TextState) -> bool {
+        self.context.encoder.splitter().may_end(state.splitter) && self.pretoken_may_end(state)
+    }
+}
+
+/// Breadth-first search for a text of the language that the reader does not give back.
 fn example<K: MaskClasses>(
-    context: ProductContext<'_, K>,
+    reader: TextReader<'_, K>,
 ) -> Result<Result<Option<Vec<u8>>, GaveUp>, Error> {
-    let (machine, splitter) = (context.machine, context.encoder.splitter());
-    let start = (machine.start(), vec![splitter.start()]);
+    let machine = reader.context.machine;
+    let start = (machine.start(), vec![reader.start()]);
     let mut visited = vec![(start.clone(), 0, 0u8)];
     let mut seen = FxHashSet::from_iter([start]);
     let mut at = 0;
@@ -90,21 +146,24 @@ fn example<K: MaskClasses>(
             text.reverse();
             text
         };
-        if machine.is_accepting(state)? && !states.iter().any(|&one| splitter.may_end(one)) {
+        if machine.is_accepting(state)? && !states.iter().any(|one| reader.may_end(one)) {
             return Ok(Ok(Some(prefix(at))));
         }
         let mut found = Vec::new();
         for byte in machine.live_bytes(state)?.iter() {
             let Some(next) = machine.step(state, byte)? else { continue };
-            let states = step(context, &states, byte);
-            if states.is_empty() {
+            let mut after: Vec<TextState> =
+                states.iter().flat_map(|one| reader.after(one, byte)).collect();
+            after.sort_unstable();
+            after.dedup();
+            if after.is_empty() {
                 let mut text = prefix(at);
                 text.push(byte);
                 text.extend(machine.any_completion(next)?);
                 return Ok(Ok(Some(text)));
             }
-            if seen.insert((next, states.clone())) {
-                found.push(((next, states), at, byte));
+            if seen.insert((next, after.clone())) {
+                found.push(((next, after), at, byte));
             }
         }
         visited.append(&mut found);
@@ -119,7 +178,8 @@ fn example<K: MaskClasses>(
 /// Counts the excluded members and all. The splitter admits exactly one annotation of each text
 /// that the tokenizer gives back, so paths of the product are members.
 fn counts<K: MaskClasses>(context: ProductContext<'_, K>) -> Result<Option<(u128, u128)>, Error> {
-    let (machine, splitter) = (context.machine, context.encoder.splitter());
+    let machine = context.machine;
+    let reader = TextReader { context, follows: TextReader::has_unknown(context) };
     let after = |state: StateId| -> Result<Vec<(StateId, u8)>, Error> {
         let live = machine.live_bytes(state)?;
         let mut list = Vec::new();
@@ -135,13 +195,12 @@ fn counts<K: MaskClasses>(context: ProductContext<'_, K>) -> Result<Option<(u128
     )?;
     let Some(all) = all else { return Ok(None) };
     let kept = count_paths(
-        (machine.start(), splitter.start()),
-        |&(state, one)| Ok(splitter.may_end(one) && machine.is_accepting(state)?),
-        |&(state, one)| {
+        (machine.start(), reader.start()),
+        |(state, one)| Ok(reader.may_end(one) && machine.is_accepting(*state)?),
+        |(state, one)| {
             let mut list = Vec::new();
-            for (next, byte) in after(state)? {
-                let steps = BOUNDARIES.into_iter();
-                list.extend(steps.filter_map(|it| splitter.step(one, byte, it)).map(|s| (next, s)));
+            for (next, byte) in after(*state)? {
+                list.extend(reader.after(one, byte).into_iter().map(|one| (next, one)));
             }
             Ok(list)
         },
@@ -151,19 +210,20 @@ fn counts<K: MaskClasses>(context: ProductContext<'_, K>) -> Result<Option<(u128
 
 /// Counts the paths to acceptance. Returns `None` if there are infinitely many, more than a number
 /// holds, or too many states.
-fn count_paths<N: Copy + Eq + Hash>(
+fn count_paths<N: Clone + Eq + Hash>(
     start: N,
     is_accepting: impl Fn(&N) -> Result<bool, Error>,
     after: impl Fn(&N) -> Result<Vec<N>, Error>,
 ) -> Result<Option<u128>, Error> {
     // `None` while a state is on the path.
-    let mut counts: FxHashMap<N, Option<u128>> = FxHashMap::from_iter([(start, None)]);
-    let mut path = vec![(start, u128::from(is_accepting(&start)?), after(&start)?)];
+    let mut counts: FxHashMap<N, Option<u128>> = FxHashMap::from_iter([(start.clone(), None)]);
+    let (count, further) = (u128::from(is_accepting(&start)?), after(&start)?);
+    let mut path = vec![(start, count, further)];
     loop {
         check_deadline()?;
         let Some((here, count, pending)) = path.last_mut() else { return Ok(None) };
         let Some(next) = pending.pop() else {
-            let (here, count) = (*here, *count);
+            let (here, count) = (here.clone(), *count);
             counts.insert(here, Some(count));
             path.pop();
             let Some((_, before, _)) = path.last_mut() else { return Ok(Some(count)) };
@@ -181,8 +241,9 @@ fn count_paths<N: Copy + Eq + Hash>(
             },
             None if counts.len() > MAX_COUNTED_STATES => return Ok(None),
             None => {
-                counts.insert(next, None);
-                path.push((next, u128::from(is_accepting(&next)?), after(&next)?));
+                counts.insert(next.clone(), None);
+                let (count, further) = (u128::from(is_accepting(&next)?), after(&next)?);
+                path.push((next, count, further));
             }
         }
     }

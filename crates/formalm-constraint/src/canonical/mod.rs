@@ -56,6 +56,18 @@ use lookahead_search::{LookaheadSearch, TextState};
 use reached_product_states::TextPositions;
 use subsets::{MaskSource, NumberedElement, SubsetElement, Subsets};
 
+/// The place at which the texts of a language begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextBegin {
+    /// Each continues some text, and some string has canonical tokens of its own.
+    #[default]
+    Anywhere,
+    /// After tokens that are given. No string needs canonical tokens of its own.
+    AfterTokens,
+    /// At the beginning of a text, with the space that the tokenizer inserts there.
+    WithInsertedSpace,
+}
+
 /// No token has been read.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -87,6 +99,7 @@ pub(crate) struct CanonicalMasks<K> {
     /// Special tokens that may occur between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
     open_pieces: OpenPiecesTable,
+    begin: TextBegin,
     grown: ForkSafeMutex<CanonicalState<K>>,
     /// In a lock of its own, so that known masks are read while others are computed.
     subsets: ForkSafeMutex<Subsets>,
@@ -105,6 +118,7 @@ pub(crate) struct ProductContext<'a, K: MaskClasses> {
     pub(crate) special: &'a [(u32, Vec<u8>)],
     /// The states of pre-tokens with open pieces.
     pub(crate) open_pieces: &'a OpenPiecesTable,
+    pub(crate) begin: TextBegin,
 }
 
 impl<K: MaskClasses> Clone for ProductContext<'_, K> {
@@ -116,6 +130,14 @@ impl<K: MaskClasses> Clone for ProductContext<'_, K> {
 impl<K: MaskClasses> Copy for ProductContext<'_, K> {}
 
 impl<K: MaskClasses> ProductContext<'_, K> {
+    /// Returns the splitter state before any text.
+    pub(crate) fn splitter_start(&self) -> SplitterState {
+        match self.begin {
+            TextBegin::Anywhere | TextBegin::AfterTokens => self.encoder.splitter().start(),
+            TextBegin::WithInsertedSpace => self.encoder.splitter().text_start(),
+        }
+    }
+
     /// Returns the state of a pre-token after one more token, which `begins` it or not. Returns
     /// `None` if the token may not stand there.
     #[inline]
@@ -185,16 +207,16 @@ impl DependentStates {
 }
 
 impl<K: MaskClasses> CanonicalMasks<K> {
-    /// Creates the product. With `begins` false, the input begins after given tokens only.
+    /// Creates the product.
     ///
     /// # Errors
     ///
-    /// `begins`, and no string in the language has canonical tokens; [`Error::Limit`].
+    /// Texts begin anywhere, and no string in the language has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
         keys: &K,
         (vocabulary, encoder): (&Arc<Vocabulary>, Arc<BpeEncoder>),
         memory_limit_bytes: usize,
-        begins: bool,
+        begin: TextBegin,
     ) -> Result<CanonicalMasks<K>, Error> {
         let plain = vocabulary.without_special_bytes();
         let special = match vocabulary.has_special_bytes() {
@@ -209,6 +231,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             vocabulary: Arc::new(plain.clone()),
             special,
             open_pieces: OpenPiecesTable::default(),
+            begin,
             grown: ForkSafeMutex::new(CanonicalState {
                 positions: TextPositions::default(),
                 search: LookaheadSearch::new(keys),
@@ -217,15 +240,15 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             accepting: AppendVec::default(),
             masks: MaskCache::new(memory_limit_bytes),
         };
-        canonical.begin(keys, begins)?;
+        canonical.intern_start(keys)?;
         Ok(canonical)
     }
 
     /// Interns the start state.
-    fn begin(&self, keys: &K, begins: bool) -> Result<(), Error> {
+    fn intern_start(&self, keys: &K) -> Result<(), Error> {
         let context = self.context(keys);
         let CanonicalState { positions, search } = &mut *self.lock();
-        let start = (context.machine.start(), self.encoder.splitter().start());
+        let start = (context.machine.start(), context.splitter_start());
         let has_member = |search: &mut LookaheadSearch<K>| {
             Ok::<_, Error>(
                 search.is_productive(context, start)?
@@ -237,7 +260,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
                         )?),
             )
         };
-        if begins && !has_member(search)? {
+        if self.begin == TextBegin::Anywhere && !has_member(search)? {
             return Err(no_canonical_member(context)?);
         }
         let start = positions.intern(context, start.0, start.1)?;
@@ -259,6 +282,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
             encoder,
             special: &self.special,
             open_pieces: &self.open_pieces,
+            begin: self.begin,
         }
     }
 
@@ -671,26 +695,22 @@ impl<K: MaskClasses> CanonicalMasks<K> {
 
 /// Returns the error for a language of which no member has canonical tokens.
 fn no_canonical_member<K: MaskClasses>(context: ProductContext<'_, K>) -> Result<Error, Error> {
-    let splitter = context.encoder.splitter();
     let member = context.machine.any_completion(context.machine.start())?;
-    let changed = std::str::from_utf8(&member).ok().and_then(|text| {
-        let at = splitter.text_filter()?.first_change(text)?;
-        let name = splitter.normalizer_name()?;
-        let character = text[at..].chars().next()?;
-        Some(format!(
-            "; the tokenizer's normalizer ({name}) changes them, for example \"{}\" because of \
-             U+{:04X}",
-            text.escape_default(),
-            u32::from(character)
-        ))
+    let why = std::str::from_utf8(&member).ok().and_then(|text| {
+        let lost = context.encoder.lost_text(text)?;
+        let character = lost.at.and_then(|at| text.get(at..)?.chars().next());
+        let because = character.map(|c| format!(" because of U+{:04X}", u32::from(c)));
+        let text = text.escape_default();
+        let reason = lost.reason;
+        Some(format!("; {reason}, for example \"{text}\"{}", because.unwrap_or_default()))
     });
-    let hint = match changed {
-        Some(_) => "write the language in texts that the normalizer leaves unchanged",
+    let hint = match why {
+        Some(_) => "write the language in texts that encoding and decoding give back",
         None => "members must be valid UTF-8 and must be strings that decoding can produce",
     };
-    let changed = changed.unwrap_or_default();
+    let why = why.unwrap_or_default();
     Ok(Error::Language {
-        message: format!("no member of the language has a canonical tokenization{changed}"),
+        message: format!("no member of the language has a canonical tokenization{why}"),
         span: None,
         hint: Some(hint.to_owned()),
     })

@@ -18,9 +18,8 @@ pub(super) fn splitter_states<K: MaskClasses>(
     context: ProductContext<'_, K>,
     tokens: &[u32],
 ) -> Result<PossibleStates, usize> {
-    let encoder = context.encoder;
     let mut splitter_states: PossibleStates =
-        vec![(encoder.splitter().start(), PretokenState::PLAIN)];
+        vec![(context.splitter_start(), PretokenState::PLAIN)];
     let mut last = NONE;
     for (at, &token) in tokens.iter().enumerate() {
         let mut next = PossibleStates::new();

@@ -14,9 +14,9 @@ use formalm_vocabulary::{
 };
 use proptest::prelude::*;
 
-use super::ProductContext;
 use super::joint_targets::{JointTarget, TargetGroups, TokenChoice, tokens, tokens_by_reading};
 use super::language_targets::LanguageTargetCache;
+use super::{ProductContext, TextBegin};
 
 /// Maximum number of targets visited in one language.
 const MAX_TARGETS: usize = 300;
@@ -102,7 +102,7 @@ proptest! {
         let keys = RegularMaskClasses::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
         let open_pieces = formalm_vocabulary::unigram::OpenPiecesTable::default();
-        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[], open_pieces: &open_pieces };
+        let context = ProductContext { keys, machine, vocabulary, encoder, special: &[], open_pieces: &open_pieces, begin: TextBegin::Anywhere };
         prop_assert!(encoder.token_transitions(vocabulary).is_some());
         let mut language_targets = LanguageTargetCache::default();
         let splitter_state = encoder.splitter().start();

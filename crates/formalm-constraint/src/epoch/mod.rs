@@ -25,7 +25,7 @@ use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 pub use self::advance::AdvanceError;
 use self::finish_budget::FinishState;
 use self::growth::EpochGrowth;
-use crate::canonical::{CanonicalMasks, ExcludedMembers, NONE};
+use crate::canonical::{CanonicalMasks, ExcludedMembers, NONE, TextBegin};
 use crate::json_string::length::QuoteContinuations;
 use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, MaskWords, has, patch};
@@ -170,18 +170,16 @@ impl<K: MaskClasses> StateEpoch<K> {
     }
 
     /// Lifts any machine and allows canonical tokens only, as [`crate::Constraint::canonical`].
-    /// With `begins` false, strings may lack canonical tokens of their own, because the text begins
-    /// with [`StateEpoch::start_after`].
     ///
     /// # Errors
     ///
-    /// `begins`, and no string in the language has canonical tokens; [`Error::Limit`].
+    /// Texts begin anywhere, and no string in the language has canonical tokens; [`Error::Limit`].
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
         encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
-        begins: bool,
+        begin: TextBegin,
     ) -> Result<StateEpoch<K>, Error> {
         let machine = &**keys.machine();
         require_exact(machine, "canonical tokenization", "use tokenization=\"all\"")?;
@@ -196,7 +194,7 @@ impl<K: MaskClasses> StateEpoch<K> {
             });
         }
         let canonical =
-            CanonicalMasks::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begins)?;
+            CanonicalMasks::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begin)?;
         let mut epoch = StateEpoch::over(keys, vocabulary, memory_limit_bytes);
         epoch.canonical = Some(Box::new(canonical));
         Ok(epoch)

@@ -13,6 +13,7 @@ use super::pretokenizer::pretoken_splitter::Splitter;
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
 use super::whole_tokens::{PretokenState, WholeTokens};
+use crate::normalization::SectionRules;
 use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
@@ -105,7 +106,9 @@ impl BpeEncoder {
         let never = never.unwrap_or_else(|| description.symbols.unspellable());
         let split_steps = description.split_steps.at_least_one()?;
         let has_added = !description.added.is_empty();
-        let boundaries = BoundaryAutomaton::new(split_steps, has_added, &known, &never)?;
+        let no_rules = SectionRules::default();
+        let rules = description.filter.as_ref().map_or(&no_rules, |filter| &filter.rules);
+        let boundaries = BoundaryAutomaton::new(split_steps, has_added, &known, &never, rules)?;
         let splitter = Splitter::new(boundaries, description.filter);
         let is_piece = |text: &String| {
             splitter.pretokens(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
@@ -214,8 +217,7 @@ impl BpeEncoder {
 
     /// Returns `true` if spaces are written as a mark, which text then cannot contain itself.
     pub fn escapes_spaces(&self) -> bool {
-        matches!(self.symbols, BaseSymbols::Characters(..))
-            && !matches!(self.model, PretokenModel::WordPiece(_))
+        self.model.marks_spaces(matches!(self.symbols, BaseSymbols::Characters(..)))
     }
 
     /// Returns `true` if encoding prepends a space, so that only strings that begin with a space

@@ -29,11 +29,23 @@ impl PretokenModel {
             PretokenModel::WordPiece(_) => return Some(CharSet::empty()),
             PretokenModel::Unigram(model) => model,
         };
-        let mark = CharSet::single(mark);
+        let mark = match model.marks_spaces() {
+            true => CharSet::single(mark),
+            false => CharSet::empty(),
+        };
         if model.has_byte_tokens() {
             return Some(mark);
         }
         Some(model.characters().complement().union(&mark))
+    }
+
+    /// Returns `true` if spaces are written as a mark, given whether symbols are characters.
+    pub(super) fn marks_spaces(&self, reads_characters: bool) -> bool {
+        match self {
+            PretokenModel::Merges => reads_characters,
+            PretokenModel::WordPiece(_) => false,
+            PretokenModel::Unigram(model) => model.marks_spaces(),
+        }
     }
 
     /// Returns the origin of each token of a model other than merge rules.

@@ -24,13 +24,13 @@ use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
 use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
-use crate::normalization::TextFilter;
+use crate::normalization::{SectionRules, TextFilter};
 use crate::saved_vocabulary::{ByteReader, write_bytes, write_length, write_numbers};
 use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";
-const FORMAT_VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 4;
 
 impl BpeEncoder {
     /// Serializes the encoder for [`BpeEncoder::from_saved`], with the fingerprint of the
@@ -42,7 +42,8 @@ impl BpeEncoder {
         write_adjacency(&mut payload, &self.adjacency);
         let (partition, table, flags) = self.splitter.boundaries().parts();
         write_numbers(&mut payload, &partition);
-        write_numbers(&mut payload, table);
+        write_numbers(&mut payload, table.0);
+        write_numbers(&mut payload, &[table.1]);
         flags.into_iter().for_each(|flags| write_flags(&mut payload, flags));
         write_filter(&mut payload, self.splitter.section_filter());
         self.write_piece_tables(&mut payload);
@@ -86,9 +87,10 @@ impl BpeEncoder {
         }
         let adjacency = read_adjacency(&mut reader, vocabulary)?;
         let (partition, table) = (reader.numbers()?, reader.numbers()?);
+        let [text_start] = reader.numbers()?[..] else { return Err(wrong("cuts")) };
         let flags = [flags(&mut reader)?, flags(&mut reader)?, flags(&mut reader)?];
-        let boundaries =
-            BoundaryAutomaton::from_parts(&partition, table, flags).ok_or_else(|| wrong("cuts"))?;
+        let boundaries = BoundaryAutomaton::from_parts(&partition, (table, text_start), flags)
+            .ok_or_else(|| wrong("cuts"))?;
         let splitter = Splitter::new(boundaries, read_filter(&mut reader)?);
         let encoder = read_piece_tables(&mut reader, adjacency, splitter)?;
         if !reader.0.is_empty() {
@@ -223,21 +225,34 @@ fn side(reader: &mut ByteReader<'_>, len: usize) -> Result<AdjacencySide, Error>
 }
 
 fn write_filter(out: &mut Vec<u8>, filter: Option<&SectionFilter>) {
-    write_flags(out, &filter.map(|filter| filter.added_separates).into_iter().collect::<Vec<_>>());
-    if let Some(filter) = filter {
-        write_bytes(out, filter.name.as_bytes());
-    }
-    for numbers in filter.map(|filter| filter.text.to_numbers()).into_iter().flatten() {
+    let Some(filter) = filter else { return write_flags(out, &[]) };
+    write_flags(out, &[filter.added_separates, filter.text.is_some()]);
+    write_bytes(out, filter.name.as_bytes());
+    let (flags, replaced) = filter.rules.parts();
+    write_flags(out, &flags);
+    write_length(out, replaced.len());
+    replaced.iter().for_each(|text| write_bytes(out, text.as_bytes()));
+    for numbers in filter.text.as_ref().map(TextFilter::to_numbers).into_iter().flatten() {
         write_numbers(out, &numbers);
     }
 }
 
 fn read_filter(reader: &mut ByteReader<'_>) -> Result<Option<SectionFilter>, Error> {
-    let [added_separates] = flags(reader)?[..] else { return Ok(None) };
+    let [added_separates, has_text] = flags(reader)?[..] else { return Ok(None) };
     let name = reader.text()?;
-    let numbers = [reader.numbers()?, reader.numbers()?, reader.numbers()?];
-    let text = TextFilter::from_numbers(numbers).ok_or_else(|| wrong("normalizer"))?;
-    Ok(Some(SectionFilter { name, text, added_separates }))
+    let rule_flags = flags(reader)?;
+    let mut replaced = Vec::new();
+    for _ in 0..reader.length()? {
+        replaced.push(reader.text()?.to_owned());
+    }
+    let wrong = || wrong("normalizer");
+    let rules = SectionRules::from_parts(&rule_flags, &replaced).ok_or_else(wrong)?;
+    let mut text = None;
+    if has_text {
+        let numbers = [reader.numbers()?, reader.numbers()?, reader.numbers()?];
+        text = Some(TextFilter::from_numbers(numbers).ok_or_else(wrong)?);
+    }
+    Ok(Some(SectionFilter { name, text, rules, added_separates }))
 }
 
 fn read_piece_tables(

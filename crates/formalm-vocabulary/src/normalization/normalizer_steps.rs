@@ -1,15 +1,23 @@
-//! The steps of a `normalizer` that lose text, and the filter of texts that all of them leave
-//! unchanged.
+//! The steps of a `normalizer` that lose text, and the texts that all of them leave unchanged.
 //!
-//! Steps are combined by intersection. That is right for at most one normalization form, lowercase
-//! and removal of accents, in any order: what one of them changes, no other one restores. Two forms
-//! do restore each other's changes (NFD, then NFC), so such a sequence is refused.
+//! Steps are combined by intersection. That is right if what one of them changes, no other one
+//! restores.
+//!
+//! - Each of the steps that map characters (a normalization form, lowercase, removal of accents and
+//!   of control characters) leaves its own results unchanged, in any order. Two forms do restore
+//!   each other's changes (NFD, then NFC), so such a sequence is refused.
+//! - Stripping a text and collapsing its spaces only shorten it. Every factor of a text that the maps
+//!   leave unchanged is left unchanged.
+//! - A replacement of a string by a shorter one shortens the text. One of the same length is combined
+//!   with steps that shorten, one by a longer string with no other step. Next to maps, only strings
+//!   that no map changes are replaced.
 
-use formalm_core::CharSet;
+use formalm_core::{CharSet, SetOnce};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use super::section_rules::SectionRules;
 use super::text_filter::TextFilter;
 use super::unicode_tables::{NormalizationForm, Probes, ProbesChanged, UnicodeTables, probes};
 use crate::Error;
@@ -18,11 +26,35 @@ use crate::tokenizer_json::{TokenizerFile, kind, steps};
 /// A text that the served library has to normalize, so that its tables are known.
 #[derive(Clone, Debug)]
 pub struct NormalizerProbe {
-    /// The name of the normalizer, as the file format spells it.
+    /// The name of the normalizer, as the file format spells it, after a point the only one of its
+    /// options that is on.
     pub kind: &'static str,
-    /// Strings, one a line. No normalizer changes a line break or composes across it.
+    /// Strings between separators, which the normalizer neither changes nor composes with others:
+    /// letters x for the removal of control characters, otherwise line breaks.
     pub text: String,
 }
+
+/// Normalizers that change or remove line breaks.
+const BREAKING: [&str; 2] = ["BertNormalizer.clean_text", "Nmt"];
+
+/// Normalizers that change single characters.
+const BY_CHARACTER: [&str; 3] = ["Lowercase", "StripAccents", "BertNormalizer.strip_accents"];
+
+/// Characters around which a normalizer for BERT writes spaces.
+pub(crate) const IDEOGRAPHS: [(char, char); 8] = [
+    ('\u{3400}', '\u{4DBF}'),
+    ('\u{4E00}', '\u{9FFF}'),
+    ('\u{F900}', '\u{FAFF}'),
+    ('\u{20000}', '\u{2A6DF}'),
+    ('\u{2A700}', '\u{2B73F}'),
+    ('\u{2B740}', '\u{2B81F}'),
+    ('\u{2B920}', '\u{2CEAF}'),
+    ('\u{2F800}', '\u{2FA1F}'),
+];
+
+/// Ranges of characters for private use, all of which are control characters to BERT or none.
+const PRIVATE_USE: [(char, char); 3] =
+    [('\u{E000}', '\u{F8FF}'), ('\u{F0000}', '\u{FFFFD}'), ('\u{100000}', '\u{10FFFD}')];
 
 /// The results of the library for the texts of [`normalizer_probes`], in order.
 pub(crate) type NormalizerAnswers<'a> = &'a [String];
@@ -33,7 +65,15 @@ pub(crate) struct TextNormalizer {
     names: Vec<String>,
     form: Option<NormalizationForm>,
     lowercase: bool,
-    strip_accents: bool,
+    /// Accents are removed: by their step, and by BERT, which keeps some.
+    strip_accents: [bool; 2],
+    /// Control characters are removed, and other white space becomes a space: by BERT, and by NMT.
+    cleans: [bool; 2],
+    /// Spaces are written around ideographs.
+    separates_ideographs: bool,
+    rules: SectionRules,
+    /// The strings that replace those of the rules.
+    contents: Vec<Vec<char>>,
 }
 
 /// Returns the texts whose normalization by the served library determines which texts a
@@ -47,7 +87,7 @@ pub fn normalizer_probes(data: &[u8]) -> Result<Vec<NormalizerProbe>, Error> {
     let mut normalizer = TextNormalizer::default();
     for step in steps(&file.normalizer, "normalizers") {
         // Other steps are refused, or part of decoding.
-        let _is_known = normalizer.add(step).is_ok();
+        let _is_known = normalizer.add(step, SpaceMarks::None).is_ok();
     }
     Ok(normalizer.probes())
 }
@@ -60,10 +100,26 @@ impl NormalizerProbe {
             "NFD" => self.text.nfd().collect(),
             "NFKD" => self.text.nfkd().collect(),
             "Lowercase" => self.text.chars().flat_map(char::to_lowercase).collect(),
+            "BertNormalizer.clean_text" => self.text.chars().filter_map(cleaned_for_bert).collect(),
+            "Nmt" => self.text.chars().filter_map(cleaned_for_nmt).collect(),
             _ => self.text.chars().filter(|&c| !is_combining_mark(c)).collect(),
         }
     }
 }
+
+/// How spaces are written when a step reads the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpaceMarks {
+    /// As spaces, and the mark of spaces is an ordinary character.
+    None,
+    /// As spaces; a later step writes marks, so that no text that is given back contains one.
+    Later,
+    /// As marks.
+    Written,
+}
+
+/// The mark of a space.
+const MARK: char = '\u{2581}';
 
 impl TextNormalizer {
     /// Adds a step. Returns `false` if it is of another kind.
@@ -71,7 +127,7 @@ impl TextNormalizer {
     /// # Errors
     ///
     /// The step cannot be combined with those before it.
-    pub(crate) fn add(&mut self, step: &Value) -> Result<bool, Error> {
+    pub(crate) fn add(&mut self, step: &Value, marks: SpaceMarks) -> Result<bool, Error> {
         let form = |composes, is_compatible| Some(NormalizationForm { composes, is_compatible });
         let name = kind(step).to_owned();
         let form = match &name[..] {
@@ -85,16 +141,33 @@ impl TextNormalizer {
                 return Ok(true);
             }
             "StripAccents" => {
-                self.strip_accents = true;
+                self.strip_accents[0] = true;
                 self.names.push(name);
                 return Ok(true);
             }
-            // What else it does, the split steps of words say.
+            "Nmt" => {
+                self.cleans[1] = true;
+                self.names.push(name);
+                return Ok(true);
+            }
+            "Strip" => {
+                let strips = |side: &str| step[side].as_bool().unwrap_or(true);
+                if marks == SpaceMarks::Written {
+                    return Err(Error::new("its normalizer strips text after marking spaces"));
+                }
+                self.rules.strips_start |= strips("strip_left");
+                self.rules.strips_end |= strips("strip_right");
+                self.names.push(name);
+                return Ok(true);
+            }
+            "Replace" => return self.add_replacement(step, marks),
             "BertNormalizer" => {
+                self.cleans[0] |= step["clean_text"].as_bool().unwrap_or(true);
+                self.separates_ideographs |= step["handle_chinese_chars"].as_bool().unwrap_or(true);
                 let lowercase = step["lowercase"].as_bool().unwrap_or(true);
                 let strip_accents = step["strip_accents"].as_bool().unwrap_or(lowercase);
                 self.lowercase |= lowercase;
-                self.strip_accents |= strip_accents;
+                self.strip_accents[1] |= strip_accents;
                 if !strip_accents {
                     self.names.push(name);
                     return Ok(true);
@@ -112,9 +185,80 @@ impl TextNormalizer {
         Ok(true)
     }
 
-    /// Returns `true` if no step changes text.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.names.is_empty()
+    /// Adds a step that replaces a string.
+    fn add_replacement(&mut self, step: &Value, marks: SpaceMarks) -> Result<bool, Error> {
+        let Some(content) = step["content"].as_str() else { return Ok(false) };
+        let is_space = content == " " || content == "\u{2581}" && marks == SpaceMarks::Later;
+        if step["pattern"]["Regex"].as_str() == Some(" {2,}") && is_space {
+            self.rules.collapses_spaces = true;
+            self.names.push("Replace".to_owned());
+            return Ok(true);
+        }
+        let Some(pattern) = step["pattern"]["String"].as_str().filter(|one| !one.is_empty()) else {
+            return Ok(false);
+        };
+        // The strings as they occur in a text that is given back.
+        let (pattern, content): (Vec<char>, Vec<char>) = match marks {
+            SpaceMarks::None => (pattern.chars().collect(), content.chars().collect()),
+            SpaceMarks::Later if pattern.contains(MARK) => return Ok(true),
+            SpaceMarks::Written if pattern.contains(' ') => return Ok(true),
+            SpaceMarks::Later | SpaceMarks::Written => {
+                let spelled = |text: &str| text.replace(MARK, " ").chars().collect();
+                (spelled(pattern), spelled(content))
+            }
+        };
+        if pattern == content {
+            // Only the whole of a space is read back from its mark in every step.
+            return Ok(step["pattern"]["String"].as_str() == step["content"].as_str());
+        }
+        self.rules.replaced.push(pattern);
+        self.contents.push(content);
+        self.names.push("Replace".to_owned());
+        Ok(true)
+    }
+
+    /// Checks that the texts that all steps together leave unchanged are those that each does.
+    ///
+    /// # Errors
+    ///
+    /// A step might restore what another one changed.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let maps = self.form.is_some()
+            || self.lowercase
+            || self.strip_accents != [false; 2]
+            || self.cleans != [false; 2]
+            || self.separates_ideographs;
+        let is_inert = |c: &char| c.is_ascii() && !c.is_ascii_control() && !c.is_alphabetic();
+        let steps = || self.rules.replaced.iter().zip(&self.contents);
+        for (at, (pattern, content)) in steps().enumerate() {
+            let is_alone = self.names.len() == 1;
+            let meets_others = steps().enumerate().any(|(other, (pattern, _))| {
+                other != at && pattern.iter().any(|c| content.contains(c))
+            });
+            let is_shorter = content.len() < pattern.len();
+            let restores = content.len() > pattern.len()
+                || content.len() == pattern.len() && meets_others
+                || maps && !(is_shorter && pattern.iter().chain(content).all(is_inert));
+            if restores && !is_alone {
+                let pattern: String = pattern.iter().collect();
+                return Err(Error::new(format!(
+                    "its normalizer has the step Replace ({pattern:?}) together with {}, and one \
+                     might restore what the other changes",
+                    self.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps ideographs: the decoder writes the spaces around them, too.
+    pub(crate) fn keep_ideographs(&mut self) {
+        self.separates_ideographs = false;
+    }
+
+    /// Returns the rules of sections.
+    pub(crate) fn rules(&self) -> &SectionRules {
+        &self.rules
     }
 
     /// Returns the steps, as the file spells them.
@@ -140,8 +284,17 @@ impl TextNormalizer {
             let is_upper = |c: char| !c.to_lowercase().eq([c]);
             list.push(NormalizerProbe { kind: "Lowercase", text: lines(&is_upper) });
         }
-        if self.strip_accents {
-            list.push(NormalizerProbe { kind: "StripAccents", text: lines(&is_combining_mark) });
+        for (kind, is_on) in BY_CHARACTER[1..].iter().zip(self.strip_accents) {
+            if is_on {
+                list.push(NormalizerProbe { kind, text: lines(&is_combining_mark) });
+            }
+        }
+        for (kind, is_on) in BREAKING.into_iter().zip(self.cleans) {
+            if is_on {
+                let text: Vec<String> =
+                    cleaned_candidates().iter().map(|&(first, _)| first.to_string()).collect();
+                list.push(NormalizerProbe { kind, text: text.join("x") });
+            }
         }
         list
     }
@@ -156,10 +309,10 @@ impl TextNormalizer {
         &self,
         answers: Option<NormalizerAnswers<'_>>,
     ) -> Result<Option<TextFilter>, Error> {
-        if self.is_empty() {
+        let probes = self.probes();
+        if probes.is_empty() && !self.separates_ideographs {
             return Ok(None);
         }
-        let probes = self.probes();
         let newest: Vec<String>;
         let answers = match answers {
             Some(answers) => answers,
@@ -178,7 +331,8 @@ impl TextNormalizer {
             return None;
         }
         let mut changed = probes.iter().zip(answers).map(|(probe, answer)| {
-            let (before, after) = (probe.text.split('\n'), answer.split('\n'));
+            let separator = if BREAKING.contains(&probe.kind) { 'x' } else { '\n' };
+            let (before, after) = (probe.text.split(separator), answer.split(separator));
             let is_complete = before.clone().count() == after.clone().count();
             is_complete.then(|| before.zip(after).map(|(one, other)| one != other).collect())
         });
@@ -193,16 +347,79 @@ impl TextNormalizer {
             None => UnicodeTables::default(),
         };
         let mut rejected = CharSet::empty();
-        let characters = probes
-            .iter()
-            .filter(|probe| (probe.kind == "Lowercase") || (probe.kind == "StripAccents"));
+        let characters = probes.iter().filter(|probe| BY_CHARACTER.contains(&probe.kind));
         for probe in characters {
             let changed: Vec<bool> = next()?;
             let lines = probe.text.split('\n').filter_map(|line| line.chars().next());
             let ranges = lines.zip(changed).filter(|one| one.1).map(|(c, _)| (c, c));
             rejected = rejected.union(&CharSet::from_ranges(ranges));
         }
+        for _ in probes.iter().filter(|probe| BREAKING.contains(&probe.kind)) {
+            let changed: Vec<bool> = next()?;
+            let ranges = cleaned_candidates().iter().zip(changed).filter(|one| one.1);
+            rejected = rejected.union(&CharSet::from_ranges(ranges.map(|(&range, _)| range)));
+        }
+        if self.separates_ideographs {
+            rejected = rejected.union(&CharSet::from_ranges(IDEOGRAPHS));
+        }
         TextFilter::new(&tables, self.form, &rejected)
+    }
+}
+
+/// Returns the characters that some library may remove or turn into a space: singly, or a range
+/// that is treated alike.
+fn cleaned_candidates() -> &'static [(char, char)] {
+    static CANDIDATES: SetOnce<Vec<(char, char)>> = SetOnce::new();
+    CANDIDATES.get_or_init(|| {
+        let is_other = |c: char| c.is_control() || c.is_whitespace() || is_format(c);
+        let odd = ['\u{2581}', '\u{FFFD}', '\u{FFFC}', '\u{34F}', '\u{3164}', '\u{115F}'];
+        let single = ('\0'..='\u{E0FFF}')
+            .filter(|&c| is_other(c) || odd.contains(&c))
+            .filter(|&c| !PRIVATE_USE.iter().any(|&(first, last)| (first..=last).contains(&c)));
+        single.map(|c| (c, c)).chain(PRIVATE_USE).collect()
+    })
+}
+
+/// Returns `true` for a superset of the format characters (category Cf).
+fn is_format(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{600}'..='\u{605}' | '\u{61C}' | '\u{6DD}' | '\u{70F}'
+        | '\u{890}'..='\u{891}' | '\u{8E2}' | '\u{180B}'..='\u{180F}'
+        | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202F}' | '\u{205F}'..='\u{206F}'
+        | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFD}' | '\u{110BD}' | '\u{110CD}'
+        | '\u{13430}'..='\u{1345F}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0000}'..='\u{E007F}')
+}
+
+/// Returns a character as BERT cleans it, or `None` if it is removed.
+fn cleaned_for_bert(c: char) -> Option<char> {
+    let is_private = PRIVATE_USE.iter().any(|&(first, last)| (first..=last).contains(&c));
+    match c {
+        '\t' | '\n' | '\r' => Some(' '),
+        '\u{FFFD}' => None,
+        _ if c.is_control() || is_private || (is_format(c) && !c.is_whitespace()) => None,
+        _ if c.is_whitespace() => Some(' '),
+        _ => Some(c),
+    }
+}
+
+/// Returns a character as the normalizer of machine translation (NMT) cleans it, or `None` if it is
+/// removed.
+fn cleaned_for_nmt(c: char) -> Option<char> {
+    match c {
+        '\u{1}'..='\u{8}' | '\u{B}' | '\u{E}'..='\u{1F}' | '\u{7F}' | '\u{8F}' | '\u{9F}' => None,
+        '\t'
+        | '\n'
+        | '\u{C}'
+        | '\r'
+        | '\u{1680}'
+        | '\u{200B}'..='\u{200F}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{2581}'
+        | '\u{FEFF}'
+        | '\u{FFFD}' => Some(' '),
+        _ => Some(c),
     }
 }
 
@@ -216,7 +433,7 @@ mod tests {
         let mut normalizer = TextNormalizer::default();
         for kind in kinds {
             let step = serde_json::json!({"type": kind});
-            assert!(normalizer.add(&step).expect("can be combined"), "{kind}");
+            assert!(normalizer.add(&step, SpaceMarks::None).expect("can be combined"), "{kind}");
         }
         normalizer.filter(None).expect("answers fit").expect("steps that change text")
     }
@@ -261,8 +478,14 @@ mod tests {
     #[test]
     fn a_second_form_is_refused() {
         let mut normalizer = TextNormalizer::default();
-        assert!(normalizer.add(&serde_json::json!({"type": "NFD"})).expect("one form"));
-        let error = normalizer.add(&serde_json::json!({"type": "NFC"})).expect_err("two forms");
+        assert!(
+            normalizer
+                .add(&serde_json::json!({"type": "NFD"}), SpaceMarks::None)
+                .expect("one form")
+        );
+        let error = normalizer
+            .add(&serde_json::json!({"type": "NFC"}), SpaceMarks::None)
+            .expect_err("two forms");
         assert!(error.message.contains("NFC"));
     }
 

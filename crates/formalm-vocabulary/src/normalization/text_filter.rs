@@ -17,6 +17,7 @@
 use formalm_core::{CharPartition, CharSet, Interner, Utf8Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::charsmap_filter::ChangedPairs;
 use super::unicode_tables::{NormalizationForm, UnicodeTables};
 
 /// A state of a [`TextFilter`]. From high to low: the row inside a character plus one, the row of
@@ -141,6 +142,27 @@ impl TextFilter {
                 second_count = number_pairs(&pairs, &mut effects, &mut composes)?;
             }
         }
+        let mut rejected = CharSet::from_ranges(unstable.iter().map(|&c| (c, c))).union(changed);
+        if form.is_some_and(|form| !form.composes) {
+            rejected = rejected.union(&CharSet::from_ranges([('\u{AC00}', '\u{D7A3}')]));
+        }
+        TextFilter::of_effects(&effects, (composes, second_count), &rejected)
+    }
+
+    /// Builds the filter that rejects the characters and the pairs that a map of characters changes.
+    /// Returns `None` if there are too many classes of characters.
+    pub(crate) fn of_pairs(changed: &ChangedPairs) -> Option<TextFilter> {
+        let mut effects = FxHashMap::default();
+        let mut composes = vec![Vec::new(); RESERVED_ROWS];
+        let second_count = number_pairs(&changed.pairs, &mut effects, &mut composes)?;
+        TextFilter::of_effects(&effects, (composes, second_count), &changed.characters)
+    }
+
+    fn of_effects(
+        effects: &FxHashMap<char, CharEffect>,
+        (composes, second_count): (Vec<Vec<u32>>, usize),
+        rejected: &CharSet,
+    ) -> Option<TextFilter> {
         let mut sets: Vec<CharSet> = Vec::new();
         let mut sorted: Vec<(CharEffect, char)> =
             effects.iter().map(|(&c, &effect)| (effect, c)).collect();
@@ -150,10 +172,6 @@ impl TextFilter {
                 .chunk_by(|one, other| one.0 == other.0)
                 .map(|list| CharSet::from_ranges(list.iter().map(|&(_, c)| (c, c)))),
         );
-        let mut rejected = CharSet::from_ranges(unstable.iter().map(|&c| (c, c))).union(changed);
-        if form.is_some_and(|form| !form.composes) {
-            rejected = rejected.union(&CharSet::from_ranges([('\u{AC00}', '\u{D7A3}')]));
-        }
         sets.push(rejected.clone());
         let partition = CharPartition::new(&sets)?;
         let effects = partition.representatives().iter().map(|c| match rejected.contains(*c) {

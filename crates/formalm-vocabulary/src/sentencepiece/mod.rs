@@ -9,8 +9,10 @@
 //! A piece is its text with `▁` as a space; a byte piece such as `<0x0A>` is that byte. Control,
 //! unknown and unused pieces have no bytes.
 
+mod charsmap;
 mod protobuf;
 
+pub(crate) use self::charsmap::read as read_charsmap;
 use self::protobuf::{FieldValue, MessageFields};
 use crate::tokenizer_json::fallback_byte;
 use crate::{Error, Vocabulary};
@@ -45,7 +47,8 @@ pub(crate) struct SentencePieceModel<'a> {
     pub(crate) suffixes_spaces: bool,
     pub(crate) end_piece: &'a str,
     pub(crate) normalization: &'a str,
-    pub(crate) normalizes: bool,
+    /// The compiled map of characters; empty if there is none.
+    pub(crate) charsmap: &'a [u8],
     pub(crate) dummy_prefix: bool,
     pub(crate) trims_spaces: bool,
     pub(crate) marks_spaces: bool,
@@ -74,7 +77,7 @@ impl<'a> SentencePieceModel<'a> {
             suffixes_spaces: false,
             end_piece: "</s>",
             normalization: "",
-            normalizes: false,
+            charsmap: &[],
             dummy_prefix: true,
             trims_spaces: true,
             marks_spaces: true,
@@ -122,7 +125,7 @@ impl<'a> SentencePieceModel<'a> {
         for field in MessageFields::new(data) {
             match field? {
                 (1, FieldValue::Bytes(name)) => self.normalization = utf8(name, "normalizer")?,
-                (2, FieldValue::Bytes(map)) => self.normalizes = !map.is_empty(),
+                (2, FieldValue::Bytes(map)) => self.charsmap = map,
                 (3, FieldValue::Number(on)) => self.dummy_prefix = on != 0,
                 (4, FieldValue::Number(on)) => self.trims_spaces = on != 0,
                 (5, FieldValue::Number(on)) => self.marks_spaces = on != 0,
@@ -157,7 +160,7 @@ impl<'a> SentencePieceModel<'a> {
             ),
             (self.dummy_prefix, "encoding puts a space in front of a text"),
             (self.trims_spaces, "encoding drops spaces at both ends of a text and repeated ones"),
-            (self.normalizes, "encoding normalizes characters"),
+            (!self.charsmap.is_empty(), "encoding normalizes characters"),
         ];
         notes.extend(rewrites.iter().filter(|one| one.0).map(|one| one.1.to_owned()));
         notes

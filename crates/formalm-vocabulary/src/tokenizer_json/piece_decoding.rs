@@ -79,6 +79,16 @@ impl PieceDecoding {
         fallback(&steps, file.model.byte_fallback)
     }
 
+    /// Returns `true` if the mark of spaces in a piece stands for a space.
+    pub(crate) fn reads_marks(&self) -> bool {
+        match self {
+            PieceDecoding::ByteLevel | PieceDecoding::Words { .. } => false,
+            PieceDecoding::Fallback { replacements, .. } => {
+                replacements.iter().any(|(mark, space)| mark == "\u{2581}" && space == " ")
+            }
+        }
+    }
+
     /// Appends the bytes of a piece.
     ///
     /// # Errors

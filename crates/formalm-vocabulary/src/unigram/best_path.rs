@@ -30,6 +30,8 @@ pub(crate) struct UnigramModel {
     window_score: f64,
     /// Per byte, its token if characters without a piece are spelled in bytes.
     byte_tokens: Option<Box<[u32; 256]>>,
+    /// Spaces are written as a mark, whose bytes decoding does not turn into a space.
+    marks_spaces: bool,
     /// The piece of each token.
     piece_of: Vec<u32>,
     /// Pairs of the last byte of a character and the byte after it that occur inside a piece.
@@ -52,7 +54,7 @@ pub(crate) enum Extension {
 }
 
 impl UnigramModel {
-    /// Builds the model.
+    /// Builds the model, given the byte tokens, and whether spaces are written as a mark.
     ///
     /// # Errors
     ///
@@ -61,7 +63,7 @@ impl UnigramModel {
         pieces: Vec<UnigramPiece>,
         unknown_score: f64,
         arithmetic: ScoreArithmetic,
-        byte_tokens: Option<Box<[u32; 256]>>,
+        (byte_tokens, marks_spaces): (Option<Box<[u32; 256]>>, bool),
     ) -> Result<UnigramModel, Error> {
         let long = pieces.iter().find(|piece| piece.text.len() > MAX_PIECE_BYTES);
         if let Some(piece) = long {
@@ -88,7 +90,7 @@ impl UnigramModel {
         let trie = PieceTrie::new(pieces, unknown_score);
         let mut piece_of = vec![NONE; tokens];
         let mut adjacent_bytes = Box::new([[0u64; 4]; 256]);
-        let mut covered = byte_tokens.is_none() || trie.is_piece(b" ");
+        let mut covered = byte_tokens.is_none() || !marks_spaces || trie.is_piece(b" ");
         for (at, piece) in trie.pieces.iter().enumerate() {
             if piece.has_text {
                 piece_of[piece.token as usize] = at as u32;
@@ -114,6 +116,7 @@ impl UnigramModel {
             relative_error: 4.0 * longest.max(1.0) * epsilon,
             window_score: 2.0 * most * longest.max(1.0),
             byte_tokens,
+            marks_spaces,
             piece_of,
             adjacent_bytes,
             encodes_all: has_texts && covered,
@@ -197,7 +200,7 @@ impl UnigramModel {
 
     /// Returns the state after the token of a byte, which is part of a character without a piece.
     pub(crate) fn step_byte(&self, from: &OpenPieces, byte: u8) -> Option<OpenPieces> {
-        if from.character.is_empty() != is_char_start(byte) || byte == b' ' {
+        if from.character.is_empty() != is_char_start(byte) || self.marks_spaces && byte == b' ' {
             return None;
         }
         let mut next = from.clone();
@@ -396,12 +399,28 @@ impl UnigramModel {
     /// Returns the byte tokens for a character without a piece. Those of a space would be the bytes of
     /// its mark, which decoding does not turn into a space.
     fn byte_tokens_of(&self, character: &[u8]) -> Option<&[u32; 256]> {
-        self.byte_tokens.as_deref().filter(|_| character != b" ")
+        self.byte_tokens.as_deref().filter(|_| !self.marks_spaces || character != b" ")
+    }
+
+    /// Returns `true` if spaces are written as a mark.
+    pub(crate) fn marks_spaces(&self) -> bool {
+        self.marks_spaces
     }
 
     /// Returns `true` if characters without a piece are spelled in bytes.
     pub(crate) fn has_byte_tokens(&self) -> bool {
         self.byte_tokens.is_some()
+    }
+
+    /// Returns `true` if a character alone has tokens.
+    pub(crate) fn spells_character(&self, character: char) -> bool {
+        let mut buffer = [0; 4];
+        let text = character.encode_utf8(&mut buffer).as_bytes();
+        let node = text.iter().try_fold(ROOT, |node, &byte| self.trie.child(node, byte));
+        match node.and_then(|node| self.trie.piece(node)) {
+            Some(piece) => self.trie.pieces[piece as usize].has_text,
+            None => self.byte_tokens_of(text).is_some(),
+        }
     }
 
     /// Returns the number of token ids up to the last piece.

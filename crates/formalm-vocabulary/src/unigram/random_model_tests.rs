@@ -112,8 +112,13 @@ fn naive(case: &Case, text: &str) -> Option<Vec<u32>> {
 }
 
 fn model(case: &Case) -> UnigramModel {
-    UnigramModel::new(case.pieces.clone(), case.unknown_score, case.arithmetic, case.bytes.clone())
-        .unwrap()
+    UnigramModel::new(
+        case.pieces.clone(),
+        case.unknown_score,
+        case.arithmetic,
+        (case.bytes.clone(), true),
+    )
+    .unwrap()
 }
 
 /// Returns all texts of at most some characters.
@@ -210,7 +215,7 @@ fn a_longer_last_token_wins_a_tie() {
         has_text: true,
     };
     let pieces = vec![piece("a", -1.0, 0), piece("b", -1.0, 1), piece("ab", -2.0, 2)];
-    let model = UnigramModel::new(pieces, -12.0, ScoreArithmetic::Double, None).unwrap();
+    let model = UnigramModel::new(pieces, -12.0, ScoreArithmetic::Double, (None, true)).unwrap();
     let mut tokens = Vec::new();
     assert!(model.encode(b"aab", &mut tokens));
     assert_eq!(tokens, [0, 2]);

@@ -87,6 +87,12 @@ impl WordPieceModel {
         self.piece_of.get(token as usize).is_some_and(Option::is_some)
     }
 
+    /// Returns `true` if some piece contains a character.
+    pub(crate) fn has_character(&self, character: &[u8]) -> bool {
+        let contains = |text: &[u8]| text.windows(character.len()).any(|part| part == character);
+        self.piece_of.iter().flatten().any(|(_, text)| contains(text))
+    }
+
     /// Returns `true` if some piece contains one byte before the other.
     pub(crate) fn may_adjoin(&self, last: u8, next: u8) -> bool {
         self.adjacent_bytes[usize::from(last)][usize::from(next) / 64] >> (next % 64) & 1 != 0

@@ -13,7 +13,9 @@ use formalm_core::{CharPartition, CharSet, Interner, Utf8Step};
 
 use super::pretokenizer_dfa::build_dfa;
 use super::pretokenizer_nfa::SplitStep;
+use super::section_product::with_section_rules;
 use crate::Error;
+use crate::normalization::SectionRules;
 
 /// Maximum number of states; a tokenizer that needs more is rejected. Chosen, not measured.
 pub(in crate::bpe) const MAX_STATES: usize = 4096;
@@ -57,6 +59,8 @@ pub struct BoundaryAutomaton {
     row_bits: u32,
     /// `[state][boundary][class]`
     table: Vec<u32>,
+    /// The state before a text that an inserted space begins.
+    text_start: u32,
     ends: Vec<bool>,
     added: Vec<bool>,
     /// Per class, whether its characters are base symbols.
@@ -70,7 +74,8 @@ pub struct BoundaryAutomaton {
 
 impl BoundaryAutomaton {
     /// Builds the automaton of one or more split steps. Distinguishes the characters in `symbols`
-    /// from others, and rejects text with characters in `never`.
+    /// from others. Rejects text with characters in `never` outside of added tokens, and text that
+    /// breaks `rules`.
     ///
     /// # Errors
     ///
@@ -80,9 +85,12 @@ impl BoundaryAutomaton {
         has_added: bool,
         symbols: &CharSet,
         never: &CharSet,
+        rules: &SectionRules,
     ) -> Result<BoundaryAutomaton, Error> {
         let sets = split_steps.iter().flat_map(|split_step| split_step.program.sets());
-        let partition = CharPartition::new(sets.chain([symbols, never])).ok_or_else(|| {
+        let rule_sets = rules.sets();
+        let sets = sets.chain([symbols, never]).chain(&rule_sets);
+        let partition = CharPartition::new(sets).ok_or_else(|| {
             Error::new("the pre-tokenizer distinguishes too many character classes")
         })?;
         for split_step in &mut split_steps {
@@ -92,11 +100,16 @@ impl BoundaryAutomaton {
             partition.representatives().iter().map(|&c| set.contains(c)).collect()
         };
         let states = build_dfa(&split_steps, has_added, &within(never))?;
+        let (states, text_start) = with_section_rules(states, rules, partition.representatives())?;
         let flags = [states.ends, states.added, within(symbols)];
-        Ok(BoundaryAutomaton::over(partition, states.table, flags))
+        Ok(BoundaryAutomaton::over(partition, (states.table, text_start), flags))
     }
 
-    fn over(partition: CharPartition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> BoundaryAutomaton {
+    fn over(
+        partition: CharPartition,
+        (table, text_start): (Vec<u32>, u32),
+        flags: [Vec<bool>; 3],
+    ) -> BoundaryAutomaton {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
         let [ends, added, symbols] = flags;
         let (live_classes, completable) = (Vec::new(), Vec::new());
@@ -104,6 +117,7 @@ impl BoundaryAutomaton {
             partition,
             row_bits,
             table,
+            text_start,
             ends,
             added,
             symbols,
@@ -114,28 +128,30 @@ impl BoundaryAutomaton {
         automaton
     }
 
-    /// Returns the tables to save: the character classes, the transitions, whether text may end in
-    /// each state and whether each state is in an added token, and whether each class is a symbol.
-    pub(in crate::bpe) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
-        (self.partition.to_numbers(), &self.table, [&self.ends, &self.added, &self.symbols])
+    /// Returns the tables to save: the character classes, the transitions and the state before a text
+    /// that an inserted space begins, whether text may end in each state and whether each state is in an added token, and whether each class is a symbol.
+    pub(in crate::bpe) fn parts(&self) -> (Vec<u32>, (&[u32], u32), [&[bool]; 3]) {
+        let table = (&self.table[..], self.text_start);
+        (self.partition.to_numbers(), table, [&self.ends, &self.added, &self.symbols])
     }
 
     /// Rebuilds the splitter from [`BoundaryAutomaton::parts`]. Returns `None` if they contradict each
     /// other.
     pub(in crate::bpe) fn from_parts(
         partition: &[u32],
-        table: Vec<u32>,
+        (table, text_start): (Vec<u32>, u32),
         flags: [Vec<bool>; 3],
     ) -> Option<BoundaryAutomaton> {
         let partition = CharPartition::from_numbers(partition)?;
         let (states, classes) = (flags[0].len(), partition.len());
         let fits = (1..=2 * MAX_STATES).contains(&states)
+            && (text_start as usize) < states
             && states * partition.row_count() <= MAX_INSIDE_ROWS
             && flags[1].len() == states
             && flags[2].len() == classes
             && table.len() == 3 * states * classes
             && table.iter().all(|&next| next == DEAD || (next as usize) < states);
-        fits.then(|| BoundaryAutomaton::over(partition, table, flags))
+        fits.then(|| BoundaryAutomaton::over(partition, (table, text_start), flags))
     }
 
     /// Computes inside which characters some continuation exists.
@@ -187,6 +203,11 @@ impl BoundaryAutomaton {
     /// Returns the state before any text.
     pub fn start(&self) -> BoundaryState {
         0
+    }
+
+    /// Returns the state before a text that an inserted space begins.
+    pub fn text_start(&self) -> BoundaryState {
+        self.between_characters(self.text_start)
     }
 
     /// Returns the state between characters of a DFA state.

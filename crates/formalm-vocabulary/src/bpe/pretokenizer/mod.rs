@@ -13,3 +13,4 @@ pub(super) mod pretoken_splitter;
 pub(super) mod pretokenizer_config;
 pub(super) mod pretokenizer_dfa;
 pub(super) mod pretokenizer_nfa;
+mod section_product;

@@ -8,7 +8,7 @@
 use formalm_core::memory_bytes;
 
 use super::boundary_automaton::{BOUNDARIES, Boundary, BoundaryAutomaton, BoundaryState};
-use crate::normalization::{FilterState, TextFilter};
+use crate::normalization::{FilterState, SectionRules, TextFilter};
 
 /// A state of a [`Splitter`]; meaningless in any other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,12 +39,16 @@ impl SplitterState {
     }
 }
 
-/// The normalizer of a [`Splitter`].
-#[derive(Debug)]
+/// The texts that encoding keeps: those that the normalizer leaves unchanged, with no space lost at
+/// the edges of sections.
+#[derive(Debug, Default)]
 pub(in crate::bpe) struct SectionFilter {
-    /// The steps of the normalizer, as the file spells them.
+    /// The steps of the normalizer, as the file spells them; empty if they change no text.
     pub(in crate::bpe) name: String,
-    pub(in crate::bpe) text: TextFilter,
+    /// The conditions on characters and pairs of them.
+    pub(in crate::bpe) text: Option<TextFilter>,
+    /// The conditions that the boundary automaton contains.
+    pub(in crate::bpe) rules: SectionRules,
     /// `true` if added tokens are searched for in the raw text, so that they separate sections.
     pub(in crate::bpe) added_separates: bool,
 }
@@ -76,12 +80,40 @@ impl Splitter {
 
     /// Returns the filter of texts that the normalizer leaves unchanged, if it changes any.
     pub fn text_filter(&self) -> Option<&TextFilter> {
-        self.filter.as_ref().map(|filter| &filter.text)
+        self.filter.as_ref()?.text.as_ref()
     }
 
     /// Returns the steps of the normalizer that change texts, as the tokenizer's file spells them.
     pub fn normalizer_name(&self) -> Option<&str> {
-        self.filter.as_ref().map(|filter| &filter.name[..])
+        self.filter.as_ref().map(|filter| &filter.name[..]).filter(|name| !name.is_empty())
+    }
+
+    /// Returns the number of bytes of a text up to the first character that makes the normalizer
+    /// change it. Returns `None` if nothing does. `added` are the strings of added tokens.
+    pub fn first_change(&self, text: &str, added: &[String]) -> Option<usize> {
+        let filter = self.filter.as_ref()?;
+        let mut sections = vec![(0, text)];
+        if filter.added_separates {
+            sections.clear();
+            let mut start = 0;
+            let mut at = 0;
+            while at < text.len() {
+                let here = &text[at..];
+                let longest = added.iter().filter(|one| here.starts_with(&one[..]));
+                let length = longest.map(String::len).max().unwrap_or(0);
+                if length > 0 {
+                    sections.push((start, &text[start..at]));
+                    start = at + length;
+                }
+                at += length.max(here.chars().next().map_or(1, char::len_utf8));
+            }
+            sections.push((start, &text[start..]));
+        }
+        sections.into_iter().find_map(|(start, section)| {
+            let by_text = filter.text.as_ref().and_then(|filter| filter.first_change(section));
+            let by_rules = filter.rules.first_change(section);
+            by_text.into_iter().chain(by_rules).min().map(|at| start + at)
+        })
     }
 
     /// Returns the state before any text.
@@ -89,8 +121,13 @@ impl Splitter {
         SplitterState { boundaries: self.boundaries.start(), filter: self.section_start() }
     }
 
+    /// Returns the state before a text that an inserted space begins.
+    pub fn text_start(&self) -> SplitterState {
+        SplitterState { boundaries: self.boundaries.text_start(), filter: self.section_start() }
+    }
+
     fn section_start(&self) -> FilterState {
-        self.filter.as_ref().map_or(FilterState::WEAKEST, |filter| filter.text.start())
+        self.text_filter().map_or(FilterState::WEAKEST, TextFilter::start)
     }
 
     /// Returns `true` if a state is between characters.
@@ -129,14 +166,14 @@ impl Splitter {
         byte: u8,
         boundaries: BoundaryState,
     ) -> Option<SplitterState> {
-        let filter = match &self.filter {
-            None => FilterState::WEAKEST,
-            Some(filter)
-                if filter.added_separates && self.boundaries.is_in_added_token(boundaries) =>
-            {
-                filter.text.start()
+        let filter = match (self.text_filter(), &self.filter) {
+            (Some(text), Some(filter)) => {
+                match filter.added_separates && self.boundaries.is_in_added_token(boundaries) {
+                    true => text.start(),
+                    false => text.step(state.filter, byte)?,
+                }
             }
-            Some(filter) => filter.text.step(state.filter, byte)?,
+            _ => FilterState::WEAKEST,
         };
         Some(SplitterState { boundaries, filter })
     }
@@ -156,7 +193,7 @@ impl Splitter {
     /// Returns the state with the given boundaries that stands for several states of the filter,
     /// if there is one.
     pub fn with_mixed_filter(&self, boundaries: BoundaryState) -> SplitterState {
-        let filter = match self.filter {
+        let filter = match self.text_filter() {
             Some(_) => FilterState::MIXED,
             None => FilterState::WEAKEST,
         };
@@ -209,6 +246,30 @@ impl Splitter {
         }
         pieces.reverse();
         Some(pieces)
+    }
+
+    /// Returns `true` if spaces next to added tokens are inserted or dropped.
+    pub(in crate::bpe) fn loses_spaces(&self) -> bool {
+        let rules = self.filter.as_ref().map(|filter| &filter.rules);
+        rules.is_some_and(|rules| !rules.is_empty())
+    }
+
+    /// Returns the number of bytes of a text that some text with an annotation begins with.
+    pub(in crate::bpe) fn longest_prefix(&self, text: &[u8]) -> usize {
+        let mut states = vec![self.start()];
+        for (at, &byte) in text.iter().enumerate() {
+            let after = |&state: &SplitterState| {
+                BOUNDARIES.into_iter().filter_map(move |boundary| self.step(state, byte, boundary))
+            };
+            let mut next: Vec<SplitterState> = states.iter().flat_map(after).collect();
+            next.sort_unstable();
+            next.dedup();
+            if next.is_empty() {
+                return at;
+            }
+            states = next;
+        }
+        text.len()
     }
 
     /// Returns the memory in use, in bytes.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::pike_vm::PikeProgram;
 use super::pretokenizer_nfa::{SplitBehavior, SplitStep};
 use crate::Error;
+use crate::normalization::white_space;
 use crate::tokenizer_json::{kind, steps};
 
 /// The pattern of ByteLevel unless `use_regex` is false.
@@ -71,8 +72,12 @@ impl SplitSteps {
                     _ => return Err(refused("its Split step has an unknown kind of pattern")),
                 };
                 let node = if marked { with_marks(node) } else { node };
-                let behavior = behavior(step)?;
-                split_step(&node, behavior, on("invert", false)).map(Some)
+                let invert = on("invert", false);
+                match step["behavior"].as_str() {
+                    // Matches are removed, or gaps if it is inverted.
+                    Some("Removed") => split_step(&node, SplitBehavior::Lossy, !invert).map(Some),
+                    _ => split_step(&node, behavior(step)?, invert).map(Some),
+                }
             }
             "Digits" => {
                 let pattern = if on("individual_digits", false) { r"\p{N}" } else { r"\p{N}+" };
@@ -98,6 +103,15 @@ impl SplitSteps {
                     .map(Some),
                     false => Ok(None),
                 }
+            }
+            "WhitespaceSplit" => {
+                // What it removes cannot be given back.
+                let node = PatternNode::Class(white_space());
+                split_step(&node, SplitBehavior::Lossy, true).map(Some)
+            }
+            "Whitespace" => {
+                let node = read(r"\w+|[^\w\s]+", PatternDialect::Rust)?;
+                split_step(&node, SplitBehavior::Lossy, false).map(Some)
             }
             other => Err(refused(&format!("it has the unknown step {other}"))),
         }
@@ -190,7 +204,7 @@ fn behavior(step: &Value) -> Result<SplitBehavior, Error> {
         Some("MergedWithPrevious") => Ok(SplitBehavior::MergedWithPrevious),
         Some("MergedWithNext") => Ok(SplitBehavior::MergedWithNext),
         Some("Contiguous") => Ok(SplitBehavior::Contiguous),
-        Some("Removed") => Err(refused("its Split step removes text")),
+        Some("Removed") => Err(refused("it removes punctuation")),
         _ => Err(refused("its Split step has an unknown behavior")),
     }
 }

@@ -60,7 +60,7 @@ struct DfaBuilder<'a> {
 }
 
 /// Builds the DFA of the split steps. With `has_added`, matches of the first step are added tokens.
-/// Text with characters of the classes in `never` is not accepted.
+/// Text with characters of the classes in `never` is not accepted, except in added tokens.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub(in crate::bpe) fn build_dfa(
     let ends = any(&|guesses| builder.ends(guesses));
     let added = any(&|guesses| builder.is_added(&builder.list[guesses]));
     for (at, next) in table.iter_mut().enumerate() {
-        if never[at % classes] {
+        if never[at % classes] && *next != DEAD && !added[*next as usize] {
             *next = DEAD;
         }
     }
@@ -289,7 +289,7 @@ impl DfaBuilder<'_> {
 }
 
 /// Removes transitions to states from which no text is accepted.
-fn trim(table: &mut [u32], ends: &[bool], row: usize) {
+pub(in crate::bpe) fn trim(table: &mut [u32], ends: &[bool], row: usize) {
     let mut live = ends.to_vec();
     let mut changed = true;
     while changed {

@@ -19,7 +19,8 @@ pub(crate) enum SplitBehavior {
     MergedWithNext,
     /// Adjacent matches are one pre-token.
     Contiguous,
-    /// Matches are pre-tokens; gaps are lost, so that no tokens spell a text with a gap.
+    /// Matches are pre-tokens; gaps are lost, so that no tokens spell a text with a gap. If the step
+    /// is inverted, matches are lost.
     Lossy,
 }
 
@@ -117,12 +118,12 @@ impl SplitStep {
         guess: SegmentGuess,
     ) -> Option<MatchSegment> {
         let closure = &self.entries[usize::from(class)];
+        if self.behavior == SplitBehavior::Lossy && (guess == SegmentGuess::Match) == self.invert {
+            return None;
+        }
         if guess == SegmentGuess::Match {
             segment.threads.clone_from(closure);
             return (!segment.threads.is_empty()).then(|| segment.normalized());
-        }
-        if self.behavior == SplitBehavior::Lossy {
-            return None;
         }
         segment.watched.extend_from_slice(closure);
         Some(segment.normalized())

@@ -7,12 +7,15 @@ use crate::Error;
 use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE, byte_token_table};
 use crate::bpe::merge_derivations::MergeDerivations;
 use crate::bpe::pretoken_model::PretokenModel;
+use crate::bpe::pretokenizer::pretoken_splitter::SectionFilter;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::sources::unigram;
 use crate::bpe::spec::{BpeSpec, refused};
+use crate::normalization::{ChangedPairs, SectionRules, TextFilter};
 use crate::sentencepiece::{
     BPE, BYTE, NORMAL, ScoredPiece, SentencePieceModel, UNIGRAM, UNUSED, USER_DEFINED,
+    read_charsmap,
 };
 use crate::token_byte_table::MAX_IDS;
 use crate::tokenizer_json::fallback_byte;
@@ -25,6 +28,7 @@ use crate::tokenizer_json::fallback_byte;
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let model = SentencePieceModel::read(data)?;
     model.check()?;
+    let filter = model.section_filter()?;
     if model.kind == UNIGRAM {
         let bytes = if model.byte_fallback { Some(model.bytes()?) } else { None };
         let (own, symbols) = unigram::of_sentencepiece(&model, bytes)?;
@@ -38,7 +42,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
             model: own,
             prepends: model.dummy_prefix,
             prepends_after_special: model.dummy_prefix,
-            filter: None,
+            filter,
         });
     }
     let of_kind = |kind: i64| {
@@ -72,7 +76,8 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         out.extend(text.chars().map_while(|character| characters.get(&character)));
         (each.token, out.len() == text.chars().count())
     });
-    let added = spelled(&added, &symbols)?;
+    // A user-defined piece may contain characters that are no pieces.
+    let added = added.iter().map(|(text, token)| (text.replace(SPACE, " "), *token)).collect();
     Ok(BpeSpec {
         symbols,
         merges,
@@ -83,23 +88,8 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         model: PretokenModel::Merges,
         prepends: model.dummy_prefix,
         prepends_after_special: model.dummy_prefix,
-        filter: None,
+        filter,
     })
-}
-
-/// Returns user-defined pieces as they occur in text.
-fn spelled(added: &[(&str, u32)], symbols: &BaseSymbols) -> Result<Vec<(String, u32)>, Error> {
-    let never = symbols.unspellable();
-    let spell = |&(text, token): &(&str, u32)| {
-        let spelled = text.replace(SPACE, " ");
-        if spelled.chars().any(|character| never.contains(character)) {
-            let message =
-                format!("the user-defined piece {text:?} contains characters that are not pieces");
-            return Err(refused(&message));
-        }
-        Ok((spelled, token))
-    };
-    added.iter().map(spell).collect()
 }
 
 /// Returns the character of a string of exactly one character.
@@ -142,17 +132,10 @@ impl SentencePieceModel<'_> {
         if let Some(kind) = kind {
             return Err(refused(kind));
         }
-        if self.normalizes {
-            let name = self.normalization;
-            return Err(refused(&format!(
-                "its normalizer changes characters (normalization {name:?})"
-            )));
-        }
         // A Unigram model ignores unused pieces.
         let is_unused = |piece: &ScoredPiece<'_>| piece.kind == UNUSED;
         let unused = self.kind == BPE && self.pieces.iter().any(is_unused);
         let reasons = [
-            (self.trims_spaces, "it removes repeated, leading and trailing spaces"),
             (!self.marks_spaces, "it does not mark spaces"),
             (self.suffixes_spaces, "it puts spaces after words"),
             (unused, "it splits pieces marked as unused"),
@@ -164,6 +147,57 @@ impl SentencePieceModel<'_> {
         }
     }
 
+    /// Returns the texts that the normalizer leaves unchanged, unless all are.
+    ///
+    /// # Errors
+    ///
+    /// The normalizer does something that we cannot reproduce exactly.
+    fn section_filter(&self) -> Result<Option<SectionFilter>, Error> {
+        let user_defined: Vec<String> = self
+            .pieces
+            .iter()
+            .filter(|piece| piece.kind == USER_DEFINED)
+            .map(|piece| piece.text.replace(SPACE, " "))
+            .collect();
+        // Pieces that are cut out of the text before merging are not normalized. A Unigram model
+        // does not cut them out, but its normalizer skips them, too.
+        let mut filter = SectionFilter { added_separates: true, ..SectionFilter::default() };
+        let mut names = Vec::new();
+        if self.trims_spaces {
+            if let Some(piece) = user_defined.iter().find(|text| text.contains(' ')) {
+                return Err(refused(&format!(
+                    "it removes spaces, and the user-defined piece {piece:?} contains some"
+                )));
+            }
+            names.push("remove_extra_whitespaces");
+            filter.rules.collapses_spaces = true;
+            filter.rules.strips_first_spaces = !self.dummy_prefix;
+            filter.rules.strips_last_spaces = true;
+        }
+        if !self.charsmap.is_empty() {
+            names.push(if self.normalization.is_empty() { "charsmap" } else { self.normalization });
+            let map = read_charsmap(self.charsmap)
+                .ok_or_else(|| refused("its character map cannot be read"))?;
+            let mut changed = ChangedPairs::new(&map).map_err(|reason| refused(&reason))?;
+            if let Some(piece) = user_defined.iter().find(|text| {
+                let is_cut = self.kind == BPE;
+                text.starts_with(|c| changed.ends(c)) || !is_cut && changed.changes(text)
+            }) {
+                return Err(refused(&format!(
+                    "its normalizer changes characters of the user-defined piece {piece:?}"
+                )));
+            }
+            if self.kind == UNIGRAM {
+                protect(&user_defined, &mut changed, &mut filter.rules)?;
+            }
+            let too_many = || refused("its character map has too many classes of characters");
+            filter.text = Some(TextFilter::of_pairs(&changed).ok_or_else(too_many)?);
+            filter.added_separates = self.kind == BPE;
+        }
+        filter.name = names.join(", ");
+        Ok((!names.is_empty()).then_some(filter))
+    }
+
     /// Returns the tokens of all bytes.
     fn bytes(&self) -> Result<ByteTokens, Error> {
         let pieces = self.pieces.iter().zip(0u32..).filter(|(piece, _)| piece.kind == BYTE);
@@ -173,3 +207,50 @@ impl SentencePieceModel<'_> {
         .map_err(|byte| refused(&format!("it has no piece <{byte:#04X}> for a byte")))
     }
 }
+
+/// Moves the pairs that begin with the last character of a user-defined piece from the filter to the
+/// rules, where these pieces are exempt.
+fn protect(
+    user_defined: &[String],
+    changed: &mut ChangedPairs,
+    rules: &mut SectionRules,
+) -> Result<(), Error> {
+    let pieces: Vec<Vec<char>> = user_defined
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| text.chars().collect())
+        .collect();
+    let lasts: FxHashSet<char> = pieces.iter().filter_map(|text| text.last().copied()).collect();
+    let lasts: Vec<char> = lasts.into_iter().filter(|&last| changed.begins(last)).collect();
+    if lasts.is_empty() {
+        return Ok(());
+    }
+    let overlaps = |one: &[char], other: &[char]| {
+        let is_inside = one != other && one.windows(other.len()).any(|part| part == other);
+        is_inside || (1..one.len().min(other.len())).any(|size| one.ends_with(&other[..size]))
+    };
+    if let Some((one, _)) = pieces
+        .iter()
+        .flat_map(|one| pieces.iter().map(move |other| (one, other)))
+        .find(|(one, other)| overlaps(one, other))
+    {
+        let text: String = one.iter().collect();
+        return Err(refused(&format!(
+            "its normalizer changes characters, and the user-defined piece {text:?} overlaps another"
+        )));
+    }
+    for last in lasts {
+        for second in changed.pairs.remove(&last).unwrap_or_default() {
+            rules.replaced.push(vec![last, second]);
+        }
+    }
+    if rules.replaced.len() > MAX_PROTECTED_PAIRS {
+        return Err(refused("its normalizer changes characters after user-defined pieces"));
+    }
+    rules.replaced.sort_unstable();
+    rules.protected = pieces;
+    Ok(())
+}
+
+/// Maximum number of changed pairs after user-defined pieces. Chosen, not measured.
+const MAX_PROTECTED_PAIRS: usize = 200;

@@ -14,7 +14,7 @@ use crate::bpe::pretokenizer::pretoken_splitter::SectionFilter;
 use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
 use crate::bpe::sources::{unigram, wordpiece};
 use crate::bpe::spec::{BpeSpec, refused};
-use crate::normalization::{NormalizerAnswers, TextFilter, TextNormalizer};
+use crate::normalization::{InsertedSpace, NormalizerAnswers, SpaceMarks, TextNormalizer};
 use crate::tokenizer_json::{
     AddedToken, BpeModel, PieceDecoding, TokenizerFile, VocabPieces, fallback_byte,
     is_byte_level_character, kind, steps,
@@ -38,24 +38,31 @@ pub(in crate::bpe) fn read(
     let split_steps = match is_words {
         true => wordpiece::split_steps(&file, &spelling)?,
         false => {
-            let is_marked = |step: &&Value| {
-                kind(step) == "Replace" && step["content"].as_str() == Some("\u{2581}")
-            };
-            let marked = steps(&file.normalizer, "normalizers").iter().any(is_marked);
-            SplitSteps::read(&file.pre_tokenizer, marked)?
+            let list = steps(&file.normalizer, "normalizers");
+            let is_marked = spelling.reads_marks() && list.into_iter().any(is_marking);
+            SplitSteps::read(&file.pre_tokenizer, is_marked)?
         }
     };
     if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
         return Err(refused("its pre-tokenizer and its decoder represent bytes differently")
             .at("pre_tokenizer"));
     }
-    let text_filter = normalizer.filter(answers)?;
-    let (added, added_separates) = added_texts(&file, spaces, text_filter.as_ref())?;
-    let filter =
-        text_filter.map(|text| SectionFilter { name: normalizer.name(), text, added_separates });
+    let mut filter = SectionFilter {
+        name: normalizer.name(),
+        text: normalizer.filter(answers)?,
+        rules: normalizer.rules().clone(),
+        added_separates: false,
+    };
+    let added = added_texts(&file, spaces, &mut filter)?;
+    let is_needed = filter.text.is_some() || !filter.rules.is_empty();
+    let filter = is_needed.then_some(filter);
     if file.model.kind.as_deref() == Some("Unigram") {
+        if split_steps.byte_level {
+            return Err(refused("its pieces are segmented over bytes").at("model.type"));
+        }
         let bytes = unigram_bytes(&file)?;
-        let (model, symbols) = unigram::of_tokenizer_json(&file, bytes)?;
+        let marks_spaces = spelling.reads_marks();
+        let (model, symbols) = unigram::of_tokenizer_json(&file, marks_spaces, bytes)?;
         let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
         return Ok(BpeSpec {
             symbols,
@@ -178,16 +185,17 @@ struct PrependedSpaces {
     /// It does so in front of every text, not only of one that begins otherwise, and after added
     /// tokens.
     in_normalizer: bool,
+    /// It does so after added tokens, unless the text goes on with a space.
+    before_sections: bool,
 }
 
-/// Returns the added tokens that match in text, and whether they are searched for in the raw text,
-/// so that the sections between them are normalized one by one. Special tokens do not match: their
-/// names in a text are ordinary text.
+/// Returns the added tokens that match in text, and enters their effect on the sections between them
+/// into `filter`. Special tokens do not match: their names in a text are ordinary text.
 fn added_texts<'f>(
     file: &'f TokenizerFile<'_>,
     spaces: PrependedSpaces,
-    filter: Option<&TextFilter>,
-) -> Result<(Vec<&'f AddedToken>, bool), Error> {
+    filter: &mut SectionFilter,
+) -> Result<Vec<&'f AddedToken>, Error> {
     let mut texts: Vec<&AddedToken> =
         file.added_tokens.iter().filter(|token| !token.special).collect();
     if !steps(&file.normalizer, "normalizers").is_empty() {
@@ -195,39 +203,63 @@ fn added_texts<'f>(
         let is_mark = |token: &AddedToken| token.content.contains('\u{2581}');
         texts.retain(|token| token.normalized || !is_mark(token));
     }
+    let begins_white = |token: &&&AddedToken| token.content.starts_with(char::is_whitespace);
+    let white = texts.iter().find(begins_white).copied();
     for token in &texts {
-        let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
-        if strange {
+        let absorbs_white = token.rstrip && white.is_some();
+        let strange = token.lstrip || token.single_word || token.content.is_empty();
+        if strange || absorbs_white {
             let message =
                 format!("the added token {:?} depends on the surrounding text", token.content);
             return Err(refused(&message).at("added_tokens"));
         }
     }
-    if spaces.in_normalizer && !texts.is_empty() {
-        return Err(refused(
-            "it has added tokens that match in text and a normalizer that prepends a space",
-        )
-        .at("added_tokens"));
-    }
-    let Some(filter) = filter else { return Ok((texts, false)) };
-    let (in_normalized, in_raw): (Vec<&AddedToken>, Vec<&AddedToken>) =
-        texts.iter().copied().partition(|token| token.normalized);
-    if let (Some(one), Some(other)) = (in_normalized.first(), in_raw.first()) {
+    let Some(any) = texts.first() else { return Ok(texts) };
+    let is_separate = |token: &&AddedToken| !token.normalized;
+    let added_separates = is_separate(any);
+    if spaces.in_normalizer
+        && let Some(token) = texts.iter().find(|token| token.normalized)
+    {
+        // The library prepends a space to the token's own string.
         let message = format!(
-            "the added token {:?} matches in normalized text, and {:?} in raw text",
-            one.content, other.content
+            "the added token {:?} matches in normalized text, and the normalizer prepends a space",
+            token.content
         );
         return Err(refused(&message).at("added_tokens"));
     }
-    if let Some(token) =
-        in_normalized.iter().find(|token| filter.first_change(&token.content).is_some())
-    {
+    filter.rules.added_separates = added_separates;
+    filter.added_separates = added_separates;
+    filter.rules.inserted = match () {
+        () if spaces.in_normalizer => InsertedSpace::Always,
+        () if spaces.before_sections => InsertedSpace::UnlessThere,
+        () => InsertedSpace::Never,
+    };
+    filter.rules.begins_with_space = spaces.prepends;
+    if texts.iter().any(|token| token.rstrip) {
+        let rule = |token: &&AddedToken| (token.content.chars().collect(), token.rstrip);
+        filter.rules.added = texts.iter().map(rule).collect();
+    }
+    if filter.text.is_none() && filter.rules.is_empty() {
+        return Ok(texts);
+    }
+    if let Some(other) = texts.iter().find(|token| is_separate(token) != added_separates) {
+        let (raw, normalized) = if added_separates { (any, other) } else { (other, any) };
+        let message = format!(
+            "the added token {:?} matches in normalized text, and {:?} in raw text",
+            normalized.content, raw.content
+        );
+        return Err(refused(&message).at("added_tokens"));
+    }
+    let is_changed = |token: &&&AddedToken| {
+        let text = filter.text.as_ref().and_then(|filter| filter.first_change(&token.content));
+        text.or_else(|| filter.rules.first_change(&token.content)).is_some()
+    };
+    if !added_separates && let Some(token) = texts.iter().find(is_changed) {
         let message =
             format!("the normalizer changes the content of the added token {:?}", token.content);
         return Err(refused(&message).at("added_tokens"));
     }
-    let added_separates = in_normalized.is_empty();
-    Ok((texts, added_separates))
+    Ok(texts)
 }
 
 /// Returns how spaces are prepended, and the steps that change text. The others write the mark of
@@ -235,55 +267,74 @@ fn added_texts<'f>(
 ///
 /// # Errors
 ///
-/// The normalizer has a step of another kind.
+/// The normalizer has a step of another kind, or steps that may restore each other's changes.
 fn normalizer(
     file: &TokenizerFile<'_>,
     spelling: &PieceDecoding,
 ) -> Result<(PrependedSpaces, TextNormalizer), Error> {
-    let (mut spaces, mut replaces) = (PrependedSpaces::default(), false);
+    let mut spaces = PrependedSpaces::default();
     let mut normalizer = TextNormalizer::default();
-    for step in steps(&file.normalizer, "normalizers") {
-        if normalizer.add(step).map_err(|error| refused(&error.message).at("normalizer"))? {
-            continue;
-        }
+    let reads_marks = spelling.reads_marks();
+    let mut marks = if reads_marks { SpaceMarks::Later } else { SpaceMarks::None };
+    let list = steps(&file.normalizer, "normalizers");
+    for step in &list {
         match kind(step) {
             "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => {
                 spaces = PrependedSpaces {
                     prepends: true,
                     prepends_after_special: true,
                     in_normalizer: true,
+                    before_sections: false,
                 };
             }
-            "Replace"
-                if step["pattern"]["String"].as_str() == Some(" ")
-                    && step["content"].as_str() == Some("\u{2581}") =>
-            {
-                replaces = true;
-            }
+            "Replace" if is_marking(step) && reads_marks => marks = SpaceMarks::Written,
             other => {
-                let message = format!("its normalizer has the step {other}, which changes text");
-                return Err(refused(&message).at("normalizer"));
+                let is_known = normalizer.add(step, marks);
+                let is_known =
+                    is_known.map_err(|error| refused(&error.message).at("normalizer"))?;
+                if !is_known {
+                    let message =
+                        format!("its normalizer has the step {other}, which changes text");
+                    return Err(refused(&message).at("normalizer"));
+                }
             }
         }
     }
     for step in steps(&file.pre_tokenizer, "pretokenizers") {
         if kind(step) == "Metaspace" {
-            replaces = true;
+            marks = SpaceMarks::Written;
             let scheme = step["prepend_scheme"].as_str().unwrap_or("always");
             spaces.prepends |= scheme != "never";
             spaces.prepends_after_special |= scheme == "always";
+            spaces.before_sections |= scheme == "always";
         }
     }
-    let is_words = matches!(spelling, PieceDecoding::Words { .. });
-    let is_bert = |step: &&Value| kind(step) == "BertNormalizer";
-    if !is_words && steps(&file.normalizer, "normalizers").iter().any(is_bert) {
-        return Err(refused("its normalizer is for words, but its decoder does not write words")
-            .at("normalizer"));
-    }
-    if replaces == (is_words || *spelling == PieceDecoding::ByteLevel) {
+    if reads_marks != (marks == SpaceMarks::Written) {
         return Err(
             refused("its encoder and its decoder treat spaces differently").at("normalizer")
         );
     }
+    if matches!(spelling, PieceDecoding::Words { .. }) {
+        normalizer.keep_ideographs();
+        if normalizer.rules().changes_sections() {
+            let message = format!(
+                "its normalizer has the steps {}, and decoding writes words with spaces",
+                normalizer.name()
+            );
+            return Err(refused(&message).at("normalizer"));
+        }
+    }
+    if spaces.prepends && normalizer.rules().strips_start {
+        return Err(refused("its normalizer strips the start of a text, and a space is put there")
+            .at("normalizer"));
+    }
+    normalizer.check().map_err(|error| refused(&error.message).at("normalizer"))?;
     Ok((spaces, normalizer))
+}
+
+/// Returns `true` for the step that writes spaces as marks.
+fn is_marking(step: &Value) -> bool {
+    kind(step) == "Replace"
+        && step["pattern"]["String"].as_str() == Some(" ")
+        && step["content"].as_str() == Some("\u{2581}")
 }

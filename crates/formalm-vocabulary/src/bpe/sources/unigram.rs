@@ -16,13 +16,14 @@ use crate::unigram::{ScoreArithmetic, UnigramModel, UnigramPiece};
 /// both libraries.
 const UNKNOWN_PENALTY: f64 = 10.0;
 
-/// Reads the model of a `tokenizer.json` whose text has marks instead of spaces.
+/// Reads the model of a `tokenizer.json`. With `marks_spaces`, its text has marks instead of spaces.
 ///
 /// # Errors
 ///
 /// The model does something that we cannot reproduce exactly.
 pub(in crate::bpe) fn of_tokenizer_json(
     file: &TokenizerFile<'_>,
+    marks_spaces: bool,
     bytes: Option<ByteTokens>,
 ) -> Result<(PretokenModel, BaseSymbols), Error> {
     let VocabPieces::Scored(list) = &file.model.vocab else {
@@ -38,14 +39,15 @@ pub(in crate::bpe) fn of_tokenizer_json(
         // The library finds the names of special and byte tokens in text, too. Added tokens that
         // are text are cut out before.
         let has_text = Some(token) != unknown && !is_byte && !added.contains(&token);
-        pieces.extend(piece(text, *score, token, has_text));
+        let spelled = if marks_spaces { spelled(text) } else { Some(Cow::Borrowed(&**text)) };
+        pieces.extend(piece(spelled, *score, token, has_text));
     }
     let texts: FxHashSet<&[u8]> = pieces.iter().map(|piece| &piece.text[..]).collect();
     if texts.len() < pieces.len() {
         return Err(refused("two of its pieces have the same text").at("model.vocab"));
     }
     let unknown_score = least.min(f64::MAX) - UNKNOWN_PENALTY;
-    spell(pieces, unknown_score, ScoreArithmetic::Double, bytes)
+    of_pieces(pieces, (unknown_score, ScoreArithmetic::Double), marks_spaces, bytes)
 }
 
 /// Reads a SentencePiece model.
@@ -59,37 +61,45 @@ pub(in crate::bpe) fn of_sentencepiece(
 ) -> Result<(PretokenModel, BaseSymbols), Error> {
     let normal = || model.pieces.iter().filter(|piece| piece.kind == NORMAL);
     let least = normal().map(|piece| piece.score).fold(f32::INFINITY, f32::min);
-    let most = normal().map(|piece| piece.score).fold(f32::NEG_INFINITY, f32::max);
     let mut pieces = Vec::with_capacity(model.pieces.len());
     for (own, token) in model.pieces.iter().zip(0u32..) {
         let score = match own.kind {
             NORMAL => f64::from(own.score),
-            USER_DEFINED => f64::from(own.text.len() as f32 * most - 0.1),
+            // As version 0.2.3 of the library scores them. Earlier ones differ, and are refused when
+            // they are compared with this one.
+            USER_DEFINED => f64::from((own.text.len() as f64 * 0.1 - 0.1) as f32),
             _ => continue,
         };
-        pieces.extend(piece(own.text, score, token, true));
+        pieces.extend(piece(spelled(own.text), score, token, true));
     }
     let unknown_score = f64::from(least - UNKNOWN_PENALTY as f32);
-    spell(pieces, unknown_score, ScoreArithmetic::Single, bytes)
+    of_pieces(pieces, (unknown_score, ScoreArithmetic::Single), true, bytes)
 }
 
-/// Returns a piece as it occurs in strings; `None` if it never does, since text has marks instead of
-/// spaces.
-fn piece(text: &str, score: f64, token: u32, has_text: bool) -> Option<UnigramPiece> {
-    if text.is_empty() || text.contains(' ') {
-        return None;
+/// Returns the text of a piece as it occurs in strings, if its text has marks instead of spaces.
+/// Returns `None` if it never occurs.
+fn spelled(text: &str) -> Option<Cow<'_, str>> {
+    match text.contains(SPACE) {
+        _ if text.contains(' ') => None,
+        true => Some(Cow::Owned(text.replace(SPACE, " "))),
+        false => Some(Cow::Borrowed(text)),
     }
-    let text = match text.contains(SPACE) {
-        true => Cow::Owned(text.replace(SPACE, " ")),
-        false => Cow::Borrowed(text),
-    };
+}
+
+fn piece(
+    text: Option<Cow<'_, str>>,
+    score: f64,
+    token: u32,
+    has_text: bool,
+) -> Option<UnigramPiece> {
+    let text = text.filter(|text| !text.is_empty())?;
     Some(UnigramPiece { text: text.as_bytes().to_vec(), score, token, has_text })
 }
 
-fn spell(
+fn of_pieces(
     pieces: Vec<UnigramPiece>,
-    unknown_score: f64,
-    arithmetic: ScoreArithmetic,
+    (unknown_score, arithmetic): (f64, ScoreArithmetic),
+    marks_spaces: bool,
     bytes: Option<ByteTokens>,
 ) -> Result<(PretokenModel, BaseSymbols), Error> {
     let single = pieces.iter().filter_map(|piece| {
@@ -99,7 +109,7 @@ fn spell(
         characters.next().is_none().then_some((first, piece.token))
     });
     let symbols = BaseSymbols::Characters(single.collect(), bytes.clone());
-    let model = UnigramModel::new(pieces, unknown_score, arithmetic, bytes)
+    let model = UnigramModel::new(pieces, unknown_score, arithmetic, (bytes, marks_spaces))
         .map_err(|error| refused(&error.message).at("model.vocab"))?;
     Ok((PretokenModel::Unigram(Box::new(model)), symbols))
 }

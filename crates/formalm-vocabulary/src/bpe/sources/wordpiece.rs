@@ -15,19 +15,13 @@ use crate::bpe::base_symbols::BaseSymbols;
 use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::pretokenizer::pretokenizer_config::{PUNCTUATION, SplitSteps, character_set};
 use crate::bpe::spec::refused;
+use crate::normalization::{IDEOGRAPHS, white_space};
 use crate::tokenizer_json::{PieceDecoding, TokenizerFile, kind, steps};
 use crate::unigram::UnigramPiece;
 use crate::wordpiece::WordPieceModel;
 
 /// The length in characters of the longest word that is not unknown, by default.
 const MAX_WORD_CHARACTERS: u32 = 100;
-
-/// Characters around which a normalizer for BERT writes spaces.
-const IDEOGRAPHS: &str = "[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}\
-                          \u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{F900}-\u{FAFF}\u{2F800}-\u{2FA1F}]";
-
-/// Control characters, which a normalizer for BERT removes.
-const CONTROL: &str = r"[\p{C}\uFFFD]";
 
 /// Reads the model.
 ///
@@ -91,10 +85,9 @@ pub(in crate::bpe) fn split_steps(
     let (mut word, single) = match &steps_of(&file.pre_tokenizer, "pretokenizers")[..] {
         [one] if one == "BertPreTokenizer" => {
             let punctuation = character_set(PUNCTUATION)?;
-            let white = character_set(r"\s")?;
-            (punctuation.union(&white).complement(), punctuation)
+            (punctuation.union(&white_space()).complement(), punctuation)
         }
-        [one] if one == "WhitespaceSplit" => (character_set(r"\s")?.complement(), CharSet::empty()),
+        [one] if one == "WhitespaceSplit" => (white_space().complement(), CharSet::empty()),
         _ => {
             return Err(refused(
                 "its pre-tokenizer is neither BertPreTokenizer nor WhitespaceSplit",
@@ -109,12 +102,9 @@ pub(in crate::bpe) fn split_steps(
         }
         let on = |name: &str| step[name].as_bool().unwrap_or(true);
         if on("handle_chinese_chars") {
-            let ideographs = character_set(IDEOGRAPHS)?;
+            let ideographs = CharSet::from_ranges(IDEOGRAPHS);
             word = word.difference(&ideographs);
             single = single.union(&ideographs);
-        }
-        if on("clean_text") {
-            word = word.difference(&character_set(CONTROL)?);
         }
     }
     let space = || PatternNode::Class(CharSet::single(' '));
