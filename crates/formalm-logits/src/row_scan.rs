@@ -31,6 +31,15 @@ pub fn log_sum_error(kind: ElementType) -> f64 {
     if kind == ElementType::Float64 { LOG_SUM_ERROR_WIDE } else { LOG_SUM_ERROR }
 }
 
+/// Returns an upper bound on the error of the log-sum-exp of one row, in nats.
+pub fn row_error(kind: ElementType, width: usize, log_sum: f64) -> f64 {
+    match kind {
+        // Weights, the sum of blocks, and the last digit of the result.
+        ElementType::Float64 => 1e-14 + 1e-18 * width as f64 + 1e-15 * log_sum.abs(),
+        _ => LOG_SUM_ERROR,
+    }
+}
+
 /// Lanes of a block's sums.
 pub(crate) const LANES: usize = 64;
 /// Groups of a block, each of `BLOCK / GROUPS` elements.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from formalm.models import LogitRow, ModelState, Position, Session
 
-__all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache", "children_bytes"]
+__all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -76,12 +76,6 @@ class ByteBudgetLru(Generic[Value]):
         while self.memory_bytes > self.budget_bytes and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
             self.memory_bytes -= self._size_of(oldest)
-
-
-def children_bytes(children: tuple[Ids, Floats]) -> int:
-    """Returns the memory of an array of ids and the array of their numbers."""
-    ids, numbers = children
-    return ids.nbytes + numbers.nbytes
 
 
 STATE_BYTES = 256 << 20

@@ -91,11 +91,7 @@ class LogitRow:
     @property
     def error(self) -> float:
         """Upper bound on the error of :attr:`log_sum`, in nats."""
-        values = self.values
-        if values.dtype.itemsize < 8:
-            return LOG_SUM_ERROR
-        # Weights, the sum of blocks of 512, and the last digit of the result.
-        return 1e-14 + 1e-18 * len(values) + 1e-15 * abs(self._log_sum or 0.0)
+        return _core.row_error(self.values, self._log_sum or 0.0)
 
     @property
     def log_sum(self) -> float:
