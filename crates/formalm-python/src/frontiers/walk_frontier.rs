@@ -50,7 +50,6 @@ fn owned_row(array: &Bound<'_, PyAny>) -> PyResult<SharedRow> {
 #[pymethods]
 impl WalkFrontier {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "options by name")]
     #[pyo3(signature = (vocabulary, contexts, *, end_token_ids, complete, max_tokens, step_bytes))]
     fn new(
         py: Python<'_>,
