@@ -10,7 +10,6 @@ __all__ = [
     "Automaton",
     "Constraint",
     "Deadline",
-    "DrawTable",
     "Encoder",
     "Expression",
     "Grammar",
@@ -19,6 +18,7 @@ __all__ = [
     "Grouping",
     "IndentationLevels",
     "JsonSchema",
+    "MassFrontier",
     "Matcher",
     "Members",
     "Parser",
@@ -27,10 +27,10 @@ __all__ = [
     "TokenFrontier",
     "Trees",
     "Vocabulary",
+    "WalkFrontier",
     "__version__",
     "apply_bitmask",
     "best_tokens",
-    "expand_row",
     "fill_bitmasks",
     "fill_drafts",
     "generation_step",
@@ -39,6 +39,7 @@ __all__ = [
     "log_sums_by_class",
     "masked_log_sums",
     "masked_scores",
+    "row_error",
 ]
 
 __version__: str
@@ -604,6 +605,141 @@ class TokenFrontier:
     def restore(self, arrays: dict[str, npt.NDArray[Any]], cut: tuple[bool, bool]) -> None: ...
 
 @final
+class MassFrontier:
+    """The token sequences whose event is undecided, each with its probability as its mass.
+
+    A decided mass is a node, its mass, and a bound on the relative error of that.
+    """
+
+    def __new__(
+        cls,
+        vocabulary: Vocabulary,
+        contexts: Sequence[tuple[Matcher, float, int | None]],
+        *,
+        given_lengths: Sequence[int],
+        end_token_ids: Sequence[int],
+        complete: bool,
+        max_tokens: int | None,
+        is_unbounded: bool,
+        row_error: float,
+        cache_bytes: int,
+    ) -> MassFrontier: ...
+    def __len__(self) -> int: ...
+    @property
+    def queued(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def is_exhausted(self) -> bool: ...
+    @property
+    def cut_by_context(self) -> bool: ...
+    @property
+    def best(self) -> float | None:
+        """The log-probability of the best queued node."""
+    @property
+    def open_mass(self) -> float:
+        """An upper bound on all undecided mass."""
+    @property
+    def parked_mass(self) -> float:
+        """An upper bound on the mass that stays undecided."""
+    @property
+    def row_error(self) -> float: ...
+    def collect(self, room: int) -> tuple[list[int], list[int], list[tuple[int, float, float]]]:
+        """Nodes to evaluate, nodes to evaluate again, and decided masses."""
+    def put_back(self, nodes: Sequence[int], again: Sequence[int]) -> None: ...
+    def expand_rows(
+        self,
+        nodes: Sequence[int],
+        rows: Sequence[npt.NDArray[Any]],
+        is_normalized: Sequence[bool],
+        again: int,
+    ) -> tuple[list[tuple[float, int]], list[tuple[int, float, float]]]:
+        """Results of `log_sums`, and decided masses; if a row is unsound, nothing changes."""
+    def expand_kept(
+        self,
+        nodes: Sequence[int],
+        kept: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]],
+        again: int,
+    ) -> list[tuple[int, float, float]]: ...
+    def park(self, node: int, share: float) -> None:
+        """Keeps a share of a node's mass as undecided for good."""
+    def allowed(self, node: int) -> tuple[npt.NDArray[np.int64], bool]: ...
+    def path(self, node: int) -> list[int]: ...
+    def root(self, node: int) -> int: ...
+    def parent_of(self, node: int) -> int: ...
+    def token_of(self, node: int) -> int: ...
+    def data(self, node: int) -> bytes: ...
+
+@final
+class WalkFrontier:
+    """The tree of several random walks, and the steps that can be taken from its nodes."""
+
+    def __new__(
+        cls,
+        vocabulary: Vocabulary,
+        contexts: Sequence[tuple[Matcher, float, int | None]],
+        *,
+        end_token_ids: Sequence[int],
+        complete: bool,
+        max_tokens: int | None,
+        step_bytes: int,
+    ) -> WalkFrontier: ...
+    def __len__(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def cut_by_context(self) -> bool: ...
+    def child(self, node: int, token_id: int) -> int: ...
+    def can_be_evaluated(self, nodes: Sequence[int]) -> list[bool]: ...
+    def unevaluated(self, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The nodes that were not evaluated, each once, and then those that are decided."""
+    def record_rows(
+        self,
+        nodes: Sequence[int],
+        rows: Sequence[npt.NDArray[Any]],
+        is_normalized: Sequence[bool],
+        needs_factors: bool,
+    ) -> list[tuple[float, int]]:
+        """Results of `log_sums`; if a row is unsound, nothing is recorded. With `needs_factors`,
+        each node must be settled.
+        """
+    def record_listed(
+        self,
+        node: int,
+        ids: npt.NDArray[np.uint32],
+        probabilities: npt.NDArray[np.float64],
+        end: float,
+    ) -> None: ...
+    def end(self, node: int) -> float | None:
+        """The probability of ending at a node; None if it was not evaluated."""
+    def settle(self, node: int, factor: float) -> None:
+        """Multiplies the probability of ending at a node that was just recorded."""
+    def decide(self, node: int, kept: float) -> None: ...
+    def forbid(self, nodes: Sequence[int]) -> None: ...
+    def alive(self, node: int) -> float | None:
+        """The live share of a node; None if it was not evaluated."""
+    def draw(
+        self, nodes: Sequence[int], uniforms: Sequence[float], is_learned: bool
+    ) -> tuple[list[int], list[float]]:
+        """The next node of each walk, -1 for an end or -2 outside the language, and the total that
+        the draw was among. Stops before a node whose row was evicted.
+        """
+    def listed(self, node: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None: ...
+    def step_logprobs(self, node: int) -> list[float]:
+        """NaN where the log-probability of a token was not looked up."""
+    def token_logprob(self, node: int, token_id: int) -> float | None: ...
+    def begin_round(self) -> None: ...
+    def to_learn(self) -> list[int]: ...
+    def learn(self, nodes: Sequence[int]) -> int:
+        """Returns the number of nodes done before one whose row was evicted."""
+    def allowed(self, node: int) -> tuple[npt.NDArray[np.int64], bool]: ...
+    def path(self, node: int) -> list[int]: ...
+    def root(self, node: int) -> int: ...
+    def parent_of(self, node: int) -> int: ...
+    def token_of(self, node: int) -> int: ...
+    def data(self, node: int) -> bytes: ...
+
+@final
 class StringFrontier:
     """A best-first search over strings, each with the sum of its tokenizations."""
 
@@ -768,59 +904,8 @@ def log_sums_by_class(
     classes: npt.NDArray[np.uint32],
     count: int,
 ) -> npt.NDArray[np.float64]: ...
-def expand_row(
-    row: npt.NDArray[Any],
-    words: npt.NDArray[np.int32] | None,
-    size: int,
-    ends: Sequence[int],
-    is_normalized: bool,
-    count: int,
-) -> tuple[float, float, float, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Log-sum-exp of a row, of its allowed tokens and of `ends`; the code of `log_sums`; the best
-    allowed tokens and their values.
-    """
-
-@final
-class DrawTable:
-    """What repeated draws of one row need beside the row: the masses of its blocks.
-
-    `tokens` are ascending and allowed; their probabilities are multiplied by `factors`.
-    """
-
-    def __new__(
-        cls,
-        row: npt.NDArray[Any],
-        words: npt.NDArray[np.int32] | None,
-        size: int,
-        is_normalized: bool,
-    ) -> DrawTable: ...
-    @property
-    def log_sum(self) -> float: ...
-    @property
-    def log_allowed(self) -> float: ...
-    @property
-    def soundness(self) -> int:
-        """The code of `log_sums`."""
-    @property
-    def memory_bytes(self) -> int: ...
-    def reweighted_log_sum(
-        self,
-        row: npt.NDArray[Any],
-        words: npt.NDArray[np.int32] | None,
-        size: int,
-        tokens: Sequence[int],
-        factors: Sequence[float],
-    ) -> float: ...
-    def draw(
-        self,
-        row: npt.NDArray[Any],
-        words: npt.NDArray[np.int32] | None,
-        size: int,
-        uniform: float,
-        tokens: Sequence[int],
-        factors: Sequence[float],
-    ) -> int:
-        """The token at a uniform number, in the order of ids; -1 if none has probability."""
+def row_error(row: npt.NDArray[Any], log_sum: float) -> float:
+    """An upper bound on the error of a row's log-sum-exp."""
 
 def generation_step(
     rows: Sequence[npt.NDArray[Any]],

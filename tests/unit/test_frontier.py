@@ -1,4 +1,4 @@
-"""The trie, its queue and the kept answers: order, memory, and the same results without memory."""
+"""Frontiers and the kept answers: order, memory, and the same results without memory."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
-from formalm.execution.frontier import Frontier
 from formalm.execution.query_contexts import encodings, query_contexts
 from formalm.execution.query_execution import QueryExecution
-from formalm.execution.sequence_trie import NodeQueue, SequenceTrie
 from formalm.models import Session
+from formalm.probability.bounds import ProbabilityBounds
 from formalm.query import Decoding
 from formalm.query.decoding_rules import best
 from formalm.searching.best_first_search import Search
@@ -24,44 +23,6 @@ VOCABULARY = Vocabulary.from_tokens(
     TOKENS, end_token_ids=[4], encode=lambda text: [{"a": 0, "b": 1, " ": 3}[c] for c in text]
 )
 MODEL = TableModel.random(VOCABULARY, seed=5, order=2)
-
-
-@given(
-    st.lists(st.tuples(st.integers(-6, 0), st.booleans()), min_size=1, max_size=60),
-    st.integers(1, 5),
-)
-def test_a_queue_gives_the_best_first(steps: list, head: int) -> None:
-    trie = SequenceTrie()
-    queue = NodeQueue(trie, head)
-    root = trie.add_root(0.0, 0)
-    inside: list[tuple[float, list[int], int]] = []
-    for number, (logprob, take) in enumerate(steps):
-        node = trie.add(root, 100 - number, float(logprob))
-        queue.push(node)
-        inside.append((-float(logprob), trie.path(node), node))
-        if take:
-            inside.sort()
-            assert queue.top() == inside[0][2]
-            assert queue.pop() == inside.pop(0)[2]
-        assert len(queue) == len(inside)
-    assert [queue.pop() for _ in range(len(queue))] == [node for *_, node in sorted(inside)]
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
-def test_children_are_listed_best_first(values: list[int]) -> None:
-    trie = SequenceTrie()
-    root = trie.add_root(0.0, 0)
-    ids = np.arange(len(values)) * 2
-    logprobs = -np.array(values, dtype=np.float64)
-    taken = []
-    while True:
-        if trie.has_more(root) or not taken:
-            trie.list_children(root, ids, logprobs)
-        child = trie.next_child(root)
-        if child is None:
-            break
-        taken.append(trie.token[child])
-    assert taken == sorted(ids.tolist(), key=lambda token: (values[token // 2], token))
 
 
 @given(
@@ -171,25 +132,53 @@ def _triples(model: object, budget: int | None, batch_size: int) -> Search:
     )
 
 
-def test_a_node_takes_little_memory() -> None:
-    session = Session(TableModel.random(VOCABULARY, seed=1, order=3))
-    query = Query(Regex("[ab ]*"))
-    constraint = Constraint(query.effective_language, VOCABULARY)
-    roots = query_contexts(session, constraint, query, None, shares=False)
+def bounds_of(model: object, limits: Limits, **options: object) -> ProbabilityBounds:
+    session = Session(model)
+    query = Query(Regex("[ab ]*"), **options)
+    constraint = Constraint(query.effective_language, session.vocabulary)
+    roots = query_contexts(session, constraint, query, None, shares=True)
+    rules = query.suffix_decoding
     execution = QueryExecution(
-        session, constraint, roots, Decoding(), False, True, 64, None, Limits(None)
+        session, constraint, roots, *rules, True, 64, query.max_tokens, limits, normalize=True
     )
-    frontier = Frontier(execution)
-    for node in frontier.root_nodes:
-        frontier.queue.push(node)
-    while len(frontier.trie) < 60_000:
-        batch = [frontier.queue.pop() for _ in range(min(64, len(frontier.queue)))]
-        for node in batch:
-            if frontier.trie.parent[node] >= 0:
-                frontier.queue_next(frontier.trie.parent[node])
-        for node, ids, totals, _ in frontier.evaluate(batch):
-            frontier.queue_children(node, ids, totals)
-    assert frontier.memory_bytes / len(frontier.trie) < 200
+    return ProbabilityBounds(execution, "complete")
+
+
+def test_a_node_of_a_mass_takes_little_memory() -> None:
+    bounds = bounds_of(TableModel.random(VOCABULARY, seed=1, order=3), Limits(None))
+    for _ in bounds.run():
+        if len(bounds.frontier) >= 60_000:
+            break
+    assert bounds.frontier.memory_bytes / len(bounds.frontier) < 200
+
+
+@pytest.mark.parametrize("options", [{}, {"decoding": Decoding(0.7, 3), "renormalize": True}])
+def test_a_failed_evaluation_leaves_a_mass_as_it_was(options: dict) -> None:
+    """The model fails now and then; the bounds are valid, and in the end those without failures."""
+
+    class Failing:
+        vocabulary, bos_token_id, context_length = VOCABULARY, None, None
+        calls = 0
+
+        def next_logprobs(self, prefixes: list) -> np.ndarray:
+            self.calls += 1
+            if self.calls % 3 == 0:
+                raise OSError("no answer")
+            return MODEL.next_logprobs(prefixes)
+
+    whole = bounds_of(MODEL, Limits(None), max_tokens=4, **options)
+    for _ in whole.run():
+        pass
+    bounds = bounds_of(Failing(), Limits(None), max_tokens=4, **options)
+    while not bounds.is_exhausted:
+        try:
+            for _ in bounds.run():
+                assert bounds.low(None) <= whole.low(None) * (1 + 1e-12)
+                assert bounds.low(None) + bounds.undecided >= whole.low(None) * (1 - 1e-12)
+        except OSError:
+            continue
+    assert bounds.low(None) == pytest.approx(whole.low(None), rel=1e-12)
+    assert bounds.undecided <= 1e-12
 
 
 @pytest.mark.parametrize("unique", ["tokens", "strings"])

@@ -3,6 +3,7 @@
 mod binary_heap;
 mod child_cache;
 mod log_sum;
+mod mass_search;
 mod node_queue;
 mod prefix_strings;
 mod row_cache;
@@ -16,9 +17,11 @@ mod string_search;
 mod tests;
 mod token_rows;
 mod token_search;
+mod walk_tree;
 
 pub use formalm_logits::{Row, RowSums};
 pub use log_sum::log_sum;
+pub use mass_search::{DecidedMass, MassBatch, MassOptions, MassSearch};
 pub use node_queue::NodeQueue;
 pub use sequence_tree::{END, NodeArrays, SequenceTree};
 pub use shared_row::SharedRow;
@@ -27,6 +30,7 @@ pub use string_checkpoint::{EntryArrays, InvalidSearch};
 pub use string_search::{StringHit, StringOptions, StringSearch, StringStep};
 pub use token_rows::{Continuations, TokenScan, TopK};
 pub use token_search::{Batch, QueueArrays, TokenOptions, TokenSearch};
+pub use walk_tree::{TokenProbabilities, WalkMove, WalkOptions, WalkRule, WalkTree};
 
 /// The language of a search, as a numbering of its states.
 pub trait TokenLanguage {

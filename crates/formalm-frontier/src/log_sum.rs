@@ -1,5 +1,26 @@
 //! Sums of probabilities given by their logarithms.
 
+/// A sum of terms that are not negative, with a correction of its rounding (Neumaier's summation).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CompensatedSum {
+    sum: f64,
+    lost: f64,
+}
+
+impl CompensatedSum {
+    #[inline]
+    pub(crate) fn add(&mut self, term: f64) {
+        let next = self.sum + term;
+        self.lost +=
+            if self.sum >= term { (self.sum - next) + term } else { (term - next) + self.sum };
+        self.sum = next;
+    }
+
+    pub(crate) fn value(self) -> f64 {
+        self.sum + self.lost
+    }
+}
+
 /// Returns the logarithm of a sum of exponentials. It does not depend on the order of the values,
 /// which are sorted.
 pub fn log_sum(values: &mut [f64]) -> f64 {
@@ -12,15 +33,9 @@ pub fn log_sum(values: &mut [f64]) -> f64 {
             if top == f64::NEG_INFINITY {
                 return top;
             }
-            // Neumaier's summation; the terms descend, so each correction is of the next one.
-            let (mut sum, mut lost) = (0.0, 0.0);
-            for value in values.iter() {
-                let term = (value - top).exp();
-                let next: f64 = sum + term;
-                lost += if sum >= term { (sum - next) + term } else { (term - next) + sum };
-                sum = next;
-            }
-            top + (sum + lost).ln()
+            let mut sum = CompensatedSum::default();
+            values.iter().for_each(|value| sum.add((value - top).exp()));
+            top + sum.value().ln()
         }
     }
 }

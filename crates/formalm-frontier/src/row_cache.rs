@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use formalm_logits::{Allowed, ElementType, RowSums, exponential_sum, log_sum_error};
+use formalm_logits::{Allowed, ElementType, GroupScratch, RowSums, exponential_sum, log_sum_error};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::log_sum;
@@ -101,7 +101,7 @@ impl StoredRow {
     }
 
     /// Computes the sums by first byte.
-    fn split(&mut self, tokens: &SortedTokens) {
+    fn split(&mut self, tokens: &SortedTokens, scratch: &mut GroupScratch) {
         let RowValues::Whole(shared, words) = &self.values else { return };
         if self.by_byte.is_some() || !self.is_summable() {
             return;
@@ -109,8 +109,12 @@ impl StoredRow {
         let row = shared.row();
         let size = tokens.first_bytes().len();
         let error = log_sum_error(row.element_type());
-        let mut sums =
-            row.exponential_sums(Allowed::of(words, size), self.offset, tokens.first_bytes());
+        let allowed = Allowed::of(words, size);
+        let (ids, bounds) = (tokens.token_ids(), tokens.byte_bounds());
+        let mut sums = match scratch.group_sums(row, allowed, self.offset, ids, bounds) {
+            Some(sums) => sums,
+            None => row.exponential_sums(allowed, self.offset, tokens.first_bytes()).to_vec(),
+        };
         let all = (0, tokens.len() as u32);
         for (byte, sum) in sums.iter_mut().enumerate() {
             *sum = if *sum == 0.0 {
@@ -121,7 +125,7 @@ impl StoredRow {
                 sum.ln() + error
             };
         }
-        self.by_byte = Some(sums);
+        self.by_byte = sums.into_boxed_slice().try_into().ok();
     }
 
     /// Returns upper bounds on the log-sums by first byte, if they are known.
@@ -205,15 +209,9 @@ impl StoredRow {
                 }
                 let mut part = [f32::NEG_INFINITY; PART];
                 let mut sum = 0.0;
+                let allowed = Allowed::of(words, row.width());
                 for ids in tokens.token_ids()[low as usize..high as usize].chunks(PART) {
-                    for (to, &id) in part.iter_mut().zip(ids) {
-                        // Types of at most 32 bits fit into float32.
-                        *to = if has(words, id) {
-                            row.get(id as usize) as f32
-                        } else {
-                            f32::NEG_INFINITY
-                        };
-                    }
+                    row.gather(allowed, ids, &mut part);
                     sum += exponential_sum(&part[..ids.len()], self.offset);
                 }
                 if sum == 0.0 {
@@ -265,6 +263,7 @@ pub(crate) struct RowCache {
     budget_bytes: usize,
     /// Nodes that were read again for a step that has not been completed.
     needed: Vec<u32>,
+    scratch: GroupScratch,
 }
 
 impl RowCache {
@@ -276,6 +275,7 @@ impl RowCache {
             bytes: 0,
             budget_bytes,
             needed: Vec::new(),
+            scratch: GroupScratch::default(),
         }
     }
 
@@ -287,7 +287,7 @@ impl RowCache {
     /// Computes the sums by first byte of a row that is cached.
     pub(crate) fn split(&mut self, node: u32, tokens: &SortedTokens) {
         if let Some(row) = self.rows.get_mut(&node) {
-            row.split(tokens);
+            row.split(tokens, &mut self.scratch);
         }
     }
 

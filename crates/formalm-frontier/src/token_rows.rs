@@ -1,6 +1,6 @@
 //! The tokens that may follow a node, from the model's answer and the mask of the language.
 
-use formalm_logits::{Allowed, Row, RowScan, RowSums};
+use formalm_logits::{Allowed, DrawTable, Row, RowScan, RowSums};
 
 use crate::TokenLanguage;
 use crate::child_cache::Child;
@@ -117,6 +117,49 @@ impl TokenScan {
         };
         let mut values: Vec<f64> = self.end_token_ids.iter().map(|&id| value(id)).collect();
         log_sum(&mut values)
+    }
+
+    /// Returns the log-probability of an end among the few tokens that a rule left, ascending.
+    pub(crate) fn end_of_kept(&self, kept: &[Child]) -> f64 {
+        self.end(Continuations::Kept(&[], &[]), Some(kept))
+    }
+
+    /// Returns the end tokens.
+    pub(crate) fn end_token_ids(&self) -> &[u32] {
+        &self.end_token_ids
+    }
+
+    /// Returns the tokens that may follow a state, without end tokens, and whether an end may.
+    pub(crate) fn allowed_ids<L: TokenLanguage>(
+        &mut self,
+        language: &mut L,
+        state: u32,
+    ) -> Result<(Vec<u32>, bool), L::Error> {
+        let accepting = self.look(language, state)?;
+        let mut ids = Vec::new();
+        self.each_allowed(|id| ids.push(id));
+        Ok((ids, accepting))
+    }
+
+    /// Returns the best tokens of the row of the last [`TokenScan::sums`], without another pass.
+    pub(crate) fn best_of_scan(&mut self, row: Row<'_>, count: usize) -> Vec<Child> {
+        let allowed = Allowed::of(&self.words, self.vocabulary_size);
+        self.scan.best(row, allowed, None, count)
+    }
+
+    /// Returns the table of a row for draws among the allowed tokens, or none of them.
+    pub(crate) fn draw_table(&mut self, row: Row<'_>, is_longest: bool) -> DrawTable {
+        let allowed = match is_longest {
+            true => Allowed::all(0),
+            false => Allowed::of(&self.words, self.vocabulary_size),
+        };
+        self.scan.run(row, allowed);
+        DrawTable::of(&self.scan)
+    }
+
+    /// Returns the allowed tokens of the last look.
+    pub(crate) fn allowed(&self) -> Allowed<'_> {
+        Allowed::of(&self.words, self.vocabulary_size)
     }
 
     /// Returns `true` if the mask of the last look allows a token.

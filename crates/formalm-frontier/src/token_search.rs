@@ -335,10 +335,7 @@ impl TokenSearch {
         language: &mut L,
     ) -> Result<(Vec<u32>, bool), L::Error> {
         let state = self.tree.state(node, language)?;
-        let accepting = self.scan.look(language, state)?;
-        let mut ids = Vec::new();
-        self.scan.each_allowed(|id| ids.push(id));
-        Ok((ids, accepting))
+        self.scan.allowed_ids(language, state)
     }
 
     /// Queues the next child of an evaluated node, if there is one. Returns `false` if it has to be

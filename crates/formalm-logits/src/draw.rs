@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use crate::exponential::{Real, tempered_weights};
 use crate::mass_ranks::RankedRow;
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
-use crate::row_scan::{RowScan, RowSums, mask_block, power_of_two};
+use crate::row_scan::{RowScan, RowSums, lane_tops, mask_block, power_of_two, top_of};
 use crate::vectorized::{Kernel, run};
 
 /// The rules of a draw.
@@ -217,7 +217,7 @@ fn draw_by_id(
         }
     };
     let (number, share) = block_at(&blocks, uniform)?;
-    within_block(row, allowed, number, share, |_, value, top| ((value - top) / temperature).exp())
+    within_block(number, share, &block_weights(row, allowed, number, None, temperature))
 }
 
 /// The masses of a row's blocks: what draws of one row need beside the row itself.
@@ -276,7 +276,8 @@ impl DrawTable {
         if tokens.is_empty() {
             return self.sums.log_allowed;
         }
-        let total: f64 = self.reweighted(row, allowed, tokens, factors).iter().sum();
+        let factors = Factors { tokens, factors };
+        let total: f64 = self.reweighted(row, allowed, factors).iter().sum();
         if total > 0.0 { self.reference + total.ln() } else { f64::NEG_INFINITY }
     }
 
@@ -295,46 +296,32 @@ impl DrawTable {
         factors: &[f64],
     ) -> Option<u32> {
         let own;
+        let factors = Factors { tokens, factors };
         let masses = if tokens.is_empty() {
             &self.masses
         } else {
-            own = self.reweighted(row, allowed, tokens, factors);
+            own = self.reweighted(row, allowed, factors);
             &own
         };
         let (number, share) = block_at(masses, uniform)?;
-        let weigh =
-            |id: usize, value: f64, top: f64| factor(id, tokens, factors) * (value - top).exp();
-        within_block(row, allowed, number, share, weigh)
+        let mut weights = block_weights(row, allowed, number, None, 1.0);
+        factors.apply(number, &mut weights);
+        within_block(number, share, &weights)
     }
 
-    fn reweighted(
-        &self,
-        row: Row<'_>,
-        allowed: Allowed<'_>,
-        tokens: &[u32],
-        factors: &[f64],
-    ) -> Vec<f64> {
+    fn reweighted(&self, row: Row<'_>, allowed: Allowed<'_>, factors: Factors<'_>) -> Vec<f64> {
         let mut masses = self.masses.clone();
         let mut last = usize::MAX;
-        for &token in tokens {
+        for &token in factors.tokens {
             let number = token as usize / BLOCK;
             if number != last {
                 last = number;
-                let ids = number * BLOCK..row.width().min((number + 1) * BLOCK);
-                masses[number] = ids
-                    .filter(|&id| allowed.has(id))
-                    .map(|id| factor(id, tokens, factors) * (row.get(id) - self.reference).exp())
-                    .sum();
+                let mut weights = block_weights(row, allowed, number, Some(self.reference), 1.0);
+                factors.apply(number, &mut weights);
+                masses[number] = weights.iter().sum();
             }
         }
         masses
-    }
-}
-
-fn factor(id: usize, tokens: &[u32], factors: &[f64]) -> f64 {
-    match tokens.binary_search(&(id as u32)) {
-        Ok(at) => factors[at],
-        Err(_) => 1.0,
     }
 }
 
@@ -369,29 +356,128 @@ fn block_at(blocks: &[f64], uniform: f64) -> Option<(usize, f64)> {
     chosen
 }
 
-/// Returns the token at a share of a block's mass. The block is summed again, in float64.
-fn within_block(
+/// The probabilities of the tokens after some are multiplied: `tokens`, ascending, by `factors`.
+#[derive(Clone, Copy)]
+struct Factors<'a> {
+    tokens: &'a [u32],
+    factors: &'a [f64],
+}
+
+impl Factors<'_> {
+    /// Multiplies the weights of a block.
+    fn apply(self, number: usize, weights: &mut [f64; BLOCK]) {
+        let first = (number * BLOCK) as u32;
+        let start = self.tokens.partition_point(|&token| token < first);
+        for (&token, factor) in self.tokens[start..].iter().zip(&self.factors[start..]) {
+            match weights.get_mut((token - first) as usize) {
+                Some(weight) => *weight *= factor,
+                None => break,
+            }
+        }
+    }
+}
+
+/// Returns e^((x - reference) / temperature) for the allowed tokens of a block, in float64; 0 for
+/// others, and where that is below e^-700. The reference is the block's maximum if none is given.
+fn block_weights(
     row: Row<'_>,
     allowed: Allowed<'_>,
     number: usize,
-    share: f64,
-    weigh: impl Fn(usize, f64, f64) -> f64,
-) -> Option<u32> {
-    let ids = number * BLOCK..row.width().min((number + 1) * BLOCK);
-    let values: Vec<(usize, f64)> =
-        ids.filter(|&id| allowed.has(id)).map(|id| (id, row.get(id))).collect();
-    let top = values.iter().map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = values.iter().map(|&(id, value)| weigh(id, value, top)).collect();
-    let target = share * weights.iter().sum::<f64>();
+    reference: Option<f64>,
+    temperature: f64,
+) -> [f64; BLOCK] {
+    let at = number * BLOCK;
+    match row.element_type() {
+        ElementType::Float16 => run(BlockWeights::<Half> {
+            row,
+            allowed,
+            at,
+            reference,
+            temperature,
+            kind: PhantomData,
+        }),
+        ElementType::Bfloat16 => run(BlockWeights::<Brain> {
+            row,
+            allowed,
+            at,
+            reference,
+            temperature,
+            kind: PhantomData,
+        }),
+        ElementType::Float32 => {
+            run(BlockWeights::<f32> { row, allowed, at, reference, temperature, kind: PhantomData })
+        }
+        ElementType::Float64 => {
+            run(BlockWeights::<f64> { row, allowed, at, reference, temperature, kind: PhantomData })
+        }
+    }
+}
+
+struct BlockWeights<'a, E> {
+    row: Row<'a>,
+    allowed: Allowed<'a>,
+    at: usize,
+    reference: Option<f64>,
+    temperature: f64,
+    kind: PhantomData<E>,
+}
+
+impl<E: Element> Kernel for BlockWeights<'_, E> {
+    type Output = [f64; BLOCK];
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> [f64; BLOCK] {
+        let mut block = [E::Real::LOWEST; BLOCK];
+        let mut masked = [E::Real::LOWEST; BLOCK];
+        self.row.read::<E>(self.at, &mut block);
+        mask_block(&block, &self.allowed.block(self.at), &mut masked);
+        let reference = match self.reference {
+            Some(reference) => reference,
+            None => top_of(&lane_tops(&masked)).into(),
+        };
+        let floor = <f64 as Real>::floor(0.0);
+        let mut weights = [0.0f64; BLOCK];
+        if reference == f64::NEG_INFINITY {
+            return weights;
+        }
+        for (weight, &value) in weights.iter_mut().zip(&masked) {
+            let wide: f64 = value.into();
+            let exponent = (wide - reference) / self.temperature;
+            let found = exponent.weight::<FMA>(0.0, floor);
+            *weight = if exponent < floor { 0.0 } else { found };
+        }
+        weights
+    }
+}
+
+/// Returns the token at a share of a block's mass. The block is summed again, in float64.
+fn within_block(number: usize, share: f64, weights: &[f64; BLOCK]) -> Option<u32> {
+    const PART: usize = 32;
+    let mut sums = [0.0f64; BLOCK / PART];
+    for (sum, part) in sums.iter_mut().zip(weights.as_chunks::<PART>().0) {
+        *sum = part.iter().sum();
+    }
+    let target = share * sums.iter().sum::<f64>();
     let (mut reached, mut last) = (0.0, None);
-    for (&(id, _), weight) in values.iter().zip(weights) {
-        if weight > 0.0 {
-            last = Some(id as u32);
-            reached += weight;
-            if reached > target {
-                break;
+    for (at, (part, sum)) in weights.as_chunks::<PART>().0.iter().zip(sums).enumerate() {
+        if sum == 0.0 {
+            continue;
+        }
+        let is_last = reached + sum > target;
+        let mut inside = reached;
+        for (place, &weight) in part.iter().enumerate() {
+            if weight > 0.0 {
+                last = Some((number * BLOCK + at * PART + place) as u32);
+                inside += weight;
+                if is_last && inside > target {
+                    return last;
+                }
             }
         }
+        if is_last {
+            break; // rounding
+        }
+        reached += sum;
     }
     last
 }

@@ -32,6 +32,10 @@ const DEVIATIONS: f64 = 2.2;
 const FIRST_DEVIATIONS: [f64; 4] = [-DEVIATIONS, -0.7, 0.7, DEVIATIONS];
 /// Number of tokens between two levels from which on another pass with closer levels is worthwhile.
 const MANY: usize = 8192;
+/// Buckets of values whose masses are summed, a power of two.
+const BUCKETS: usize = 256;
+/// Up to this many tokens are put in order without buckets.
+const SORTED_AT_ONCE: usize = 64;
 /// Passes with closer levels. Equal values cannot be separated by more of them.
 const ROUNDS: usize = 6;
 
@@ -244,27 +248,44 @@ impl RankedRow<'_> {
         })
     }
 
-    /// Finds a token among those gathered, by repeated partition around a pivot. `mass` is that of all
-    /// tokens before them.
+    /// Finds a token among those gathered. Buckets of values are summed, and only the tokens of the
+    /// bucket in question are put in order. `mass` is that of all tokens before those gathered.
     fn select(&mut self, mut mass: f64, target: f64, is_strict: bool) -> Option<Ranked> {
         let order = |one: &(u64, u32, f64), other: &(u64, u32, f64)| {
             other.0.cmp(&one.0).then(one.1.cmp(&other.1))
         };
-        let mut rest = &mut self.found[..];
-        while rest.len() > 64 {
-            let middle = rest.len() / 2;
-            let (first, _, _) = rest.select_nth_unstable_by(middle, order);
-            let sum: f64 = first.iter().map(|one| one.2).sum();
-            if reaches(mass + sum, target, is_strict) {
-                rest = &mut rest[..middle];
-            } else {
-                mass += sum;
-                rest = &mut rest[middle..];
+        let mut kept: Vec<(u64, u32, f64)>;
+        let mut rest = &self.found[..];
+        while rest.len() > SORTED_AT_ONCE {
+            let (low, high) = rest
+                .iter()
+                .fold((u64::MAX, 0), |(low, high), one| (low.min(one.0), high.max(one.0)));
+            if low == high {
+                break;
             }
+            let shift = (BUCKETS.ilog2() as u64).max(64 - u64::from((high - low).leading_zeros()))
+                - u64::from(BUCKETS.ilog2());
+            let bucket = |key: u64| ((high - key) >> shift) as usize;
+            let mut sums = [0.0f64; BUCKETS];
+            for one in rest {
+                sums[bucket(one.0)] += one.2;
+            }
+            // The last bucket has a token, that of the lowest value.
+            let mut chosen = bucket(low);
+            for (at, sum) in sums[..chosen].iter().enumerate() {
+                if reaches(mass + sum, target, is_strict) {
+                    chosen = at;
+                    break;
+                }
+                mass += sum;
+            }
+            kept = rest.iter().copied().filter(|one| bucket(one.0) == chosen).collect();
+            rest = &kept;
         }
-        rest.sort_unstable_by(order);
+        let mut sorted = rest.to_vec();
+        sorted.sort_unstable_by(order);
         let mut last = None;
-        for &(_, id, weight) in rest.iter() {
+        for (_, id, weight) in sorted {
             mass += weight;
             last = Some(Ranked { id, value: self.row.get(id as usize), mass });
             if reaches(mass, target, is_strict) {

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  row      ├── block 0 ──┼── block 1 ──┼─ … ─┤      512 elements each
-//!  block    maximum ─► exponent n₀ ─► Σ e^x / 2^n₀   64 lanes of 8 terms, then float64
+//!  block    maximum ─► exponent n₀ ─► Σ e^x / 2^n₀   64 lanes of 8 terms, 16 sums of 4 lanes, then float64
 //!  groups   16 for each block: the maximum of every 16th element, for the search of the best
 //!  row      Σ over blocks of sum · 2^(n₀ − n), in float64
 //! ```
 //!
-//! The error of a float32 sum: 3.2e-7 for each weight that counts, 7 additions of 6e-8 in a lane; float64
-//! afterward. That is below [`LOG_SUM_ERROR`] in the logarithm. Tokens whose logits are more than
+//! The error of a float32 sum: 3.2e-7 for each weight that counts, 7 additions of 6e-8 in a lane and 2 of
+//! lanes; float64 afterward. That is below [`LOG_SUM_ERROR`] in the logarithm. Tokens whose logits are more than
 //! 86 below the maximum of their block count as 1e-37 of it each. The allowed
 //! part has an exponent of its own where its maximum is far below.
 
@@ -29,6 +29,15 @@ const LOG_SUM_ERROR_WIDE: f64 = 1e-12;
 /// up to a million logits below 1000. Larger logits add the last digits of float64.
 pub fn log_sum_error(kind: ElementType) -> f64 {
     if kind == ElementType::Float64 { LOG_SUM_ERROR_WIDE } else { LOG_SUM_ERROR }
+}
+
+/// Returns an upper bound on the error of the log-sum-exp of one row, in nats.
+pub fn row_error(kind: ElementType, width: usize, log_sum: f64) -> f64 {
+    match kind {
+        // Weights, the sum of blocks, and the last digit of the result.
+        ElementType::Float64 => 1e-14 + 1e-18 * width as f64 + 1e-15 * log_sum.abs(),
+        _ => LOG_SUM_ERROR,
+    }
 }
 
 /// Lanes of a block's sums.
@@ -412,22 +421,28 @@ fn block_sums<R: Real, const FMA: bool>(
     (block_total(&sums), block_total(&kept))
 }
 
-/// Returns the sum of the lanes of a block, in float64.
+/// Returns the sum of the lanes of a block: of four lanes each in the row's precision, and of those in
+/// float64.
 #[inline(always)]
 pub(crate) fn block_total<R: Real>(sums: &[R; LANES]) -> f64 {
-    // All lanes at once: the compiler converts eight of them one by one.
-    let mut wide = [0.0f64; LANES];
-    for lane in 0..LANES {
-        wide[lane] = sums[lane].into();
+    // The compiler converts 64 lanes one by one.
+    let mut few = [R::ZERO; GROUPS];
+    let (halves, _) = sums.as_chunks::<GROUPS>();
+    for lane in 0..GROUPS {
+        few[lane] =
+            (halves[0][lane].plus(halves[1][lane])).plus(halves[2][lane].plus(halves[3][lane]));
     }
-    let (low, high) = wide.split_at_mut(LANES / 2);
-    for lane in 0..LANES / 2 {
-        low[lane] += high[lane];
+    let mut wide = [0.0f64; GROUPS];
+    for lane in 0..GROUPS {
+        wide[lane] = few[lane].into();
     }
     for lane in 0..8 {
-        low[lane] = (low[lane] + low[lane + 16]) + (low[lane + 8] + low[lane + 24]);
+        wide[lane] += wide[lane + 8];
     }
-    ((low[0] + low[4]) + (low[1] + low[5])) + ((low[2] + low[6]) + (low[3] + low[7]))
+    for lane in 0..4 {
+        wide[lane] += wide[lane + 4];
+    }
+    (wide[0] + wide[2]) + (wide[1] + wide[3])
 }
 
 /// The bits of a word, lowest first.

@@ -7,6 +7,7 @@ mod cached_mask_arrays;
 mod constraint;
 mod encoder;
 mod errors;
+mod frontiers;
 mod gil_cell;
 mod grammar;
 mod graph_cache;
@@ -19,7 +20,6 @@ mod materialized_graphs;
 mod parse_trees;
 mod parser;
 mod regular_language;
-mod search_frontiers;
 mod shared_machine;
 #[cfg(feature = "test-machines")]
 mod test_machines;
@@ -57,6 +57,12 @@ mod _core {
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]
+    use super::frontiers::mass_frontier::MassFrontier;
+    #[pymodule_export]
+    use super::frontiers::search_frontiers::{StringFrontier, TokenFrontier};
+    #[pymodule_export]
+    use super::frontiers::walk_frontier::WalkFrontier;
+    #[pymodule_export]
     use super::grammar::{Grammar, GrammarText, IndentationLevels};
     #[pymodule_export]
     use super::interruptible::Deadline;
@@ -68,8 +74,8 @@ mod _core {
     use super::logits::draft_masks::fill_drafts;
     #[pymodule_export]
     use super::logits::logit_rows::{
-        DrawTable, best_tokens, expand_row, generation_step, log_sum_of_tokens, log_sums,
-        log_sums_by_class, masked_log_sums,
+        best_tokens, generation_step, log_sum_of_tokens, log_sums, log_sums_by_class,
+        masked_log_sums, row_error,
     };
     #[pymodule_export]
     use super::logits::masked_logits::masked_scores;
@@ -85,8 +91,6 @@ mod _core {
     use super::parser::Parser;
     #[pymodule_export]
     use super::regular_language::{Expression, Grouping};
-    #[pymodule_export]
-    use super::search_frontiers::{StringFrontier, TokenFrontier};
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from formalm.models import LogitRow, ModelState, Position, Session
 
-__all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache", "children_bytes"]
+__all__ = ["STATE_BYTES", "ByteBudgetLru", "ModelAnswerCache"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -76,12 +76,6 @@ class ByteBudgetLru(Generic[Value]):
         while self.memory_bytes > self.budget_bytes and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
             self.memory_bytes -= self._size_of(oldest)
-
-
-def children_bytes(children: tuple[Ids, Floats]) -> int:
-    """Returns the memory of an array of ids and the array of their numbers."""
-    ids, numbers = children
-    return ids.nbytes + numbers.nbytes
 
 
 STATE_BYTES = 256 << 20
@@ -161,16 +155,22 @@ class ModelAnswerCache:
         """Evaluates nodes and returns their positions: in one call, except those without an
         evaluated ancestor.
         """
-        found = {node: self._known.pop(node) for node in nodes if node in self._known}
+        known = self._known
+        found = {node: known.pop(node) for node in nodes if node in known} if known else {}
+        origins: dict[int, int] = {}
         if self.session.incremental:
-            found |= self._extend_from_ancestors([node for node in nodes if node not in found])
+            found |= self._extend_from_ancestors(
+                [node for node in nodes if node not in found] if found else nodes, origins
+            )
         anew = [node for node in nodes if node not in found]
-        answers = self.session.start_many([self.token_ids(node) for node in anew])
-        found.update(zip(anew, answers, strict=True))
-        for place, node in enumerate(nodes, 1 - len(nodes)):
-            is_latest = self._answers_of_batch is None or -place < self._answers_of_batch
-            self._keep(node, found[node], answer=is_latest)
-        return [found[node] for node in nodes]
+        if anew:
+            answers = self.session.start_many([self.token_ids(node) for node in anew])
+            found.update(zip(anew, answers, strict=True))
+        positions = [found[node] for node in nodes]
+        first = 0 if self._answers_of_batch is None else len(nodes) - self._answers_of_batch
+        for place, node in enumerate(nodes):
+            self._keep(node, positions[place], origins.get(node), answer=place >= first)
+        return positions
 
     def know(self, node: int, position: Position) -> None:
         """Adopts the position of a root that was evaluated elsewhere."""
@@ -211,34 +211,39 @@ class ModelAnswerCache:
         """Returns the whole prefix of a node."""
         return (*self._prefixes[self._trie.root(node)], *self._trie.path(node))
 
-    def _extend_from_ancestors(self, nodes: Sequence[int]) -> dict[int, Position]:
-        """Evaluates the nodes that have an ancestor with a state."""
+    def _extend_from_ancestors(
+        self, nodes: Sequence[int], origins: dict[int, int]
+    ) -> dict[int, Position]:
+        """Evaluates the nodes that have an ancestor with a state, and records these ancestors."""
         going_on, before, runs = [], [], []
         for node in nodes:
-            above, run = self._nearest_ancestor_state(node)
+            origin, above, run = self._nearest_ancestor_state(node)
             if above is not None:
+                origins[node] = origin
                 going_on.append(node)
                 before.append(above)
                 runs.append(run)
                 self.reread += len(run) - 1
         return dict(zip(going_on, self.session.extend_many(before, runs), strict=True))
 
-    def _nearest_ancestor_state(self, node: int) -> tuple[Position | None, list[int]]:
-        """Returns the nearest state above a node, and the tokens from there to the node."""
+    def _nearest_ancestor_state(self, node: int) -> tuple[int, Position | None, list[int]]:
+        """Returns the nearest node above another that has a state, its position, and the tokens
+        from there on.
+        """
         trie, run = self._trie, []
         while (above := trie.parent_of(node)) >= 0:
             run.append(trie.token_of(node))
             node = above
             found = self._roots.get(node)
             if found is not None:
-                return found, run[::-1]
+                return node, found, run[::-1]
             state = self._states.find(node)
             if state is not None:
-                return Position(self.token_ids(node), NO_ROW, state), run[::-1]
-        return None, []
+                return node, Position(self.token_ids(node), NO_ROW, state), run[::-1]
+        return node, None, []
 
-    def _keep(self, node: int, position: Position, *, answer: bool) -> None:
-        if self._trie.parent_of(node) < 0:
+    def _keep(self, node: int, position: Position, origin: int | None, *, answer: bool) -> None:
+        if origin is None and self._trie.parent_of(node) < 0:
             self._roots[node] = position
             return
         if answer:
@@ -246,7 +251,11 @@ class ModelAnswerCache:
             bare = Position(position.token_ids, position.row, None, *shown)
             self._answers.keep(node, bare if position.state is not None else position)
         if position.state is not None:
-            self._states.keep(node, self._nearest_cached_ancestor(node), position)
+            if origin is None or (origin not in self._states and origin not in self._roots):
+                origin = self._nearest_cached_ancestor(node)
+            elif origin in self._roots:
+                origin = None
+            self._states.keep(node, origin, position)
 
     def _nearest_cached_ancestor(self, node: int) -> int | None:
         """Returns the nearest ancestor that has a state within the budget."""

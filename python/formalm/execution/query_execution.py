@@ -274,19 +274,28 @@ class QueryExecution:
             return allowed, values, end
         return allowed[possible], values[possible], end
 
-    def _split_few(
-        self, position: Position, allowed: Ids, accepting: bool
-    ) -> tuple[Ids, Floats, float]:
+    def kept(self, position: Position) -> tuple[Ids, Floats]:
+        """Returns the tokens that ``decoding`` leaves of an answer, ascending, and their
+        log-probabilities; without rules, those that the model shows.
+        """
+        if self.decoding.is_plain:
+            shown = self._row(position)
+            left = np.flatnonzero(shown > -np.inf)
+            return left, shown[left]
         self.check_shown(position)
         row = self._row(position) if self.normalize else position.logprobs
         left, values = self.decoding.kept(row, renormalize=self.renormalize)
-        values = np.minimum(values, 0.0)
+        order = np.argsort(left)
+        return left[order], np.minimum(values, 0.0)[order]
+
+    def _split_few(
+        self, position: Position, allowed: Ids, accepting: bool
+    ) -> tuple[Ids, Floats, float]:
+        left, values = self.kept(position)
         end = -np.inf
         if accepting and self.session.vocabulary.end_token_ids:
             ends = self.session.vocabulary.end_token_ids
             end = _log_sum(np.concatenate([values[left == token_id] for token_id in ends]))
-        order = np.argsort(left)
-        left, values = left[order], values[order]
         if not len(allowed):
             return allowed, values[:0], end
         places = np.minimum(np.searchsorted(allowed, left), len(allowed) - 1)

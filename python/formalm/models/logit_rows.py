@@ -23,6 +23,7 @@ __all__ = [
     "LogitRow",
     "LogitRows",
     "Words",
+    "is_readable",
 ]
 
 LogProbs: TypeAlias = npt.NDArray[np.floating[Any]]
@@ -33,6 +34,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 LOG_SUM_ERROR = 1e-6
 """Upper bound on the error of a log-sum-exp of a row of at most 32 bits, in nats. That of a float64
 row is below 1e-12, see :attr:`LogitRow.error`."""
+NATIVE_TYPES = frozenset(map(np.dtype, (np.float16, np.float32, np.float64)))
+"""The types of elements that the kernels read; they also read the bits of bfloat16."""
 TOLERANCE = 1e-3
 """Maximum deviation of a row's sum from 1, for a model that returns log-probabilities."""
 TOLERANCE_HALF = 2e-2
@@ -84,18 +87,14 @@ class LogitRow:
     @property
     def memory_bytes(self) -> int:
         """The memory of the row."""
-        if self._device is not None:
-            return self._device[0].row_bytes
-        return self.values.nbytes
+        if self._values is not None:
+            return self._values.nbytes
+        return self.values.nbytes if self._device is None else self._device[0].row_bytes
 
     @property
     def error(self) -> float:
         """Upper bound on the error of :attr:`log_sum`, in nats."""
-        values = self.values
-        if values.dtype.itemsize < 8:
-            return LOG_SUM_ERROR
-        # Weights, the sum of blocks of 512, and the last digit of the result.
-        return 1e-14 + 1e-18 * len(values) + 1e-15 * abs(self._log_sum or 0.0)
+        return _core.row_error(self.values, self._log_sum or 0.0)
 
     @property
     def log_sum(self) -> float:
@@ -232,6 +231,11 @@ class LogitRows:
         if row.strides[0] != row.itemsize:
             row = np.ascontiguousarray(row)
         return LogitRow(row, is_normalized=self.is_normalized)
+
+
+def is_readable(row: npt.NDArray[Any]) -> bool:
+    """Returns True if the kernels read a row, ``(width,)``, as it is."""
+    return row.dtype in NATIVE_TYPES and row.strides[0] == row.itemsize
 
 
 def _checked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,9 +1,9 @@
 """Proven bounds for the probability of an event, refined batch by batch.
 
-The frontier holds all token sequences whose event is undecided, each with its probability as its
-mass. A decided sequence adds its mass to the event or to nothing. An evaluated sequence passes its
-mass to its children. The probability lies between the decided mass and the decided plus the
-undecided mass.
+The native frontier (``mass_search.rs``) holds all token sequences whose event is undecided, each
+with its probability as its mass. A decided sequence adds its mass to the event or to nothing. An
+evaluated sequence passes its mass to its children. The probability lies between the decided mass
+and the decided plus the undecided mass.
 
 ``token_prefix`` is decided at the first node whose tokens spell a member. ``prefix`` and
 ``contains`` become languages whose members stay members whatever follows, so a node is decided as
@@ -21,16 +21,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from formalm.execution.frontier import Frontier
-from formalm.execution.query_execution import LimitReached, QueryExecution
+from formalm._core import MassFrontier
+from formalm.execution.model_rows import ModelRows, cache_bytes, frontier_contexts
+from formalm.execution.query_execution import QueryExecution
+from formalm.models import Position
 
 __all__ = ["BoundStatus", "Classify", "Interval", "ProbabilityBounds"]
 
 EPSILON = 2.0**-52
-LOOKED_AT = 5_000
-"""Maximum number of token steps in the check that an event is possible at all."""
+MOST_TERMS = 64
+"""Masses of a cell that are added as they are; more are replaced by their sum and its remainder."""
 Classify = Callable[[bytes], object]
 BoundStatus = Literal["running", "exact", "reached", "truncated", "interrupted"]
+Decided = list[tuple[int, float, float]]
+"""Nodes, their masses, and bounds on the relative errors of these."""
 
 
 class Interval(NamedTuple):
@@ -59,6 +63,8 @@ class ProbabilityBounds:
 
     Attributes
     ----------
+    frontier
+        The undecided sequences.
     cells
         The decided masses of each cell.
     relative_error
@@ -71,25 +77,28 @@ class ProbabilityBounds:
         self, execution: QueryExecution, event: str, classify: Classify | None = None
     ) -> None:
         self.execution = execution
-        self.event = event
-        self.frontier = Frontier(execution)
+        session = execution.session
+        self.frontier = MassFrontier(
+            execution.constraint.spelled.core,
+            frontier_contexts(execution),
+            given_lengths=[context.given_length for context in execution.contexts],
+            end_token_ids=session.vocabulary.end_token_ids,
+            complete=event == "complete",
+            max_tokens=execution.max_tokens,
+            is_unbounded=event == "contains",
+            row_error=session.row_error,
+            cache_bytes=cache_bytes(execution),
+        )
+        self._rows = ModelRows(execution, self.frontier, answer_bytes=None)
         if execution.decoding.is_plain:  # an expansion checks the row that it reads
-            execution.session.defers_checks = True
+            session.defers_checks = True
+        self._reads_rows = execution.decoding.is_plain and session.shown_tokens is None
         self.cells: dict[object, list[float]] = defaultdict(list)
         self._classify = classify
         self._error = 0.0
         self.relative_error = 0.0
-        self._open = 0.0
-        self._open_error = 0.0
         self._finished = False
-        self._parked: list[float] = []
-        self._parked_error = 0.0
         self.hidden = False
-        for node in self.frontier.root_nodes:
-            if event == "contains" and _is_out_of_reach(self.frontier, node):
-                continue  # otherwise every output of the model would stay undecided
-            self._gain(math.exp(self.frontier.trie.logprob[node]))
-            self.frontier.queue.push(node)
 
     @property
     def error(self) -> float:
@@ -97,21 +106,19 @@ class ProbabilityBounds:
         return self._error
 
     @property
+    def is_exhausted(self) -> bool:
+        """True if no undecided sequence can be evaluated."""
+        return self.frontier.is_exhausted
+
+    @property
     def undecided(self) -> float:
         """Upper bound on the mass that may still belong to the event."""
-        if not self._finished:
-            return max(0.0, self._open) + self._open_error
-        # Only sequences that cannot be evaluated are left: do not subtract large numbers.
-        return math.fsum(self._parked) + self._parked_error
+        # When only sequences that cannot be evaluated are left, no large numbers are subtracted.
+        return self.frontier.parked_mass if self._finished else self.frontier.open_mass
 
     def low(self, cell: object) -> float:
         """Returns the decided mass of a cell, before its error is subtracted."""
-        terms = self.cells.get(cell, [])
-        if len(terms) > 4096:  # the sum is rounded once
-            terms[:] = [math.fsum(terms)]
-            self._error += EPSILON * terms[0]
-            self.relative_error += EPSILON
-        return math.fsum(terms)
+        return math.fsum(self.cells.get(cell, ()))
 
     def run(self) -> Iterator[None]:
         """Refines the bounds, one model batch at a time.
@@ -121,122 +128,70 @@ class ProbabilityBounds:
         LimitReached
             If a limit is reached; the bounds stay valid.
         """
-        while self.frontier.queue:
-            batch = self._collect(self.frontier.room())
-            for expanded in self.frontier.expand(batch):
-                node = expanded.node
-                depth = self.frontier.trie.depth[node]
-                self._lose(self.frontier.trie.logprob[node])
-                if self.event == "complete" and expanded.end > -math.inf:
-                    self._decide(node, expanded.end, depth + 1)
-                if self.execution.max_tokens is None or depth < self.execution.max_tokens:
-                    self._gain(expanded.mass, expanded.error)
-                    self.frontier.queue_expanded(expanded)
-                if self.frontier.unseen:
-                    self._park_unseen(node, depth)
+        frontier, execution = self.frontier, self.execution
+        while not frontier.is_exhausted:
+            nodes, again, decided = frontier.collect(self._room())
+            self._decide(decided)
+            execution.cut_by_context |= frontier.cut_by_context
+            try:
+                positions = self._rows.evaluate(nodes, again)
+            except BaseException:
+                frontier.put_back(nodes, again)
+                raise
+            self._decide(self._expand(nodes, again, positions))
+            execution.expansions += len(nodes)
             yield None
         self._finished = True
 
-    def _collect(self, room: int) -> list[int]:
-        """Returns the open nodes with the largest masses, and decides those that need no
-        evaluation.
-        """
-        frontier, trie = self.frontier, self.frontier.trie
-        batch: list[int] = []
-        while frontier.queue and len(batch) < room:
-            node = frontier.queue.pop()
-            if trie.parent[node] >= 0:
-                try:
-                    frontier.queue_next(trie.parent[node])
-                except LimitReached:
-                    frontier.queue.push(node)  # its mass is still undecided
-                    raise
-            if self.event != "complete" and frontier.states.accepting[frontier.state(node)]:
-                self._lose(trie.logprob[node])
-                self._decide(node, trie.logprob[node], trie.depth[node])
-            elif not self._may_extend(node):
-                self._close(node)
-            else:
-                batch.append(node)
-        return batch
+    def _room(self) -> int:
+        """Reports progress and returns the maximum size of the next batch."""
+        frontier = self.frontier
+        counts = (len(frontier), frontier.queued)
+        return self.execution.room_for(*counts, frontier.best, frontier.memory_bytes)
 
-    def _may_extend(self, node: int) -> bool:
-        depth, limit = self.frontier.trie.depth[node], self.execution.max_tokens
-        if limit is not None and depth + (self.event != "complete") > limit:
-            return False
-        return self.execution.fits(depth, self.frontier.context(node))
+    def _expand(self, nodes: list[int], again: list[int], positions: list[Position]) -> Decided:
+        """Passes the masses of evaluated nodes to their children, and returns decided ones."""
+        both, frontier = nodes + again, self.frontier
+        if self._reads_rows:
+            rows, session = [position.row for position in positions], self.execution.session
+            values, normalized = [row.values for row in rows], [row.is_normalized for row in rows]
+            sums, decided = frontier.expand_rows(both, values, normalized, len(again))
+            for row, (log_sum, code) in zip(rows, sums, strict=True):
+                row.accept(log_sum, code)
+            session.row_error = max(session.row_error, frontier.row_error)
+            return decided
+        decided = frontier.expand_kept(both, list(map(self._rows.kept, positions)), len(again))
+        for node, position in zip(nodes, positions, strict=False):
+            if position.unseen:
+                self._park_unseen(node, position)
+        return decided
 
-    def _close(self, node: int) -> None:
-        """Closes a node that is too long for a member, or undecided for good."""
-        logprob, depth = self.frontier.trie.logprob[node], self.frontier.trie.depth[node]
-        limit = self.execution.max_tokens
-        self._lose(logprob)
-        within = limit is None or depth + (self.event != "complete") <= limit
-        if within or self.event == "contains":
-            mass = math.exp(logprob)
-            self._gain(mass)
-            self._parked.append(mass)
-            self._parked_error += mass * self._relative_error(node, logprob, depth)
-
-    def _park_unseen(self, node: int, depth: int) -> None:
+    def _park_unseen(self, node: int, position: Position) -> None:
         """Keeps the mass that a partial model did not show as undecided."""
-        mass = self.frontier.unseen.get(node, 0.0)
-        if mass:
+        together, _ = self.execution.unseen(position, *self.frontier.allowed(node))
+        if together:
             self.hidden = True
-            self._gain(mass)
-            self._parked.append(mass)
-            logprob = self.frontier.trie.logprob[node]
-            self._parked_error += mass * self._relative_error(node, logprob, depth)
+            self.frontier.park(node, together)
 
-    def _decide(self, node: int, logprob: float, depth: int) -> None:
-        cell: object = None
-        if self._classify is not None or self.execution.keep is not None:
-            data = self.frontier.context(node).data + self.frontier.data(node)
-            if not self.execution.keeps(data):
-                return
-            cell = None if self._classify is None else self._classify(data)
-        mass = math.exp(logprob)
-        self.execution.covered = (self.execution.covered or 0.0) + mass
-        self.cells[cell].append(mass)
-        relative = self._relative_error(node, logprob, depth)
-        self._error += mass * relative
-        self.relative_error = max(self.relative_error, relative)
+    def _decide(self, decided: Decided) -> None:
+        execution, classify = self.execution, self._classify
+        for node, mass, relative_error in decided:
+            cell: object = None
+            if classify is not None or execution.keep is not None:
+                context = execution.contexts[self.frontier.root(node)]
+                data = context.data + self.frontier.data(node)[context.skip :]
+                if not execution.keeps(data):
+                    continue
+                cell = None if classify is None else classify(data)
+            execution.covered = (execution.covered or 0.0) + mass
+            self._add(self.cells[cell], mass)
+            self._error += mass * relative_error
+            self.relative_error = max(self.relative_error, relative_error)
 
-    def _relative_error(self, node: int, logprob: float, depth: int) -> float:
-        """Returns the relative error of ``exp(logprob)``, where ``logprob`` sums ``depth`` rounded
-        terms after those of the node's prefix.
-
-        From each term the logarithm of a sum over the vocabulary is subtracted.
-        """
-        terms = depth + self.frontier.context(node).given_length
-        rounding = EPSILON * (terms + 2) * (abs(logprob) + 16)
-        return rounding + math.expm1(terms * self.execution.session.row_error)
-
-    def _gain(self, mass: float, error: float = 0.0) -> None:
-        self._open += mass
-        self._open_error += 8 * EPSILON * (mass + abs(self._open)) + error
-
-    def _lose(self, logprob: float) -> None:
-        mass = math.exp(logprob)
-        self._open -= mass
-        self._open_error += 8 * EPSILON * (mass + abs(self._open))
-
-
-def _is_out_of_reach(frontier: Frontier, node: int) -> bool:
-    """Returns True if a short search shows that no tokens lead from the node to a member."""
-    states, start = frontier.states, frontier.state(node)
-    if states.accepting[start]:
-        return False
-    seen, waiting, steps = {start}, [start], 0
-    while waiting:
-        state = waiting.pop()
-        ids = states.allowed(state).tolist()
-        steps += len(ids)
-        if steps > LOOKED_AT:
-            return False
-        for after in {states.step(state, token_id) for token_id in ids} - seen:
-            if states.accepting[after]:
-                return False
-            seen.add(after)
-            waiting.append(after)
-    return True
+    def _add(self, terms: list[float], mass: float) -> None:
+        terms.append(mass)
+        if len(terms) > MOST_TERMS:
+            total = math.fsum(terms)
+            terms[:] = [total, math.fsum([*terms, -total])]  # the remainder is rounded once
+            self._error += EPSILON**2 * total
+            self.relative_error += EPSILON**2

@@ -243,7 +243,7 @@ class Measured:
 
     def mass(self, low: float, high: float, status: BoundStatus, limit: str | None) -> Mass:
         """Returns the current state as a result."""
-        nodes, cost = len(self.bounds.frontier.trie), self.bounds.execution.cost()
+        nodes, cost = len(self.bounds.frontier), self.bounds.execution.cost()
         return Mass(
             low, high, self.event, status, limit, nodes, self.bounds.execution.dropped, cost
         )

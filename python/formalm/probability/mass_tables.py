@@ -347,7 +347,7 @@ def _tabulated(
     try:
         for _ in bounds.run():
             last = now("interrupted", None)
-            if bounds.undecided <= tolerance and bounds.frontier.queue:
+            if bounds.undecided <= tolerance and not bounds.is_exhausted:
                 return now("reached", None)
     except LimitReached as reached:
         return now("truncated", str(reached))

@@ -6,9 +6,9 @@ the product of the allowed masses, as its weight.
 
 *Posterior*: exact draws of p(string | string is a member), by rejection. A walker follows the
 model, and starts again when it leaves the language. Prefixes that turn out to lead nowhere are
-removed from the trie, so later walkers do not go there. Rejections become rarer, and the
+removed from the tree, so later walkers do not go there. Rejections become rarer, and the
 distribution of accepted draws stays the same (Lipkin et al., 2025, "constrained adaptive rejection
-sampling"). All walkers of a round use the trie as it was when the round began: a trie that changes
+sampling"). All walkers of a round use the tree as it was when the round began: a tree that changes
 during a walk would bias it.
 
 *Without replacement*: every sequence has a Gumbel variable added to its log-probability, and the
@@ -20,20 +20,21 @@ with the others and then dropped.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
-from formalm.execution.sequence_trie import END
 from formalm.query.decoding_rules import random_numbers
-from formalm.sampling.random_walks import RandomWalks
+from formalm.sampling.random_walks import END, REJECTED, RandomWalks
 
 __all__ = ["Draw", "draw_root", "gumbel_order", "local_draws", "posterior_draws"]
 
 WALKS_PER_ROUND = 64
+NO_TOKEN = -3
+"""In place of a token: the node itself."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -65,22 +66,22 @@ def local_draws(walks: RandomWalks, count: int, seed: int) -> Iterator[Draw]:
         weights = [0.0] * len(nodes)
         going = list(range(len(nodes)))
         while going:
-            stuck = [k for k in going if not walks.can_be_evaluated(nodes[k])]
-            for k in stuck:
-                weights[k] = -math.inf
-            going = [k for k in going if k not in stuck]
-            walks.evaluate([nodes[k] for k in going])
+            can = walks.can_be_evaluated([nodes[k] for k in going])
+            for k, readable in zip(going, can, strict=True):
+                if not readable:
+                    weights[k] = -math.inf
+            going = [k for k, readable in zip(going, can, strict=True) if readable]
+            before = [nodes[k] for k in going]
+            walks.evaluate(before)
+            moves, totals = walks.draw(before, [generators[k].random() for k in going])
             still = []
-            for k in going:
-                step = walks.step(nodes[k])
-                total = step.children + step.end
-                if total <= 0:
+            for k, move, total in zip(going, moves, totals, strict=True):
+                if move == REJECTED:
                     weights[k] = -math.inf
                     continue
                 weights[k] += math.log(min(1.0, total))
-                token_id = step.draw(generators[k].random() * total, step.children)
-                if token_id != END:
-                    nodes[k] = walks.child(nodes[k], token_id)
+                if move != END:
+                    nodes[k] = move
                     still.append(k)
             going = still
         for node, weight in zip(nodes, weights, strict=True):
@@ -93,30 +94,28 @@ def posterior_draws(walks: RandomWalks, seed: int) -> Iterator[Draw | None]:
     while sum(_root_masses(walks)) > 0:
         generators = [random_numbers(seed, number + k) for k in range(WALKS_PER_ROUND)]
         number += WALKS_PER_ROUND
-        fresh: dict[int, None] = {}
-        frozen = frozenset(walks.alive)
+        walks.frontier.begin_round()
         nodes = [draw_root(walks, generator, learned=True) for generator in generators]
         results: list[Draw | None] = [None] * WALKS_PER_ROUND
         going = list(range(WALKS_PER_ROUND))
         while going:
-            readable = [k for k in going if walks.can_be_evaluated(nodes[k])]
-            for k in going:
-                if k not in readable:
-                    walks.alive[nodes[k]] = 0.0
-                    fresh[nodes[k]] = None
-            before = set(walks.alive)
-            walks.evaluate([nodes[k] for k in readable])
-            fresh.update((nodes[k], None) for k in readable if nodes[k] not in before)
-            going = []
-            for k in readable:
-                known = nodes[k] in frozen
-                token_id = _step(walks, nodes[k], generators[k], frozen if known else None)
-                if token_id == END:
+            can = walks.can_be_evaluated([nodes[k] for k in going])
+            pairs = list(zip(going, can, strict=True))
+            walks.frontier.forbid([nodes[k] for k, readable in pairs if not readable])
+            going = [k for k, readable in pairs if readable]
+            before = [nodes[k] for k in going]
+            walks.evaluate(before)
+            uniforms = [generators[k].random() for k in going]
+            moves, _ = walks.draw(before, uniforms, learned=True)
+            still = []
+            for k, move in zip(going, moves, strict=True):
+                if move == END:
                     results[k] = Draw(nodes[k], 0.0)
-                elif token_id is not None:
-                    nodes[k] = walks.child(nodes[k], token_id)
-                    going.append(k)
-        _update_alive(walks, list(fresh))
+                elif move != REJECTED:
+                    nodes[k] = move
+                    still.append(k)
+            going = still
+        walks.learn()
         yield from results
 
 
@@ -126,36 +125,39 @@ def gumbel_order(walks: RandomWalks, seed: int) -> Iterator[Draw]:
     logs = np.array([context.logprob for context in walks.execution.contexts])
     first = float(generator.gumbel())
     perturbed = _conditional_gumbels(first, logs, generator)
-    trie = walks.frontier.trie
+    # An entry is a node and the token that follows it: a child is created when it is taken.
     heap: list[tuple[float, int, int, float]] = []
-    for node, value, log in zip(walks.frontier.root_nodes, perturbed, logs, strict=True):
-        heappush(heap, (-float(value), node, 0, float(log)))
+    for node, value, log in zip(walks.root_nodes, perturbed, logs, strict=True):
+        heappush(heap, (-float(value), node, NO_TOKEN, float(log)))
+
+    def reached(node: int, token_id: int) -> int:
+        return node if token_id == NO_TOKEN else walks.frontier.child(node, token_id)
+
     while heap:
-        value, node, ended, log = heappop(heap)
-        if ended:
+        value, node, token_id, log = heappop(heap)
+        if token_id == END:
             yield Draw(node, log, -value)
             continue
-        batch = [node]
-        for _, other, is_end, _ in heap[: walks.execution.batch_size - 1]:  # likely to be next
-            if not is_end and walks.can_be_evaluated(other):
-                batch.append(other)
-        if not walks.can_be_evaluated(node):
+        node = reached(node, token_id)
+        likely = heap[: walks.execution.batch_size - 1]  # likely to be next
+        batch = [node, *(reached(other, token) for _, other, token, _ in likely if token != END)]
+        can = walks.can_be_evaluated(batch)
+        if not can[0]:
             continue
-        walks.evaluate(batch)
-        step = walks.step(node)
-        (ids, probabilities), end = step.listed(), step.end
+        walks.evaluate([one for one, readable in zip(batch, can, strict=True) if readable])
+        ids, probabilities, end = walks.listed(node)
         dead = max(0.0, 1.0 - float(probabilities.sum()) - end)
         with np.errstate(divide="ignore"):
             below = log + np.log(np.concatenate([probabilities, [end, dead]]))
         # Each node has its own random stream, so the order of evaluation changes nothing.
-        key = (1, trie.root(node), *trie.path(node))
+        key = (1, walks.frontier.root(node), *walks.frontier.path(node))
         own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
         values = _conditional_gumbels(-value, below, own)
         for token_id, one, total in zip(ids.tolist(), values, below, strict=False):
             if one > -np.inf:
-                heappush(heap, (-float(one), walks.child(node, token_id), 0, float(total)))
+                heappush(heap, (-float(one), node, token_id, float(total)))
         if end > 0:
-            heappush(heap, (-float(values[-2]), node, 1, float(below[-2])))
+            heappush(heap, (-float(values[-2]), node, END, float(below[-2])))
 
 
 def _conditional_gumbels(top: float, logs: Floats, generator: np.random.Generator) -> Floats:
@@ -173,66 +175,18 @@ def _conditional_gumbels(top: float, logs: Floats, generator: np.random.Generato
 
 
 def _root_masses(walks: RandomWalks) -> list[float]:
-    nodes = walks.frontier.root_nodes
-    contexts = walks.execution.contexts
+    alive = [walks.frontier.alive(node) for node in walks.root_nodes]
     return [
-        math.exp(context.logprob) * walks.alive.get(node, 1.0)
-        for node, context in zip(nodes, contexts, strict=True)
+        math.exp(context.logprob) * (1.0 if share is None else share)
+        for share, context in zip(alive, walks.execution.contexts, strict=True)
     ]
 
 
 def draw_root(walks: RandomWalks, generator: np.random.Generator, *, learned: bool = False) -> int:
     """Returns the node of a root, drawn by its share or by the part of it known to be live."""
     if len(walks.execution.contexts) == 1:
-        return walks.frontier.root_nodes[0]
+        return walks.root_nodes[0]
     shares = [math.exp(context.logprob) for context in walks.execution.contexts]
     cumulative = np.cumsum(_root_masses(walks) if learned else shares)
     place = int(np.searchsorted(cumulative, generator.random() * cumulative[-1], side="right"))
-    return walks.frontier.root_nodes[min(place, len(shares) - 1)]
-
-
-def _step(
-    walks: RandomWalks, node: int, generator: np.random.Generator, frozen: frozenset[int] | None
-) -> int | None:
-    """Returns the next step of a posterior walk: a token, ``END``, or None outside the language."""
-    step = walks.step(node)
-    if frozen is None:  # new in this round: the model's own distribution, with rejection
-        draw = generator.random()
-        if draw >= step.children + step.end:
-            return None
-        return step.draw(draw, step.children)
-    tokens, factors = _live_shares(walks, node, frozen)
-    children = step.reweighted(tokens, factors)
-    total = children + step.end
-    if total <= 0:
-        return None
-    return step.draw(generator.random() * total, children, tokens, factors)
-
-
-def _live_shares(
-    walks: RandomWalks, node: int, known: Container[int]
-) -> tuple[list[int], list[float]]:
-    """Returns the children whose live share is known and below one, ascending, and the shares."""
-    shares = [
-        (token_id, walks.alive[child])
-        for token_id, child in walks.children(node)
-        if child in known and walks.alive.get(child, 1.0) != 1.0
-    ]
-    shares.sort()
-    return [token_id for token_id, _ in shares], [share for _, share in shares]
-
-
-def _update_alive(walks: RandomWalks, nodes: list[int]) -> None:
-    """Updates the live shares, from the deepest nodes to the roots."""
-    trie = walks.frontier.trie
-    changed = set(nodes)
-    for node in nodes:
-        above = trie.parent[node]
-        while above >= 0 and above not in changed:
-            changed.add(above)
-            above = trie.parent[above]
-    for node in sorted(changed, key=lambda one: -trie.depth[one]):
-        if walks.alive.get(node, 1.0) == 0.0:
-            continue
-        step = walks.step(node)
-        walks.alive[node] = step.reweighted(*_live_shares(walks, node, walks.alive)) + step.end
+    return walks.root_nodes[min(place, len(shares) - 1)]

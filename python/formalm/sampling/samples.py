@@ -361,8 +361,7 @@ def _weighed(draws: list[Draw], threshold: float) -> list[Draw]:
 
 def _text(walks: RandomWalks, draw: Draw) -> tuple[bytes, bytes]:
     """Returns the given prefix, whatever its tokens, and all bytes that a draw spells."""
-    context = walks.frontier.context(draw.node)
-    return context.given, context.data + walks.frontier.data(draw.node)
+    return walks.context(draw.node).given, walks.data(draw.node)
 
 
 def _merged(walks: RandomWalks, draws: list[Draw]) -> list[Draw]:
@@ -386,17 +385,15 @@ def _merged(walks: RandomWalks, draws: list[Draw]) -> list[Draw]:
 
 
 def _samples(walks: RandomWalks, resolved: Query, draws: list[Draw]) -> tuple[Sample, ...]:
-    frontier = walks.frontier
     samples = []
     for rank, draw in enumerate(draws, 1):
-        context = frontier.context(draw.node)
-        data = context.data + frontier.data(draw.node)
+        context, data = walks.context(draw.node), walks.data(draw.node)
         samples.append(
             Sample(
                 shown_text(data),
                 data,
                 context.given.decode(errors="replace"),
-                tuple(frontier.trie.path(draw.node)),
+                tuple(walks.frontier.path(draw.node)),
                 walks.logprob(draw.node) if draw.log_weight > -math.inf else -math.inf,
                 draw.log_weight,
                 rank,
@@ -407,7 +404,7 @@ def _samples(walks: RandomWalks, resolved: Query, draws: list[Draw]) -> tuple[Sa
 
 
 def _origin(walks: RandomWalks, resolved: Query, draw: Draw) -> Origin:
-    execution, context = walks.execution, walks.frontier.context(draw.node)
+    execution, context = walks.execution, walks.context(draw.node)
     ended = execution.complete and draw.log_weight > -math.inf
     return Origin(
         "sample",

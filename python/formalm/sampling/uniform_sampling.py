@@ -52,7 +52,7 @@ def uniform_draws(
     nodes = [draw_root(walks, random_numbers(seed, number)) for number in range(count)]
     vocabulary = walks.execution.session.vocabulary
     texts: dict[int, Iterator[bytes]] = {}
-    for number, root in enumerate(walks.frontier.root_nodes):
+    for number, root in enumerate(walks.root_nodes):
         wanted = nodes.count(root)
         if wanted:
             own = _seed(seed, number)
@@ -62,7 +62,7 @@ def uniform_draws(
     for start in range(0, count, size):
         batch = []
         for node in nodes[start : start + size]:
-            beginning = walks.frontier.context(node)
+            beginning = walks.context(node)
             if walks.execution.constraint.tokenization == "canonical":
                 rest = next(texts[node])[len(beginning.data) :]
                 ids: Sequence[int] = canonical_tokens(vocabulary, beginning.token_ids, rest)
@@ -120,8 +120,8 @@ def _walked(walks: RandomWalks, batch: list[tuple[int, Sequence[int]]]) -> list[
         for place, (_, ids) in enumerate(batch):
             node = nodes[place]
             if node is not None and 0 < depth <= len(ids):
-                nodes[place] = node = walks.child(node, ids[depth - 1])
-            if node is not None and not walks.can_be_evaluated(node):
+                nodes[place] = node = walks.frontier.child(node, ids[depth - 1])
+            if node is not None and not walks.can_be_evaluated([node])[0]:
                 nodes[place] = None
         walks.evaluate([node for node in nodes if node is not None])
     return nodes

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from formalm._core import StringFrontier, TokenFrontier
+from formalm.execution.model_rows import ModelRows, room_after
+from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import QueryExecution
-from formalm.searching.model_rows import ModelRows
+from formalm.models import Position
 
 __all__ = ["ContextSource", "FrontierSearch"]
 
@@ -59,6 +61,14 @@ class FrontierSearch:
     def admit(self) -> bool:
         """Adds the contexts that the next hit may come from; see :meth:`ContextSource.admit`."""
         return self.source is not None and self.source.admit(self)
+
+    def add_context(self, context: QueryContext, position: Position | None) -> None:
+        """Adds a context that was found while the search runs, and its position if it was
+        evaluated.
+        """
+        room = room_after(self.execution, context)
+        root = self.frontier.add_context(context.matcher, context.logprob, room)
+        self.rows.add_context(context, root, position)
 
     @property
     def floor(self) -> float | None:

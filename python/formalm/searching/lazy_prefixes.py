@@ -129,7 +129,7 @@ class LazyPrefixes:
         matcher = self._start(data, token_ids)
         ids, logprob = (*self._front, *token_ids), listing.frontier.logprob_of(node)
         context = QueryContext(ids, data, logprob, matcher, len(token_ids))
-        driver.rows.add_context(context, listing.rows.answer_cache.position(node))
+        driver.add_context(context, listing.rows.answer_cache.position(node))
 
     def _start(self, data: bytes, token_ids: list[int]) -> Matcher:
         if self._constraint.tokenization == "canonical":

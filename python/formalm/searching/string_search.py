@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from formalm._core import StringFrontier
+from formalm.execution.model_rows import ModelRows, cache_bytes, frontier_contexts, native_top_k
 from formalm.execution.query_execution import QueryExecution, RawHit
 from formalm.models import LogitRow
 from formalm.searching.frontier_search import ContextSource, FrontierSearch
-from formalm.searching.model_rows import ModelRows, cache_bytes, frontier_contexts, native_top_k
 
 __all__ = ["StringSearch"]
 

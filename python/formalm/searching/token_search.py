@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from formalm._core import TokenFrontier
-from formalm.execution.query_execution import LimitReached, QueryExecution, RawHit
-from formalm.searching.frontier_search import ContextSource, FrontierSearch
-from formalm.searching.model_rows import (
+from formalm.execution.model_rows import (
     ANSWER_BYTES,
     ModelRows,
     cache_bytes,
     frontier_contexts,
     native_top_k,
 )
+from formalm.execution.query_execution import LimitReached, QueryExecution, RawHit
+from formalm.searching.frontier_search import ContextSource, FrontierSearch
 
 __all__ = ["TokenSearch"]
 
@@ -31,7 +31,7 @@ class TokenSearch(FrontierSearch):
     execution
         The query.
     answer_bytes
-        As in :class:`~formalm.searching.model_rows.ModelRows`.
+        As in :class:`~formalm.execution.model_rows.ModelRows`.
     source
         What adds contexts while the search runs, if anything does.
     """

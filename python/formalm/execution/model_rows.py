@@ -1,4 +1,4 @@
-"""The model's answers as the native frontier of a search takes them."""
+"""The model's answers as native frontiers take them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm._core import Matcher, StringFrontier, TokenFrontier
+from formalm._core import MassFrontier, Matcher, StringFrontier, TokenFrontier, WalkFrontier
 from formalm.execution.model_answer_cache import STATE_BYTES, ModelAnswerCache
 from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import QueryExecution
 from formalm.models import Position
 
-__all__ = ["ANSWER_BYTES", "ModelRows", "cache_bytes", "frontier_contexts", "native_top_k"]
+__all__ = [
+    "ANSWER_BYTES",
+    "ModelRows",
+    "cache_bytes",
+    "frontier_contexts",
+    "native_top_k",
+    "room_after",
+]
 
 CACHE_BYTES = 40 << 20
 """Maximum memory of cached children or rows."""
 ANSWER_BYTES = 4 << 20
 """Maximum memory of the model's answers, of which a checkpoint stores a few."""
-Answer = tuple[npt.NDArray[Any], float] | tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]
+KeptTokens = tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]]
+Answer = tuple[npt.NDArray[Any], float] | KeptTokens
 """A row and the logarithm of its sum, or some tokens and their log-probabilities."""
 
 
@@ -29,12 +37,13 @@ def frontier_contexts(execution: QueryExecution) -> list[tuple[Matcher, float, i
     context.
     """
     return [
-        (context.matcher, context.logprob, _room_after(execution, context))
+        (context.matcher, context.logprob, room_after(execution, context))
         for context in execution.contexts
     ]
 
 
-def _room_after(execution: QueryExecution, context: QueryContext) -> int | None:
+def room_after(execution: QueryExecution, context: QueryContext) -> int | None:
+    """Returns the number of tokens that the model can read after a context; None if any."""
     length = execution.session.model.context_length
     return None if length is None else max(0, length - len(context.token_ids))
 
@@ -74,11 +83,10 @@ class ModelRows:
     def __init__(
         self,
         execution: QueryExecution,
-        frontier: TokenFrontier | StringFrontier,
+        frontier: TokenFrontier | StringFrontier | MassFrontier | WalkFrontier,
         answer_bytes: int | None = ANSWER_BYTES,
     ) -> None:
         self.execution = execution
-        self._frontier = frontier
         self._prefixes = prefixes = [context.token_ids for context in execution.contexts]
         budget = execution.limits.state_bytes or STATE_BYTES
         self.answer_cache = ModelAnswerCache(
@@ -90,20 +98,20 @@ class ModelRows:
         )
         self._native = execution.decoding.is_plain or native_top_k(execution) is not None
 
-    def add_context(self, context: QueryContext, position: Position | None) -> None:
-        """Adds a context that was found while the search runs to the query and to the frontier.
+    def add_context(self, context: QueryContext, root: int, position: Position | None) -> None:
+        """Adds a context that was found while the search runs to the query.
 
         Parameters
         ----------
         context
             The context.
+        root
+            Its node.
         position
             The model's position there if it was evaluated, which is then not done again.
         """
-        room = _room_after(self.execution, context)
         self.execution.contexts.append(context)
         self._prefixes.append(context.token_ids)
-        root = self._frontier.add_context(context.matcher, context.logprob, room)
         if position is not None:
             self.answer_cache.know(root, position)
 
@@ -128,13 +136,12 @@ class ModelRows:
         return [self._row(position) for position in positions]
 
     def _row(self, position: Position) -> Answer:
-        self.execution.check_shown(position)
-        row = position.row
         if self._native:
-            return row.values, row.offset
-        ids, logprobs = self.execution.decoding.kept(
-            position.logprobs, renormalize=self.execution.renormalize
-        )
-        order = np.argsort(ids)
-        values = np.minimum(logprobs[order], 0.0)
-        return ids[order].astype(np.uint32), np.ascontiguousarray(values, dtype=np.float64)
+            self.execution.check_shown(position)
+            return position.row.values, position.row.offset
+        return self.kept(position)
+
+    def kept(self, position: Position) -> KeptTokens:
+        """Returns :meth:`QueryExecution.kept` of an answer, as frontiers take it."""
+        ids, logprobs = self.execution.kept(position)
+        return ids.astype(np.uint32), np.ascontiguousarray(logprobs, dtype=np.float64)

@@ -1,0 +1,241 @@
+//! `MassFrontier`: the undecided token sequences of a mass, over a constraint.
+
+use formalm_frontier::{
+    DecidedMass, LengthLimits, MassBatch, MassOptions, MassSearch, Row, RowSums,
+};
+use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::search_parts::{Contexts, SearchParts, in_use, refused};
+use crate::errors;
+use crate::gil_cell::{GilCell, GilGuard};
+use crate::logits::logit_rows::{row_of, soundness};
+use crate::vocabulary::Vocabulary;
+
+/// Node, mass, and a bound on its relative error.
+type Decided = Vec<(u32, f64, f64)>;
+
+/// Tokens that a decoding rule left, and their log-probabilities.
+type KeptTokens<'py> = (PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>);
+
+fn decided(found: &[DecidedMass]) -> Decided {
+    found.iter().map(|one| (one.node, one.mass, one.relative_error)).collect()
+}
+
+/// The token sequences whose event is undecided, each with its probability as its mass.
+#[pyclass(frozen, module = "formalm._core")]
+pub(crate) struct MassFrontier {
+    inner: GilCell<(SearchParts, MassSearch)>,
+    vocabulary_size: usize,
+}
+
+impl MassFrontier {
+    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, MassSearch)>> {
+        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
+        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
+        Ok(inner)
+    }
+}
+
+#[pymethods]
+impl MassFrontier {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "options by name")]
+    #[pyo3(signature = (vocabulary, contexts, *, given_lengths, end_token_ids, complete, max_tokens, is_unbounded, row_error, cache_bytes))]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        contexts: Contexts<'_>,
+        given_lengths: Vec<u32>,
+        end_token_ids: Vec<u32>,
+        complete: bool,
+        max_tokens: Option<u32>,
+        is_unbounded: bool,
+        row_error: f64,
+        cache_bytes: usize,
+    ) -> PyResult<MassFrontier> {
+        if given_lengths.len() != contexts.len() {
+            return Err(errors::argument(py, "each context must have one length", None));
+        }
+        let (mut parts, roots) = SearchParts::new(py, vocabulary, &contexts, None)?;
+        let context_rooms = contexts.iter().map(|context| context.2).collect();
+        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let options = MassOptions { lengths, given_lengths, is_unbounded, row_error, cache_bytes };
+        let (scan, language) = (parts.scan(end_token_ids), &mut parts.language);
+        let search = py.detach(|| MassSearch::new(&roots, scan, options, language));
+        let search = search.map_err(|refusal| refused(py, &refusal))?;
+        let vocabulary_size = parts.vocabulary.len();
+        Ok(MassFrontier { inner: GilCell::new((parts, search)), vocabulary_size })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.tree().len())
+    }
+
+    /// Number of queued nodes.
+    #[getter]
+    fn queued(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.queue().len())
+    }
+
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.take(py)?.1.memory_bytes())
+    }
+
+    #[getter]
+    fn is_exhausted(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.take(py)?.1.is_exhausted())
+    }
+
+    /// Whether sequences were omitted for the model's context.
+    #[getter]
+    fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.take(py)?.1.cut_by_context())
+    }
+
+    /// The log-probability of the best queued node.
+    #[getter]
+    fn best(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        let inner = self.take(py)?;
+        Ok(inner.1.queue().top().map(|node| inner.1.tree().logprob(node)))
+    }
+
+    /// An upper bound on all undecided mass.
+    #[getter]
+    fn open_mass(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.take(py)?.1.open_mass())
+    }
+
+    /// An upper bound on the mass that stays undecided.
+    #[getter]
+    fn parked_mass(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.take(py)?.1.parked_mass())
+    }
+
+    /// An upper bound on the error of any row's log-sum-exp so far.
+    #[getter]
+    fn row_error(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.take(py)?.1.row_error())
+    }
+
+    /// Nodes to evaluate, nodes to evaluate again for their next children, and decided masses.
+    fn collect(&self, py: Python<'_>, room: usize) -> PyResult<(Vec<u32>, Vec<u32>, Decided)> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let batch = py.detach(|| search.collect(room, &mut parts.language));
+        let batch = batch.map_err(|refusal| refused(py, &refusal))?;
+        let found = decided(&batch.decided);
+        Ok((batch.nodes, batch.again, found))
+    }
+
+    /// Undoes `collect` for nodes that were not evaluated.
+    fn put_back(&self, py: Python<'_>, nodes: Vec<u32>, again: Vec<u32>) -> PyResult<()> {
+        self.take(py)?.1.put_back(&MassBatch { nodes, again, decided: Vec::new() });
+        Ok(())
+    }
+
+    /// Passes masses to children, given the model's rows and whether each has log-probabilities; the
+    /// last `again` nodes were evaluated before. Returns the log-sum-exp of each row with the code of
+    /// its soundness, and decided masses; if a row is unsound, nothing changes.
+    fn expand_rows(
+        &self,
+        py: Python<'_>,
+        nodes: Vec<u32>,
+        rows: Vec<Bound<'_, PyAny>>,
+        is_normalized: Vec<bool>,
+        again: usize,
+    ) -> PyResult<(Vec<(f64, u8)>, Decided)> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        if [rows.len(), is_normalized.len()] != [nodes.len(); 2] {
+            return Err(errors::argument(py, "each node must have one row", None));
+        }
+        let mut pairs: Vec<(u32, Row<'_>)> = Vec::with_capacity(nodes.len());
+        for (node, row) in nodes.into_iter().zip(&rows) {
+            let row = row_of(row)?;
+            if row.width() < self.vocabulary_size {
+                return Err(errors::argument(py, "a row must be as wide as the vocabulary", None));
+            }
+            pairs.push((node, row));
+        }
+        let codes = |sums: &[RowSums]| -> Vec<u8> {
+            let each = sums.iter().zip(&pairs).zip(&is_normalized);
+            each.map(|((sums, one), &is_normalized)| {
+                soundness(sums, one.1.element_type(), is_normalized)
+            })
+            .collect()
+        };
+        let is_sound = |sums: &[RowSums]| codes(sums).iter().all(|&code| code == 0);
+        let language = &mut parts.language;
+        let done = py.detach(|| search.expand_rows(&pairs, again, is_sound, language));
+        let (sums, found) = done.map_err(|refusal| refused(py, &refusal))?;
+        let sums = sums.iter().zip(codes(&sums)).map(|(one, code)| (one.log_sum_exp, code));
+        Ok((sums.collect(), decided(&found)))
+    }
+
+    /// The same, given the tokens that a decoding rule left, ascending, and their log-probabilities.
+    fn expand_kept(
+        &self,
+        py: Python<'_>,
+        nodes: Vec<u32>,
+        kept: Vec<KeptTokens<'_>>,
+        again: usize,
+    ) -> PyResult<Decided> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        if kept.len() != nodes.len() || kept.iter().any(|one| one.0.len() != one.1.len()) {
+            return Err(errors::argument(py, "ids and log-probabilities must fit", None));
+        }
+        let mut answers = Vec::with_capacity(nodes.len());
+        for (node, one) in nodes.into_iter().zip(&kept) {
+            answers.push((node, one.0.as_slice()?, one.1.as_slice()?));
+        }
+        let language = &mut parts.language;
+        let done = py.detach(|| search.expand_kept(&answers, again, language));
+        Ok(decided(&done.map_err(|refusal| refused(py, &refusal))?))
+    }
+
+    /// Keeps a share of a node's mass as undecided for good.
+    fn park(&self, py: Python<'_>, node: u32, share: f64) -> PyResult<()> {
+        self.take(py)?.1.park(node, share);
+        Ok(())
+    }
+
+    /// The allowed tokens at a node, without end tokens, and whether an end may follow.
+    fn allowed<'py>(
+        &self,
+        py: Python<'py>,
+        node: u32,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
+        let mut inner = self.take(py)?;
+        let (parts, search) = &mut *inner;
+        let (ids, accepting) =
+            search.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
+        Ok((PyArray1::from_iter(py, ids.into_iter().map(i64::from)), accepting))
+    }
+
+    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
+        Ok(self.take(py)?.1.tree().path(node))
+    }
+
+    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
+        Ok(self.take(py)?.1.tree().root(node))
+    }
+
+    /// -1 for a root.
+    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
+        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+    }
+
+    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
+        Ok(self.take(py)?.1.tree().token(node))
+    }
+
+    /// The bytes that the tokens of a node spell.
+    fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = self.take(py)?;
+        Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
+    }
+}

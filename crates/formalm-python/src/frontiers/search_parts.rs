@@ -1,0 +1,229 @@
+//! What the frontiers of searches, masses and walks share: the language, contexts, and answers of the
+//! model.
+
+use std::sync::Arc;
+
+use formalm_constraint::{AdvanceError, STATE_TABLE_LIMIT, StateTable};
+use formalm_frontier::{
+    Continuations, Row, SequenceTree, SharedRow, TokenLanguage, TokenScan, TopK,
+};
+use formalm_logits::ElementType;
+use numpy::npyffi::NPY_ARRAY_OWNDATA;
+use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::any_machine::AnyMaskClasses;
+use crate::errors::{self, RejectedInput};
+use crate::logits::logit_rows::row_of;
+use crate::matcher::Matcher;
+use crate::vocabulary::Vocabulary;
+
+/// The states of a constraint as the language of a search.
+pub(super) struct ConstraintLanguage(pub(super) StateTable<AnyMaskClasses>);
+
+impl TokenLanguage for ConstraintLanguage {
+    type Error = AdvanceError;
+
+    fn step(&mut self, state: u32, token_id: u32) -> Result<u32, AdvanceError> {
+        self.0.step(state, token_id)
+    }
+
+    fn step_byte(&mut self, state: u32, byte: u8) -> Result<u32, AdvanceError> {
+        self.0.step_byte(state, byte)
+    }
+
+    fn fill(&mut self, state: u32, words: &mut [u32]) -> Result<(), AdvanceError> {
+        Ok(self.0.fill(state, words)?)
+    }
+
+    fn is_accepting(&self, state: u32) -> bool {
+        self.0.is_accepting(state)
+    }
+
+    fn is_finished(&mut self, state: u32) -> Result<bool, AdvanceError> {
+        Ok(self.0.is_finished(state)?)
+    }
+}
+
+/// The contexts of a query: matcher, log-probability, and the number of tokens that the model can
+/// read after it.
+pub(super) type Contexts<'py> = Vec<(Bound<'py, Matcher>, f64, Option<u32>)>;
+
+/// What both searches are made from.
+pub(super) struct SearchParts {
+    pub(super) vocabulary: Arc<formalm_vocabulary::Vocabulary>,
+    pub(super) language: ConstraintLanguage,
+    top_k: Option<TopK>,
+}
+
+impl SearchParts {
+    pub(super) fn new(
+        py: Python<'_>,
+        vocabulary: &Vocabulary,
+        contexts: &Contexts<'_>,
+        top_k: Option<(usize, bool)>,
+    ) -> PyResult<(SearchParts, Vec<(f64, u32)>)> {
+        let mut table = StateTable::new(STATE_TABLE_LIMIT);
+        let mut roots = Vec::with_capacity(contexts.len());
+        for (matcher, logprob, _) in contexts {
+            let cursor = matcher.get().take(py)?.clone();
+            let state = py.detach(|| table.add_root(cursor));
+            roots.push((*logprob, state.map_err(|error| errors::failure(py, &error, None))?));
+        }
+        let parts = SearchParts {
+            vocabulary: Arc::clone(&vocabulary.inner),
+            language: ConstraintLanguage(table),
+            top_k: top_k.map(|(k, renormalize)| TopK { k, renormalize }),
+        };
+        Ok((parts, roots))
+    }
+
+    pub(super) fn scan(&self, end_token_ids: Vec<u32>) -> TokenScan {
+        TokenScan::new(self.vocabulary.len(), end_token_ids)
+    }
+
+    /// Returns the state of a context that was found while the search runs.
+    pub(super) fn state(&mut self, py: Python<'_>, matcher: &Matcher) -> PyResult<u32> {
+        let cursor = matcher.take(py)?.clone();
+        let state = py.detach(|| self.language.0.add_root(cursor));
+        state.map_err(|error| errors::failure(py, &error, None))
+    }
+
+    /// Returns the bytes that the tokens of a node spell.
+    pub(super) fn bytes(&self, tree: &SequenceTree, node: u32) -> Vec<u8> {
+        let tokens = tree.path(node);
+        tokens
+            .iter()
+            .flat_map(|&id| self.vocabulary.token_bytes(id).unwrap_or_default())
+            .copied()
+            .collect()
+    }
+
+    /// Returns the rows of a list of answers: arrays, or pairs of ids and log-probabilities.
+    pub(super) fn answers<'a, 'py>(&self, answers: &'a [Answer<'py>]) -> Vec<Continuations<'a>> {
+        answers.iter().map(|answer| answer.continuations(self.top_k)).collect()
+    }
+}
+
+/// An answer of the model.
+pub(super) enum Answer<'py> {
+    Row(Bound<'py, PyUntypedArray>, ElementType, f64),
+    Kept(PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
+}
+
+impl<'py> Answer<'py> {
+    /// Checks an array of the vocabulary's size, such an array with an offset, or ids with
+    /// log-probabilities.
+    fn new(py: Python<'py>, value: &Bound<'py, PyAny>, size: usize) -> PyResult<Answer<'py>> {
+        if let Ok(pair) = value.cast::<PyTuple>() {
+            let kept: PyResult<(PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>)> =
+                pair.extract();
+            let Ok((ids, logprobs)) = kept else {
+                let (row, offset) = pair.extract()?;
+                return Answer::row(py, row, offset, size);
+            };
+            let fits = ids.len() == logprobs.len();
+            if !fits || ids.as_slice().is_err() || logprobs.as_slice().is_err() {
+                return Err(errors::argument(py, "ids and log-probabilities must fit", None));
+            }
+            return Ok(Answer::Kept(ids, logprobs));
+        }
+        let array = value.cast::<PyUntypedArray>();
+        let array = array.map_err(|_| errors::argument(py, "a row must be an array", None))?;
+        Answer::row(py, array.clone(), 0.0, size)
+    }
+
+    /// Checks a row. Its elements are log-probabilities plus `offset`; uint16 has the bits of
+    /// bfloat16.
+    fn row(
+        py: Python<'py>,
+        array: Bound<'py, PyUntypedArray>,
+        offset: f64,
+        size: usize,
+    ) -> PyResult<Answer<'py>> {
+        let wrong = |what: &str| errors::argument(py, &format!("a row {what}"), None);
+        let kind = array.dtype();
+        let float = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
+            (b'f', 2, Some(true)) => ElementType::Float16,
+            (b'u', 2, Some(true)) => ElementType::Bfloat16,
+            (b'f', 4, Some(true)) => ElementType::Float32,
+            (b'f', 8, Some(true)) => ElementType::Float64,
+            _ => return Err(wrong("must have a native float type")),
+        };
+        let contiguous = array.strides() == [float.size() as isize] || array.len() <= 1;
+        if array.ndim() != 1 || !contiguous || array.len() < size {
+            return Err(wrong("must be contiguous and as wide as the vocabulary"));
+        }
+        Ok(Answer::Row(array, float, offset))
+    }
+
+    fn continuations(&self, top_k: Option<TopK>) -> Continuations<'_> {
+        match self {
+            Answer::Row(array, kind, offset) => {
+                // SAFETY: `new` checked type and contiguity; the array is alive as long as `self`.
+                let row = unsafe {
+                    let start = (*array.as_array_ptr()).fields.data.cast::<u8>().cast_const();
+                    Row::from_raw(start, array.len(), *kind)
+                };
+                match top_k {
+                    None => Continuations::All(row, *offset),
+                    Some(rule) => Continuations::Best(row, *offset, rule),
+                }
+            }
+            Answer::Kept(ids, logprobs) => Continuations::Kept(
+                ids.as_slice().unwrap_or_default(),
+                logprobs.as_slice().unwrap_or_default(),
+            ),
+        }
+    }
+}
+
+/// Returns a row without a copy if NumPy owns its memory. The memory of others, such as a view of a
+/// longer tensor, may be large beside the row, or change.
+pub(super) fn shared_row(array: &Bound<'_, PyAny>) -> PyResult<SharedRow> {
+    let row = row_of(array)?;
+    let py = array.py();
+    let array = array.cast::<PyUntypedArray>()?;
+    // SAFETY: both pointers are those of living objects.
+    let (base, flags) = unsafe {
+        let object = array.as_array_ptr();
+        ((*object).fields.base, (*object).fields.flags)
+    };
+    let owner = if base.is_null() {
+        (flags & NPY_ARRAY_OWNDATA != 0).then(|| array.clone())
+    } else {
+        // SAFETY: as above.
+        let base = unsafe { Bound::from_borrowed_ptr(py, base) };
+        // SAFETY: as above.
+        let owns = |one: &Bound<'_, PyUntypedArray>| unsafe {
+            (*one.as_array_ptr()).fields.flags & NPY_ARRAY_OWNDATA != 0
+        };
+        base.cast_into::<PyUntypedArray>().ok().filter(owns)
+    };
+    let Some(owner) = owner else { return Ok(SharedRow::copied(row)) };
+    let bytes = owner.len() * owner.dtype().itemsize();
+    let id = owner.as_ptr() as usize;
+    // SAFETY: the owner has the row's memory; models do not change rows that they returned.
+    Ok(unsafe { SharedRow::new(row, Arc::new(owner.unbind()), id, bytes) })
+}
+
+pub(super) fn answers<'py>(
+    py: Python<'py>,
+    nodes: &[u32],
+    listed: &Bound<'py, PyList>,
+    size: usize,
+) -> PyResult<Vec<Answer<'py>>> {
+    if nodes.len() != listed.len() {
+        return Err(errors::argument(py, "each node must have one answer", None));
+    }
+    listed.iter().map(|value| Answer::new(py, &value, size)).collect()
+}
+
+pub(super) fn refused(py: Python<'_>, refusal: &AdvanceError) -> PyErr {
+    errors::refusal(py, refusal, RejectedInput::Text)
+}
+
+pub(super) fn in_use(py: Python<'_>) -> PyErr {
+    errors::in_use(py, "search", "create one per thread")
+}
