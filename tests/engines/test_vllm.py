@@ -12,6 +12,7 @@ pytest.importorskip("vllm", reason="make engines-vllm installs it")
 
 import vllm
 from vllm import SamplingParams
+from vllm.config import StructuredOutputsConfig
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
@@ -56,6 +57,20 @@ def test_registration_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
         register()
 
 
+def test_the_engines_options_for_json_are_accepted() -> None:
+    for name in ("disable_any_whitespace", "disable_additional_properties"):
+        assert getattr(StructuredOutputsConfig(backend="formalm", **{name: True}), name)
+        with pytest.raises(ValueError, match=f"{name} is only supported"):
+            StructuredOutputsConfig(backend="outlines", **{name: True})
+
+
+def deep(levels: int) -> Any:
+    made: dict[str, Any] = {}
+    for _ in range(levels):
+        made = {"items": made}
+    return made
+
+
 def test_rows_drafts_and_the_end(backend: Any) -> None:
     pattern = " [0-9]{3}"
     grammar = backend.compile_grammar(StructuredOutputOptions.REGEX, pattern, {END, 7})
@@ -96,6 +111,7 @@ def params(**wanted: Any) -> SamplingParams:
         ({"regex": r"(a)\1"}, "invalid structured output: backreferences.*\n.*\n.*\n  hint: rep"),
         ({"json": {"type": "no"}}, "type"),
         ({"json": "{"}, "JSON"),
+        ({"json": deep(20_000)}, "nested too deeply"),
         ({"json": {"type": "string", "maxLength": 1, "minLength": 2}}, "no instance|empty|never"),
         ({"grammar": "start: missing"}, "missing"),
         ({"choice": []}, "choice|strings"),

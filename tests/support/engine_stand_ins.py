@@ -74,6 +74,7 @@ class StructuredOutputsParams:
     specification: str
     json_object: bool | None = None
     whitespace_pattern: str | None = None
+    json: Any = None
     disable_any_whitespace: bool = False
     disable_additional_properties: bool = False
     _backend: str | None = None
@@ -89,6 +90,11 @@ class SamplingParams:
         self, model_config: Any, structured_outputs_config: Any, tokenizer: Any
     ) -> None:
         self.checked_by = "vllm"
+
+
+def check_json_nesting(spec: Any) -> None:
+    if spec == "deep":
+        raise VLLMValidationError("The JSON schema is nested too deeply")
 
 
 class Bounds(NamedTuple):
@@ -169,7 +175,10 @@ def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
         "vllm.config": {},
         "vllm.config.structured_outputs": {"StructuredOutputsConfig": StructuredOutputsConfig},
         "vllm.exceptions": {"VLLMValidationError": VLLMValidationError},
-        "vllm.sampling_params": {"SamplingParams": Params},
+        "vllm.sampling_params": {
+            "SamplingParams": Params,
+            "check_json_nesting": check_json_nesting,
+        },
         "vllm.v1": {},
         "vllm.v1.structured_output": {"StructuredOutputManager": StructuredOutputManager},
         "vllm.v1.structured_output.backend_types": {

@@ -31,6 +31,7 @@ from formalm.engines import (
     request_language,
 )
 from formalm.engines.engine_constraints import EngineConstraints as Same
+from formalm.engines.engine_constraints import memory_limit
 from formalm.models.canary import WEIGHTS, canary
 from tests.support.engine_stand_ins import (
     StructuredOutputsParams,
@@ -123,6 +124,22 @@ def test_constraints_are_shared_and_padded() -> None:
         EngineConstraints(endless, 1).matcher("regex", "a")
     with pytest.raises(VocabularyError, match="engine's tokens cannot be read"):
         EngineConstraints(object(), 5)
+
+
+def test_the_memory_of_constraints_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory_limit() == 256 << 20
+    monkeypatch.setenv("FORMALM_CACHE_MB", "1")
+    assert memory_limit() == 1 << 20
+    constraints = EngineConstraints(VOCABULARY, PADDED)
+    for number in range(200):
+        constraints.matcher("regex", f"{number}[a-z]{{1,40}}")
+    stats = constraints.cache.stats()
+    assert stats.evictions > 0
+    assert stats.bytes <= 1 << 20
+    for wrong in ("0", "-1", "1.5", "", "²", "many"):
+        monkeypatch.setenv("FORMALM_CACHE_MB", wrong)
+        with pytest.raises(ArgumentError, match="FORMALM_CACHE_MB must be a positive integer"):
+            EngineConstraints(VOCABULARY, PADDED)
 
 
 def tokenizer() -> Any:
@@ -306,6 +323,7 @@ def test_a_mask_that_fails_ends_its_request_only(
         (StructuredOutputsParams("JSON_OBJECT", "", json_object=False), "json_object must be True"),
         (StructuredOutputsParams("JSON", "{}", whitespace_pattern=" "), "whitespace_pattern is"),
         (StructuredOutputsParams("JSON", "{}", _backend="xgrammar"), "backend of a request"),
+        (StructuredOutputsParams("JSON", "{}", json="deep"), "nested too deeply"),
     ],
 )
 def test_vllm_refuses_requests(
