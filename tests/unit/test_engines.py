@@ -158,6 +158,10 @@ def test_vllm_gets_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
         register()
     assert vllm.params._validate_structured_outputs.__wrapped__ is validate
     config = vllm.config(backend="formalm")
+    compact = vllm.config(backend="formalm", disable_any_whitespace=True)
+    assert vllm.engine_config(structured_outputs_config=compact) is not None
+    with pytest.raises(ValueError, match="only supported for xgrammar"):
+        vllm.config(backend="auto", disable_any_whitespace=True)
     with pytest.raises(ValueError, match="backend"):
         vllm.config(backend="none such")
     model = SimpleNamespace(get_vocab_size=lambda: PADDED, is_diffusion=False)

@@ -62,6 +62,7 @@ def register() -> None:
     """
     try:
         import vllm
+        from vllm.config import VllmConfig
         from vllm.config.structured_outputs import StructuredOutputsConfig
         from vllm.sampling_params import SamplingParams
         from vllm.v1.structured_output import StructuredOutputManager
@@ -72,7 +73,7 @@ def register() -> None:
     if getattr(StructuredOutputManager, "_formalm", False):
         return
     _check_version(vllm, StructuredOutputManager, SamplingParams)
-    _add_name(StructuredOutputsConfig)
+    _add_name(StructuredOutputsConfig, VllmConfig)
     _extend_manager(StructuredOutputManager)
     _extend_validation(SamplingParams)
     StructuredOutputManager._formalm = True
@@ -97,7 +98,7 @@ def _check_version(vllm: Any, manager: Any, params: Any) -> None:
             )
 
 
-def _add_name(config: Any) -> None:
+def _add_name(config: Any, whole: Any) -> None:
     """Adds the backend to the values of the option, and lets it have the options for JSON."""
     from pydantic.dataclasses import rebuild_dataclass
 
@@ -119,6 +120,8 @@ def _add_name(config: Any) -> None:
 
         decorator.func = check_options
     rebuild_dataclass(config, force=True)
+    # The engine's whole configuration contains a compiled copy of the checks.
+    rebuild_dataclass(whole, force=True)
 
 
 def _extend_manager(manager: Any) -> None:
