@@ -93,7 +93,7 @@ def satisfies(wanted: dict[str, Any], text: str) -> bool:
         except lark.exceptions.LarkError:
             return False
         return True
-    import jsonschema
+    import jsonschema  # type: ignore[import-untyped]
 
     schema = wanted["json"]
     try:
