@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,16 @@ def test_onnxruntime(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="make engines-onnx installs it")
     folder, _ = onnx_folder(tmp_path)
     run("onnxruntime", FOLDER=str(with_tokenizer(folder)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_vllm(tmp_path: Path) -> None:
+    pytest.importorskip("vllm", reason="make engines-vllm installs it")
+    (program,) = programs("vllm")
+    file = tmp_path / "program.py"
+    file.write_text(f"MODEL = {str(WEIGHTS)!r}\n{program}", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(file)], check=True, capture_output=True, text=True, timeout=800
+    )
+    assert re.fullmatch(" [0-9]{3} [0-9]{4}", done.stdout.rstrip("\n").splitlines()[-1])

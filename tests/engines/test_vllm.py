@@ -12,6 +12,7 @@ pytest.importorskip("vllm", reason="make engines-vllm installs it")
 
 import vllm
 from vllm import SamplingParams
+from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
@@ -54,6 +55,14 @@ def test_registration_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm, "__version_tuple__", (0, 99, 1))
     with pytest.raises(ArgumentError, match=r"vllm must be of version 0\.32, got 0\.99\.1"):
         register()
+
+
+def test_the_engines_options_for_json_are_accepted() -> None:
+    for name in ("disable_any_whitespace", "disable_additional_properties"):
+        config = StructuredOutputsConfig(backend="formalm", **{name: True})
+        assert VllmConfig(structured_outputs_config=config).structured_outputs_config == config
+        with pytest.raises(ValueError, match=f"{name} is only supported"):
+            StructuredOutputsConfig(backend="outlines", **{name: True})
 
 
 def test_rows_drafts_and_the_end(backend: Any) -> None:
@@ -111,6 +120,17 @@ def test_invalid_requests_are_client_errors(
     config = SimpleNamespace(backend="formalm")
     with pytest.raises(VLLMValidationError, match=message):
         params(**wanted)._validate_structured_outputs(model, config, tokenizer)
+
+
+def test_schemas_that_nest_deeply_are_client_errors(tokenizer: Any) -> None:
+    model = SimpleNamespace(is_diffusion=False, get_vocab_size=lambda: PADDED)
+    schema: dict[str, Any] = {}
+    for _ in range(2000):
+        schema = {"items": schema}
+    with pytest.raises(VLLMValidationError, match="nested too deeply"):
+        params(json=schema)._validate_structured_outputs(
+            model, SimpleNamespace(backend="formalm"), tokenizer
+        )
 
 
 def test_options_of_json_are_honored(backend: Any, tokenizer: Any) -> None:

@@ -96,7 +96,6 @@ def test_malformed_bodies(port: int) -> None:
     for body in (
         b"{",
         b"\xff",
-        body_of(structured_outputs="no object"),
         body_of(structured_outputs={"regex": 5}),
         body_of(structured_outputs={"regex": "a", "choice": ["b"]}),
         body_of(structured_outputs={"choice": [5]}),
@@ -115,7 +114,10 @@ def test_clients_that_go_away_leave_the_server_serving(port: int) -> None:
         head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
         with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n")
-            connection.sendall(body if number % 4 else body[:50])
+            if number % 4 == 0:
+                connection.sendall(body[:50])
+                return
+            connection.sendall(body)
             for _ in range(number % 3):
                 connection.recv(100)
 

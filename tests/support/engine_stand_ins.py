@@ -9,11 +9,12 @@ from __future__ import annotations
 import enum
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 
@@ -74,6 +75,7 @@ class StructuredOutputsParams:
     specification: str
     json_object: bool | None = None
     whitespace_pattern: str | None = None
+    json: Any = None
     disable_any_whitespace: bool = False
     disable_additional_properties: bool = False
     _backend: str | None = None
@@ -89,6 +91,11 @@ class SamplingParams:
         self, model_config: Any, structured_outputs_config: Any, tokenizer: Any
     ) -> None:
         self.checked_by = "vllm"
+
+
+def check_json_nesting(spec: Any) -> None:
+    if spec == "deep":
+        raise VLLMValidationError("The JSON schema is nested too deeply")
 
 
 class Bounds(NamedTuple):
@@ -112,6 +119,16 @@ def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
         backend: Literal["auto", "xgrammar"] = "auto"
         disable_any_whitespace: bool = False
         disable_additional_properties: bool = False
+
+        @model_validator(mode="after")
+        def _validate_structured_output_config(self) -> Any:
+            if self.disable_any_whitespace and self.backend != "xgrammar":
+                raise ValueError("disable_any_whitespace is only supported for xgrammar")
+            return self
+
+    # Annotations are strings in this file, and the class is no global.
+    fields = [("structured_outputs_config", StructuredOutputsConfig)]
+    engine_config = checked_dataclass(make_dataclass("VllmConfig", fields))
 
     class StructuredOutputManager:
         def __init__(self, vllm_config: Any, tokenizer: Any) -> None:
@@ -166,10 +183,13 @@ def modules(version: str = "0.32.0") -> dict[str, ModuleType]:
     parts = tuple(int(part) for part in version.split("."))
     contents: dict[str, dict[str, Any]] = {
         "vllm": {"__version__": version, "__version_tuple__": parts},
-        "vllm.config": {},
+        "vllm.config": {"VllmConfig": engine_config},
         "vllm.config.structured_outputs": {"StructuredOutputsConfig": StructuredOutputsConfig},
         "vllm.exceptions": {"VLLMValidationError": VLLMValidationError},
-        "vllm.sampling_params": {"SamplingParams": Params},
+        "vllm.sampling_params": {
+            "SamplingParams": Params,
+            "check_json_nesting": check_json_nesting,
+        },
         "vllm.v1": {},
         "vllm.v1.structured_output": {"StructuredOutputManager": StructuredOutputManager},
         "vllm.v1.structured_output.backend_types": {
@@ -198,6 +218,7 @@ def installed(monkeypatch: Any, version: str = "0.32.0") -> SimpleNamespace:
     for name in ("structured_output", "batch_masks"):
         monkeypatch.delitem(sys.modules, f"formalm.engines.vllm.{name}", raising=False)
     return SimpleNamespace(
+        engine_config=sys.modules["vllm.config"].VllmConfig,
         config=sys.modules["vllm.config.structured_outputs"].StructuredOutputsConfig,
         manager=sys.modules["vllm.v1.structured_output"].StructuredOutputManager,
         params=sys.modules["vllm.sampling_params"].SamplingParams,

@@ -31,6 +31,7 @@ from formalm.engines import (
     request_language,
 )
 from formalm.engines.engine_constraints import EngineConstraints as Same
+from formalm.engines.engine_constraints import memory_limit
 from formalm.models.canary import WEIGHTS, canary
 from tests.support.engine_stand_ins import (
     StructuredOutputsParams,
@@ -125,6 +126,22 @@ def test_constraints_are_shared_and_padded() -> None:
         EngineConstraints(object(), 5)
 
 
+def test_the_memory_of_constraints_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory_limit() == 256 << 20
+    monkeypatch.setenv("FORMALM_CACHE_MB", "1")
+    assert memory_limit() == 1 << 20
+    constraints = EngineConstraints(VOCABULARY, PADDED)
+    for number in range(200):
+        constraints.matcher("regex", f"{number}[a-z]{{1,40}}")
+    stats = constraints.cache.stats()
+    assert stats.evictions > 0
+    assert stats.bytes <= 1 << 20
+    for wrong in ("0", "-1", "1.5", "", "²", "many"):
+        monkeypatch.setenv("FORMALM_CACHE_MB", wrong)
+        with pytest.raises(ArgumentError, match="FORMALM_CACHE_MB must be a positive integer"):
+            EngineConstraints(VOCABULARY, PADDED)
+
+
 def tokenizer() -> Any:
     from tokenizers import Tokenizer
 
@@ -141,6 +158,10 @@ def test_vllm_gets_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
         register()
     assert vllm.params._validate_structured_outputs.__wrapped__ is validate
     config = vllm.config(backend="formalm")
+    compact = vllm.config(backend="formalm", disable_any_whitespace=True)
+    assert vllm.engine_config(structured_outputs_config=compact) is not None
+    with pytest.raises(ValueError, match="only supported for xgrammar"):
+        vllm.config(backend="auto", disable_any_whitespace=True)
     with pytest.raises(ValueError, match="backend"):
         vllm.config(backend="none such")
     model = SimpleNamespace(get_vocab_size=lambda: PADDED, is_diffusion=False)
@@ -306,6 +327,7 @@ def test_a_mask_that_fails_ends_its_request_only(
         (StructuredOutputsParams("JSON_OBJECT", "", json_object=False), "json_object must be True"),
         (StructuredOutputsParams("JSON", "{}", whitespace_pattern=" "), "whitespace_pattern is"),
         (StructuredOutputsParams("JSON", "{}", _backend="xgrammar"), "backend of a request"),
+        (StructuredOutputsParams("JSON", "{}", json="deep"), "nested too deeply"),
     ],
 )
 def test_vllm_refuses_requests(

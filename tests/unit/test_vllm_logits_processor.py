@@ -14,6 +14,7 @@ import torch
 
 from formalm import ArgumentError, Constraint, Regex
 from formalm.models.canary import canary
+from tests.support.engine_stand_ins import VLLMValidationError
 
 VOCABULARY = canary().vocabulary
 WIDTH = 2080
@@ -23,12 +24,13 @@ WIDTH = 2080
 def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The processor's module over stand-ins of those of vLLM."""
     names = ("vllm", "vllm.tokenizers", "vllm.v1", "vllm.v1.sample")
-    names += ("vllm.v1.sample.logits_processor",)
+    names += ("vllm.v1.sample.logits_processor", "vllm.exceptions")
     processors = "vllm.v1.sample.logits_processor"
     made = {
         name: ModuleType(name)
         for name in (*names, f"{processors}.builtin", f"{processors}.interface")
     }
+    made["vllm.exceptions"].VLLMValidationError = VLLMValidationError
     made["vllm.tokenizers"].cached_tokenizer_from_config = lambda config: VOCABULARY
     made[f"{processors}.interface"].BatchUpdate = object
     made[f"{processors}.interface"].LogitsProcessor = object
@@ -141,13 +143,13 @@ def test_a_request_that_fails_may_only_end(module: Any) -> None:
     ],
 )
 def test_invalid_requests(module: Any, wanted: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(VLLMValidationError, match=message):
         module.FormalmLogitsProcessor.validate_params(params(wanted, structured_outputs=None))
 
 
 def test_what_does_not_fit_together(module: Any) -> None:
     both = params({"regex": "a"}, structured_outputs=object())
-    with pytest.raises(ValueError, match="structured_outputs must be None"):
+    with pytest.raises(VLLMValidationError, match="structured_outputs must be None"):
         module.FormalmLogitsProcessor.validate_params(both)
     module.FormalmLogitsProcessor.validate_params(SimpleNamespace(extra_args=None))
     with pytest.raises(ArgumentError, match="async_scheduling must be False"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +20,9 @@ __all__ = ["BACKEND_NAME", "EngineConstraints", "end_mask"]
 #: The name under which engines offer the backend.
 BACKEND_NAME = "formalm"
 
-#: Memory limit of the constraints of a process. Chosen, not measured.
+#: The environment variable with the memory limit of a process's constraints, in MB of 2^20 bytes,
+#: and the limit without it. Chosen, not measured.
+MEMORY_VARIABLE = "FORMALM_CACHE_MB"
 MEMORY_LIMIT_BYTES = 256 << 20
 #: Maximum time to compile one request's constraint, so that no request holds up the others for
 #: long. Chosen, not measured.
@@ -27,6 +30,26 @@ COMPILE_SECONDS = 10.0
 #: Maximum time of one mask, or of reading the tokens of one step, for the same reason. The slowest
 #: mask in records/ takes 0.1 s.
 STEP_SECONDS = 5.0
+
+
+def memory_limit() -> int:
+    """Returns the memory limit of the constraints of a process, in bytes.
+
+    Raises
+    ------
+    ArgumentError
+        If the environment variable is not a positive integer.
+    """
+    given = os.environ.get(MEMORY_VARIABLE)
+    if given is None:
+        return MEMORY_LIMIT_BYTES
+    if not given.isascii() or not given.isdigit() or int(given[:12]) == 0:
+        raise ArgumentError(
+            f"the environment variable {MEMORY_VARIABLE} must be a positive integer, got"
+            f" {given!r:.40}",
+            hint="it is the memory of constraints in MB, such as 256",
+        )
+    return int(given[:12]) << 20
 
 
 def end_mask(end_token_ids: Iterable[int], words: int) -> npt.NDArray[np.int32]:
@@ -57,7 +80,8 @@ class EngineConstraints:
         the ids beyond are never allowed. If the tokenizer has more tokens than that, masks cover
         all of them.
     memory_limit_bytes
-        Memory limit of all constraints together.
+        Memory limit of all constraints together; by default what the environment variable
+        ``FORMALM_CACHE_MB`` says in MB, and 256 MB without it.
     timeout_seconds
         Maximum time to compile one constraint.
 
@@ -65,6 +89,8 @@ class EngineConstraints:
     ------
     VocabularyError
         If the bytes of the tokens cannot be read from the tokenizer.
+    ArgumentError
+        If the environment variable is not a positive integer.
 
     Examples
     --------
@@ -82,14 +108,14 @@ class EngineConstraints:
         tokenizer: Any,
         width: int,
         *,
-        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        memory_limit_bytes: int | None = None,
         timeout_seconds: float | None = COMPILE_SECONDS,
     ) -> None:
         self.vocabulary = _vocabulary_of(tokenizer)
         self.width = max(width, len(self.vocabulary))
         self.cache = ConstraintCache(
             self.vocabulary,
-            memory_limit_bytes=memory_limit_bytes,
+            memory_limit_bytes=memory_limit() if memory_limit_bytes is None else memory_limit_bytes,
             timeout_seconds=timeout_seconds,
         )
 

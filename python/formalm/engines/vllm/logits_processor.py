@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 import torch
+from vllm.exceptions import VLLMValidationError
 from vllm.tokenizers import cached_tokenizer_from_config
 from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 from vllm.v1.sample.logits_processor.interface import BatchUpdate, LogitsProcessor
@@ -80,7 +81,7 @@ class FormalmLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
         Raises
         ------
-        ValueError
+        VLLMValidationError
             With our message and hint.
         """
         try:
@@ -98,7 +99,7 @@ class FormalmLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                 )
             request_language(wanted.kind, wanted.specification)
         except FormalmError as error:
-            raise ValueError(str(error)) from None
+            raise VLLMValidationError(str(error)) from None
 
     def is_argmax_invariant(self) -> bool:
         """Returns False: masks change the best token."""

@@ -1,8 +1,8 @@
 """The registration of the backend in vLLM, which has no registry of its own for them.
 
-Three places of vLLM name its backends: the type of the option, the check of a request in the
-server's process, and the choice of the backend in the engine's process. A fourth asks the backend
-for the masks of a step. All four are extended, and behave as before for every other backend.
+Three places of vLLM name its backends: the engine's options, the check of a request in the server's
+process, and the choice of the backend in the engine's process. A fourth asks the backend for the
+masks of a step. All four are extended, and behave as before for every other backend.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ SIGNATURES = {
     ),
 }
 
+#: The check of the engine's options, which knows two backends that write JSON without whitespace.
+OPTIONS_CHECK = "_validate_structured_output_config"
+
 _log = logging.getLogger(__name__)
 
 
@@ -59,6 +62,7 @@ def register() -> None:
     """
     try:
         import vllm
+        from vllm.config import VllmConfig
         from vllm.config.structured_outputs import StructuredOutputsConfig
         from vllm.sampling_params import SamplingParams
         from vllm.v1.structured_output import StructuredOutputManager
@@ -69,7 +73,7 @@ def register() -> None:
     if getattr(StructuredOutputManager, "_formalm", False):
         return
     _check_version(vllm, StructuredOutputManager, SamplingParams)
-    _add_name(StructuredOutputsConfig)
+    _add_name(StructuredOutputsConfig, VllmConfig)
     _extend_manager(StructuredOutputManager)
     _extend_validation(SamplingParams)
     StructuredOutputManager._formalm = True
@@ -94,8 +98,8 @@ def _check_version(vllm: Any, manager: Any, params: Any) -> None:
             )
 
 
-def _add_name(config: Any) -> None:
-    """Adds the backend to the values of the option."""
+def _add_name(config: Any, whole: Any) -> None:
+    """Adds the backend to the values of the option, and lets it have the options for JSON."""
     from pydantic.dataclasses import rebuild_dataclass
 
     names = get_args(config.__pydantic_fields__["backend"].annotation)
@@ -106,7 +110,18 @@ def _add_name(config: Any) -> None:
     config.__annotations__["backend"] = widened
     config.__dataclass_fields__["backend"].type = widened
     config.__pydantic_fields__["backend"].annotation = widened
+    decorator = config.__pydantic_decorators__.model_validators.get(OPTIONS_CHECK)
+    if decorator is not None:
+        check: Callable[[Any], Any] = decorator.func
+
+        @wraps(check)
+        def check_options(self: Any) -> Any:
+            return self if self.backend == BACKEND_NAME else check(self)
+
+        decorator.func = check_options
     rebuild_dataclass(config, force=True)
+    # The engine's whole configuration contains a compiled copy of the checks.
+    rebuild_dataclass(whole, force=True)
 
 
 def _extend_manager(manager: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import torch
 from vllm.exceptions import VLLMValidationError
+from vllm.sampling_params import check_json_nesting
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
     StructuredOutputGrammar,
@@ -16,7 +18,7 @@ from vllm.v1.structured_output.backend_types import (
 )
 from vllm.v1.structured_output.request import get_structured_output_key
 
-from formalm.engines.engine_constraints import BACKEND_NAME, EngineConstraints
+from formalm.engines.engine_constraints import BACKEND_NAME, EngineConstraints, memory_limit
 from formalm.engines.request_languages import RequestKind
 from formalm.engines.request_masks import RequestMasks
 from formalm.errors import ArgumentError, FormalmError
@@ -32,8 +34,8 @@ KINDS: dict[StructuredOutputOptions, RequestKind] = {
     StructuredOutputOptions.STRUCTURAL_TAG: "structural_tag",
 }
 
-#: Memory limit of the constraints that the server's process keeps to check requests with. Chosen,
-#: not measured.
+#: Largest memory limit of the constraints that the server's process keeps to check requests with.
+#: Chosen, not measured.
 CHECK_MEMORY_LIMIT_BYTES = 64 << 20
 
 
@@ -151,17 +153,21 @@ class FormalmBackend(StructuredOutputBackend):  # type: ignore[misc]
 
 #: The constraints that requests are checked with, by the identity of the tokenizer.
 _CHECKING: dict[int, tuple[weakref.ref[Any], EngineConstraints]] = {}
+#: The server checks requests in threads.
+_LOCK = threading.Lock()
 
 
 def _checking(tokenizer: Any, width: int) -> EngineConstraints:
-    known = _CHECKING.get(id(tokenizer))
-    if known is not None and known[0]() is tokenizer:
-        return known[1]
-    made = EngineConstraints(tokenizer, width, memory_limit_bytes=CHECK_MEMORY_LIMIT_BYTES)
-    for key in [key for key, (of, _) in _CHECKING.items() if of() is None]:
-        del _CHECKING[key]
-    _CHECKING[id(tokenizer)] = (weakref.ref(tokenizer), made)
-    return made
+    with _LOCK:
+        known = _CHECKING.get(id(tokenizer))
+        if known is not None and known[0]() is tokenizer:
+            return known[1]
+        limit = min(memory_limit(), CHECK_MEMORY_LIMIT_BYTES)
+        made = EngineConstraints(tokenizer, width, memory_limit_bytes=limit)
+        for key in [key for key, (of, _) in _CHECKING.items() if of() is None]:
+            del _CHECKING[key]
+        _CHECKING[id(tokenizer)] = (weakref.ref(tokenizer), made)
+        return made
 
 
 def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
@@ -197,6 +203,8 @@ def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
             "whitespace_pattern is not supported by the backend formalm; JSON has at most one"
             " whitespace character between tokens, and none with disable_any_whitespace"
         )
+    # A schema that nests too deeply could not even be written as JSON.
+    check_json_nesting(wanted.json)
     try:
         kind, specification = get_structured_output_key(wanted)
         constraints = _checking(tokenizer, model_config.get_vocab_size())
