@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ForkSafeMutex, SetOnce};
+use formalm_core::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::punycode::{PunycodeDecoder, encode};
@@ -36,55 +36,53 @@ const MAX_CACHED_MISSING: usize = 10_000;
 /// Number of digits up to which ends are searched shortest first. Chosen, not measured.
 const SHORT_ENDS: usize = 3;
 
-/// Number of code lengths that have a standard suffix: those of labels of 63 octets.
-const SUFFIX_LENGTHS: usize = 60;
+/// For each length, the suffix that completes every code of that many characters, in names of both
+/// directions: the delimiter and the digits of three letters, two equal ones and one of `ß` to `ÿ`.
+/// They were chosen short, and without decimal digits where that is possible, so that patterns
+/// without these fit.
+const STANDARD_SUFFIXES: [&str; 60] = [
+    "zcaaa", "-pfaba", "-fiabb", "-clabb", "-unabd", "-kqabe", "-gtabb", "-zvabg", "-pyabh",
+    "-jbbbb", "-ebbbb", "-lbbbb", "-bbbbl", "-ndbbb", "-zfbbn", "-pibbo", "-flbbp", "-mobbb",
+    "-uqbbr", "-ktbbs", "-uwbbb", "-zybbu", "-vbcbb", "-kbcbb", "-obcbb", "-kbcbb", "-kdcbz",
+    "-uhcbb", "-sjcbb", "-jmcbb", "-xrcbb", "-xscbb", "-rucbb", "-ixcbb", "-8zcbb", "-bfdbb",
+    "-bhdbb", "-nbdbb", "-cddbb", "-yedbb", "-phdbb", "-gkdbb", "-fodbb", "-xpdbb", "-osdbb",
+    "-fvdbb", "-izdbb", "-ibebb", "-nbebb", "-obebb", "-lbebb", "-vcebb", "-mfebb", "-diebb",
+    "-omebb", "-unebb", "-lqebb", "-ctebb", "-rxebb", "-tyebb",
+];
 
-/// The letters that a standard suffix may encode; one is chosen for each length.
-const SUFFIX_LETTERS: [(char, char); 2] = [('ß', 'ö'), ('ø', 'ÿ')];
-
-/// Returns the standard suffix of codes of `length` characters, which completes all of them in
-/// names of both directions: the delimiter and the digits of three letters. `None` beyond
-/// [`SUFFIX_LENGTHS`].
-///
-/// It has no decimal digits where a letter allows that, so that patterns without them fit.
+/// Returns the standard suffix of codes of `length` characters, `None` beyond the maximum length.
 pub(super) fn standard_suffix(length: usize) -> Option<&'static str> {
-    static SUFFIXES: SetOnce<Vec<String>> = SetOnce::new();
-    let suffixes = SUFFIXES.get_or_init(|| (0..SUFFIX_LENGTHS).map(choose_suffix).collect());
-    suffixes.get(length).map(String::as_str)
+    STANDARD_SUFFIXES.get(length).copied()
 }
 
-/// Returns the label whose ASCII part is `basic`, with `letter` before, after, and after its first
-/// character.
-fn with_letters(basic: &str, letter: char) -> Vec<char> {
-    let mut text = vec![letter];
-    text.extend(basic.chars());
-    text.insert(text.len().min(2), letter);
-    text.push(letter);
-    text
-}
-
-fn choose_suffix(length: usize) -> String {
-    let basic = "a".repeat(length);
-    let suffix = |letter: char| encode(&with_letters(&basic, letter)).split_off(length);
-    let mut letters = SUFFIX_LETTERS.into_iter().flat_map(|(first, last)| first..=last);
-    let lettered = letters.find_map(|letter| {
-        Some(suffix(letter)).filter(|suffix| !suffix.contains(|c: char| c.is_ascii_digit()))
-    });
-    lettered.unwrap_or_else(|| suffix(SUFFIX_LETTERS[0].0))
+/// Returns a lower bound on the letters that must be inserted to make a label of characters: before
+/// a leading hyphen, after a trailing one, and before the fourth character if it and the third are
+/// hyphens.
+fn min_insertions(text: &[char]) -> usize {
+    let is_hyphen = |at: usize| text.get(at) == Some(&'-');
+    let front = match (is_hyphen(0), is_hyphen(1) && is_hyphen(2)) {
+        (true, true) => 2,
+        (true, false) => 1,
+        (false, _) => usize::from(is_hyphen(2) && is_hyphen(3)),
+    };
+    front + usize::from(text.last() == Some(&'-'))
 }
 
 /// The lower-case strings after `xn--` that encode a valid label, for one set of rules.
 #[derive(Debug)]
 pub(super) struct ALabels {
     u_labels: Arc<ULabels>,
-    viable: ForkSafeMutex<FxHashMap<(String, usize), bool>>,
+    /// Completions of prefixes within some octets, where no standard suffix fits; `None` if there
+    /// is none.
+    completions: ForkSafeMutex<FxHashMap<(String, usize), Option<String>>>,
     missing: ForkSafeMutex<FxHashMap<String, u32>>,
 }
 
 impl ALabels {
     /// Returns the encoded forms of the labels that `letters` accepts.
     pub(super) fn new(u_labels: Arc<ULabels>) -> ALabels {
-        ALabels { u_labels, viable: ForkSafeMutex::default(), missing: ForkSafeMutex::default() }
+        let (completions, missing) = (ForkSafeMutex::default(), ForkSafeMutex::default());
+        ALabels { u_labels, completions, missing }
     }
 
     /// Returns `true` if a decoded string is a valid label.
@@ -109,22 +107,28 @@ impl ALabels {
         if !code.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return false;
         }
-        if standard_suffix(code.len()).is_some_and(|suffix| suffix.len() <= room) {
-            return true;
-        }
-        let mut known = self.viable.lock();
+        standard_suffix(code.len()).is_some_and(|suffix| suffix.len() <= room)
+            || self.completion(code, room).is_some()
+    }
+
+    /// Returns at most `room` characters that complete a code.
+    pub(super) fn completion(&self, code: &str, room: usize) -> Option<String> {
         let key = (code.to_owned(), room);
-        if let Some(&viable) = known.get(&key) {
-            return viable;
+        let known = &mut *self.completions.lock();
+        if let Some(completion) = known.get(&key) {
+            return completion.clone();
         }
-        let viable = self.is_member(code)
-            || self.is_viable_basic_part(code, room)
-            || self.has_digit_completion(code, room);
+        let completion = match self.is_member(code) {
+            true => Some(String::new()),
+            false => {
+                self.basic_part_completion(code, room).or_else(|| self.digit_completion(code, room))
+            }
+        };
         if known.len() >= MAX_CACHED_PREFIXES {
             known.clear();
         }
-        known.insert(key, viable);
-        viable
+        known.insert(key, completion.clone());
+        completion
     }
 
     /// Returns a lower bound on the characters that complete a code that is no member. It is exact
@@ -160,12 +164,12 @@ impl ALabels {
             && self.search(&decoder, &mut code.to_owned(), digits, &mut 0)
     }
 
-    /// Returns `true` if the code can be the ASCII part of a label, with letters inserted at up to
-    /// three of a few places.
-    fn is_viable_basic_part(&self, code: &str, room: usize) -> bool {
+    /// Returns the rest of an encoded label whose ASCII part is the code, with letters inserted at
+    /// up to three of a few places.
+    fn basic_part_completion(&self, code: &str, room: usize) -> Option<String> {
         let basic: Vec<char> = code.chars().collect();
         let places = [0, 1, 2, 3, basic.len()].map(|place| place.min(basic.len()));
-        (1..1u32 << places.len()).filter(|set| set.count_ones() <= 3).any(|set| {
+        (1..1u32 << places.len()).filter(|set| set.count_ones() <= 3).find_map(|set| {
             let mut text = basic.clone();
             for (at, &place) in places.iter().enumerate().rev() {
                 if set >> at & 1 == 1 {
@@ -173,22 +177,24 @@ impl ALabels {
                 }
             }
             let whole = encode(&text);
-            whole.starts_with(code) && whole.len() <= code.len() + room && self.is_decoded(&text)
+            let rest = whole.strip_prefix(code).filter(|rest| rest.len() <= room)?;
+            self.is_decoded(&text).then(|| rest.to_owned())
         })
     }
 
-    /// Returns `true` if more digits after the last hyphen complete a label.
-    fn has_digit_completion(&self, code: &str, room: usize) -> bool {
+    /// Returns more digits after the last hyphen that complete a label.
+    fn digit_completion(&self, code: &str, room: usize) -> Option<String> {
         let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
         let mut decoder = PunycodeDecoder::new(basic);
         if !digits.chars().all(|digit| self.read_digit(&mut decoder, digit)) {
-            return false;
+            return None;
         }
         // Most ends are short, so these are searched first, shortest first. If there are longer
         // ones, there are many.
-        let mut code = code.to_owned();
+        let mut whole = code.to_owned();
         let mut tries = (0..=room.min(SHORT_ENDS)).chain([room]);
-        tries.any(|room| self.search(&decoder, &mut code, room, &mut 0))
+        let is_found = tries.any(|room| self.search(&decoder, &mut whole, room, &mut 0));
+        is_found.then(|| whole.split_off(code.len()))
     }
 
     /// Reads a digit. Returns `false` if no label continues so: an invalid character stays in it.
@@ -200,7 +206,7 @@ impl ALabels {
         }
     }
 
-    /// Returns `true` if at most `room` more digits complete a label.
+    /// Returns `true` if at most `room` more digits complete a label, and appends them to the code.
     fn search(
         &self,
         decoder: &PunycodeDecoder,
@@ -208,6 +214,9 @@ impl ALabels {
         room: usize,
         steps: &mut u32,
     ) -> bool {
+        if decoder.min_digits(min_insertions(&decoder.text)) > room {
+            return false;
+        }
         *steps += 1;
         if decoder.is_at_character_boundary() && self.is_member(code) {
             return true;
@@ -220,7 +229,9 @@ impl ALabels {
             code.push(digit);
             let found =
                 self.read_digit(&mut next, digit) && self.search(&next, code, room - 1, steps);
-            code.pop();
+            if !found {
+                code.pop();
+            }
             found
         })
     }
@@ -231,16 +242,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::{Standard, label_rules};
-    use super::{ALabels, SUFFIX_LENGTHS, standard_suffix};
+    use super::{ALabels, STANDARD_SUFFIXES, standard_suffix};
 
     #[test]
     fn standard_suffixes_complete_every_code() {
         let rules = label_rules(Standard::Idna2008).unwrap();
         for rules in rules {
             let labels = ALabels::new(Arc::clone(rules));
-            for length in 0..SUFFIX_LENGTHS {
-                let suffix = standard_suffix(length).unwrap();
-                assert!(length > 26 || !suffix.contains(|c: char| c.is_ascii_digit()), "{suffix}");
+            for (length, suffix) in STANDARD_SUFFIXES.into_iter().enumerate() {
                 let pieces = ["a", "-", "1", "z0", "--", "l-l", "-a-", "9--", "xn--", "tda-"];
                 for piece in pieces {
                     for other in pieces {
@@ -252,6 +261,33 @@ mod tests {
                 }
             }
         }
-        assert_eq!(standard_suffix(SUFFIX_LENGTHS), None);
+        assert_eq!(standard_suffix(STANDARD_SUFFIXES.len()), None);
+    }
+    #[test]
+    fn completions_without_room_for_a_standard_suffix_equal_exhaustive_search() {
+        let [rules, _] = label_rules(Standard::Idna2008).unwrap();
+        let labels = ALabels::new(Arc::clone(rules));
+        let mut found = [0; 2];
+        for code in ["", "a", "-", "--", "ab--", "a-", "tda", "td", "---", "a-b-", "-a--x"] {
+            for room in 0..4 {
+                let mut ends = vec![String::new()];
+                for _ in 0..room {
+                    let longer = ends.iter().flat_map(|end| {
+                        ('a'..='z').chain('0'..='9').chain(['-']).map(move |c| format!("{end}{c}"))
+                    });
+                    ends = ends.iter().cloned().chain(longer).collect();
+                    ends.sort_unstable();
+                    ends.dedup();
+                }
+                let is_viable = ends.iter().any(|end| labels.is_member(&format!("{code}{end}")));
+                let completion = labels.completion(code, room);
+                assert_eq!(completion.is_some(), is_viable, "{code} {room}");
+                if let Some(end) = completion {
+                    assert!(end.len() <= room && labels.is_member(&format!("{code}{end}")));
+                }
+                found[usize::from(is_viable)] += 1;
+            }
+        }
+        assert!(found.iter().all(|&count| count > 5), "{found:?}");
     }
 }

@@ -22,7 +22,7 @@ use super::host_names::{
 const SHORT_LABEL_END: usize = 3;
 
 /// The language that a state reads on: that of the format, or a simpler one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum NameLanguage {
     #[default]
     Format,
@@ -32,6 +32,9 @@ pub(super) enum NameLanguage {
         /// Characters of the suffix that were read after an encoded label's characters.
         suffix: usize,
     },
+    /// A subset: one ending of the label, then as in [`NameLanguage::Lower`]. The label consists of as
+    /// many characters as the complete one has octets.
+    Ending { rest: String },
     /// A superset: labels of letters, digits and hyphens, in names of any length. Labels consist of
     /// representative characters.
     Upper,
@@ -115,6 +118,27 @@ impl HostNameState {
         (kinds != [false; 2]).then(|| HostNameState { label, kinds, ..self.clone() })
     }
 
+    /// Returns the state after a character of the one ending of the label.
+    pub(super) fn after_in_ending(
+        &self,
+        names: &HostNames,
+        c: char,
+        rest: &str,
+    ) -> Option<HostNameState> {
+        if let Some(rest) = rest.strip_prefix(c.to_ascii_lowercase()) {
+            let language = NameLanguage::Ending { rest: rest.to_owned() };
+            return Some(HostNameState { language, ..self.clone() });
+        }
+        let previous_octets = self.previous_octets + self.label.len() + 1;
+        let is_viable = rest.is_empty() && names.is_dot(c) && previous_octets < MAX_NAME_OCTETS;
+        is_viable.then(|| HostNameState {
+            previous_octets,
+            label: String::new(),
+            kinds: self.kinds,
+            language: NameLanguage::Lower { suffix: 0 },
+        })
+    }
+
     /// Returns the state after a character in the upper bound of the format's language.
     pub(super) fn after_in_upper(&self, names: &HostNames, c: char) -> Option<HostNameState> {
         let is_complete = self.is_complete_in_upper();
@@ -136,6 +160,9 @@ impl HostNameState {
 
     /// Returns an estimate of the characters missing to a name.
     pub(super) fn missing_chars(&self) -> usize {
+        if let NameLanguage::Ending { rest } = &self.language {
+            return rest.chars().count();
+        }
         if !is_encoded(&self.label) || self.language == NameLanguage::Upper {
             return 1;
         }
@@ -148,13 +175,44 @@ impl HostNameState {
     }
 }
 
+impl HostNames {
+    /// Returns the bound of a state that has one ending of its label.
+    fn ending_bound(&self, name: &HostNameState) -> Option<HostNameState> {
+        let max_octets = max_octets(name.previous_octets);
+        (0..2).filter(|&kind| name.kinds[kind]).find_map(|kind| {
+            let lower = name.label.to_ascii_lowercase();
+            let (rest, octets) = match lower.strip_prefix(ACE_PREFIX) {
+                Some(code) => {
+                    let room = max_octets.checked_sub(lower.len())?;
+                    let rest = self.a_labels[kind].completion(code, room)?;
+                    let octets = lower.len() + rest.len();
+                    (rest, octets)
+                }
+                None => {
+                    let ending = self.ending(&name.label, kind, max_octets, u32::MAX);
+                    ending.map(|(rest, octets)| (rest.to_owned(), octets))?
+                }
+            };
+            let mut kinds = [false; 2];
+            kinds[kind] = true;
+            Some(HostNameState {
+                previous_octets: name.previous_octets,
+                label: plain_representative(octets, 'a'),
+                kinds,
+                language: NameLanguage::Ending { rest },
+            })
+        })
+    }
+}
+
 impl StateBounds for HostNames {
     fn bound(&self, state: u32, bound: LanguageBound) -> Option<u32> {
         let name = self.states.get(state);
         if name.language != NameLanguage::Format {
             return None;
         }
-        let HostNameState { previous_octets, label, kinds, .. } = name;
+        let HostNameState { previous_octets, kinds, .. } = name;
+        let label = name.label.clone();
         let bounded = match bound {
             LanguageBound::Upper => {
                 let language = NameLanguage::Upper;
@@ -170,7 +228,7 @@ impl StateBounds for HostNames {
             LanguageBound::Lower if is_encoded(&label) => {
                 let (length, suffix) = split_at_suffix(&label);
                 if !has_room_for_suffix(length, max_octets(previous_octets)) {
-                    return None;
+                    return self.ending_bound(&name).map(|bounded| self.states.intern(bounded));
                 }
                 let label = encoded_representative(length);
                 let language = NameLanguage::Lower { suffix };
@@ -182,7 +240,7 @@ impl StateBounds for HostNames {
                 kinds,
                 language: NameLanguage::Lower { suffix: 0 },
             },
-            LanguageBound::Lower => return None,
+            LanguageBound::Lower => self.ending_bound(&name)?,
         };
         Some(self.states.intern(bounded))
     }
@@ -210,8 +268,13 @@ mod tests {
         assert_eq!(letters.fold(0, |set, byte| set | 1 << byte), ASCII_LETTERS);
         let long = |count: usize| format!("{}.", "a".repeat(61)).repeat(count);
         let prefixes = ["", "a", "9", "a-", "xn", "xn--", "Xn--a", "xn--a-", "xn--tda", "b.xn--a"];
-        let more = [long(3) + "ab", long(3) + "xn--", format!("xn--{}", "a-".repeat(25))];
-        let pieces = ["a", "b9", "-", ".", "xn--", "tda", "-pfaba", "é", "ü-", "。", "_"];
+        let near = ["a-".repeat(26), "a".repeat(55), format!("{}tda", "-".repeat(55))];
+        let near = near.map(|code| format!("xn--{code}")).into_iter();
+        let more: Vec<String> = near
+            .chain([long(3) + "ab", long(3) + "xn--", "é".to_owned(), "l·".to_owned()])
+            .collect();
+        let pieces =
+            ["a", "b9", "-", ".", "xn--", "tda", "-pfaba", "é", "ü-", "。", "_", "l·", "ア"];
         let mut accepted = [0; 3];
         for is_internationalized in [false, true] {
             let names = HostNames::new(label_rules, is_internationalized);
@@ -239,11 +302,13 @@ mod tests {
                     // Every state of the lower bound is live.
                     if let Some((state, _)) = after[0] {
                         let name = names.states.get(state);
-                        let NameLanguage::Lower { suffix } = name.language else { panic!() };
-                        let rest = match is_encoded(&name.label) {
-                            true => &standard_suffix(name.label.len() - 4).unwrap()[suffix..],
-                            false if name.label.is_empty() || name.label.ends_with('-') => "a",
-                            false => "",
+                        let rest = match &name.language {
+                            NameLanguage::Ending { rest } => rest,
+                            &NameLanguage::Lower { suffix } if is_encoded(&name.label) => {
+                                &standard_suffix(name.label.len() - 4).unwrap()[suffix..]
+                            }
+                            _ if name.label.is_empty() || name.label.ends_with('-') => "a",
+                            _ => "",
                         };
                         let end = read(&names, state, rest);
                         assert!(end.is_some_and(|end| names.is_accepting(end)), "{prefix} {text}");

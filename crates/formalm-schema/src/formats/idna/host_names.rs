@@ -80,7 +80,7 @@ pub(super) struct HostNames {
     pub(super) is_internationalized: bool,
     /// The rules of labels in names of each kind.
     pub(super) label_rules: [Arc<ULabels>; 2],
-    a_labels: Arc<[ALabels; 2]>,
+    pub(super) a_labels: Arc<[ALabels; 2]>,
     pub(super) states: StateInterner<HostNameState>,
 }
 
@@ -169,25 +169,30 @@ impl HostNames {
         c == '.' || self.is_internationalized && matches!(c, '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
     }
 
-    /// Returns the status of a label of at most `max_octets` octets in a name of one kind.
-    fn progress(&self, label: &str, kind: usize, max_octets: usize) -> LabelProgress {
+    /// Returns `true` if some label of at most `max_octets` octets starts with `label`, in a name of
+    /// one kind.
+    fn is_viable_label(&self, label: &str, kind: usize, max_octets: usize) -> bool {
         let lower = label.to_ascii_lowercase();
         if let Some(code) = lower.strip_prefix(ACE_PREFIX) {
             let max_octets = max_octets.saturating_sub(ACE_PREFIX.len());
-            return LabelProgress {
-                is_viable: self.a_labels[kind].is_viable(code, max_octets),
-                is_complete: self.a_labels[kind].is_member(code),
-            };
+            return self.a_labels[kind].is_viable(code, max_octets);
         }
-        let ascii_label = self.ascii_label(label, kind, max_octets);
-        if !self.is_internationalized {
-            return ascii_label;
+        self.ascii_label(label, kind, max_octets).is_viable
+            || self.is_internationalized && self.is_viable_unicode_label(label, kind, max_octets)
+    }
+
+    /// Returns `true` if a label is complete, in a name of one kind.
+    fn is_complete_label(&self, label: &str, kind: usize) -> bool {
+        let lower = label.to_ascii_lowercase();
+        if let Some(code) = lower.strip_prefix(ACE_PREFIX) {
+            return self.a_labels[kind].is_member(code);
         }
-        let unicode_label = self.unicode_label(label, kind, max_octets);
-        LabelProgress {
-            is_viable: ascii_label.is_viable || unicode_label.is_viable,
-            is_complete: ascii_label.is_complete || unicode_label.is_complete,
-        }
+        let is_unicode_label = || {
+            let read = self.label_rules[kind].read(label.chars());
+            read.is_some_and(ULabelState::is_complete)
+        };
+        self.ascii_label(label, kind, MAX_LABEL_OCTETS).is_complete
+            || self.is_internationalized && is_unicode_label()
     }
 
     /// Returns the status of a label of letters, digits and hyphens. In a name with a right-to-left
@@ -206,43 +211,52 @@ impl HostNames {
         LabelProgress { is_viable: length <= max_octets, is_complete }
     }
 
-    /// Returns the status of a label with non-ASCII characters.
-    fn unicode_label(&self, label: &str, kind: usize, max_octets: usize) -> LabelProgress {
-        let label_rules = &self.label_rules[kind];
-        let Some(read) = label_rules.read(label.chars()) else { return LabelProgress::default() };
+    /// Returns `true` if some label of at most `max_octets` octets with non-ASCII characters starts
+    /// with `label`.
+    fn is_viable_unicode_label(&self, label: &str, kind: usize, max_octets: usize) -> bool {
+        if self.label_rules[kind].read(label.chars()).is_none() {
+            return false;
+        }
         let length = octets(label);
-        let has_ending = || self.has_ending(label, kind, max_octets, u32::MAX);
-        let is_viable =
-            length <= max_octets && (length + MAX_ENDING_OCTETS <= max_octets || has_ending());
-        LabelProgress { is_viable, is_complete: read.is_complete() }
+        length <= max_octets
+            && (length + MAX_ENDING_OCTETS <= max_octets
+                || self.ending(label, kind, max_octets, u32::MAX).is_some())
     }
 
-    /// Returns `true` if at most `characters` more characters complete a label with non-ASCII ones.
-    fn has_ending(&self, label: &str, kind: usize, max_octets: usize, characters: u32) -> bool {
+    /// Returns at most `characters` characters that complete a label with non-ASCII ones, and the
+    /// octets of the whole label.
+    pub(super) fn ending(
+        &self,
+        label: &str,
+        kind: usize,
+        max_octets: usize,
+        characters: u32,
+    ) -> Option<(&'static str, usize)> {
         let label_rules = &self.label_rules[kind];
-        let Some(read) = label_rules.read(label.chars()) else { return false };
-        LABEL_ENDINGS.iter().filter(|end| end.chars().count() <= characters as usize).any(|end| {
-            let read = end.chars().try_fold(read, |label, c| label_rules.after(label, c));
-            read.is_some_and(ULabelState::is_complete)
-                && octets(&format!("{label}{end}")) <= max_octets
+        let read = label_rules.read(label.chars())?;
+        let fits = |end: &&str| end.chars().count() <= characters as usize;
+        LABEL_ENDINGS.into_iter().filter(fits).find_map(|end| {
+            let read = end.chars().try_fold(read, |label, c| label_rules.after(label, c))?;
+            let octets = octets(&format!("{label}{end}"));
+            (read.is_complete() && octets <= max_octets).then_some((end, octets))
         })
     }
 
     /// Returns `true` if at most `characters` more characters complete a nonempty label.
     fn ends_within(&self, label: &str, kind: usize, max_octets: usize, characters: u32) -> bool {
         let room_here = max_octets.min(label.len() + characters as usize);
-        let progress =
-            self.progress(label, kind, if label.is_ascii() { room_here } else { max_octets });
-        progress.is_complete
-            || label.is_ascii() && progress.is_viable
-            || self.is_internationalized && self.has_ending(label, kind, max_octets, characters)
+        self.is_complete_label(label, kind)
+            || label.is_ascii() && self.is_viable_label(label, kind, room_here)
+            || self.is_internationalized
+                && self.ending(label, kind, max_octets, characters).is_some()
     }
 
     /// Returns the state after one more character.
     fn after(&self, name: &HostNameState, c: char) -> Option<HostNameState> {
-        match name.language {
+        match &name.language {
             NameLanguage::Format => self.after_in_format(name, c),
-            NameLanguage::Lower { suffix } => name.after_in_lower(self, c, suffix),
+            &NameLanguage::Lower { suffix } => name.after_in_lower(self, c, suffix),
+            NameLanguage::Ending { rest } => name.after_in_ending(self, c, rest),
             NameLanguage::Upper => name.after_in_upper(self, c),
             NameLanguage::InsideEncoded => is_label_char(c).then(|| name.clone()),
         }
@@ -263,8 +277,7 @@ impl HostNames {
         }
         let label = format!("{}{c}", name.label);
         let is_viable = |kind: usize| {
-            name.kinds[kind]
-                && self.progress(&label, kind, max_octets(name.previous_octets)).is_viable
+            name.kinds[kind] && self.is_viable_label(&label, kind, max_octets(name.previous_octets))
         };
         let kinds = [is_viable(0), is_viable(1)];
         let label = if self.is_internationalized { label } else { representative_label(label) };
@@ -309,18 +322,17 @@ impl HostNames {
     /// Returns which kinds of names may end here.
     pub(super) fn complete(&self, name: &HostNameState) -> [bool; 2] {
         let all_if = |is_complete: bool| if is_complete { name.kinds } else { [false; 2] };
-        match name.language {
+        match &name.language {
+            NameLanguage::Ending { rest } => return all_if(rest.is_empty()),
             NameLanguage::Upper => return all_if(name.is_complete_in_upper()),
             NameLanguage::InsideEncoded => return [false; 2],
-            NameLanguage::Lower { suffix } if is_encoded(&name.label) => {
+            &NameLanguage::Lower { suffix } if is_encoded(&name.label) => {
                 let all = standard_suffix(name.label.len() - ACE_PREFIX.len());
                 return all_if(all.is_some_and(|all| all.len() == suffix));
             }
             NameLanguage::Lower { .. } | NameLanguage::Format => {}
         }
-        [0, 1].map(|kind| {
-            name.kinds[kind] && self.progress(&name.label, kind, MAX_LABEL_OCTETS).is_complete
-        })
+        [0, 1].map(|kind| name.kinds[kind] && self.is_complete_label(&name.label, kind))
     }
 }
 
@@ -342,6 +354,11 @@ impl CharRecognizer for HostNames {
         let is_encoded = is_encoded(&name.label);
         let dots = ['\u{3002}', '\u{FF0E}', '\u{FF61}'].into_iter();
         let mut dots = dots.filter(|dot| (first..=last).contains(dot));
+        if let NameLanguage::Ending { rest } = &name.language {
+            let next = rest.chars().next();
+            return next.is_some_and(|next| (first..=last).contains(&next))
+                || dots.any(|c| self.after(&name, c).is_some());
+        }
         // Characters of the label itself are cheap to encode again, and most often allowed.
         let mut near = name.label.chars().filter(|c| (first..=last).contains(c));
         dots.any(|c| self.after(&name, c).is_some())
@@ -385,7 +402,10 @@ impl RecognizerAlphabet for HostNames {
     }
 
     fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
-        let label = self.states.get(state).label;
+        let HostNameState { label, language, .. } = self.states.get(state);
+        if matches!(language, NameLanguage::Ending { .. }) {
+            return (character, character);
+        }
         let is_begun = may_be_encoded(&label);
         let (low, high) = match EQUIVALENT_ASCII.iter().find(|(_, high)| character <= *high) {
             Some(&span)

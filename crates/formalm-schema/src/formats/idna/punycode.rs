@@ -17,6 +17,9 @@ const DAMP: u32 = 700;
 const INITIAL_BIAS: u32 = 72;
 const INITIAL_N: u32 = 0x80;
 
+/// Minimum digits of the first number of a label, see [`PunycodeDecoder::min_digits`].
+const MIN_FIRST_DIGITS: usize = 3;
+
 /// An incremental decoder that reads digits one by one, after the basic characters.
 #[derive(Clone)]
 pub(super) struct PunycodeDecoder {
@@ -69,6 +72,21 @@ impl PunycodeDecoder {
     /// Returns `true` if no number is incomplete.
     pub(super) fn is_at_character_boundary(&self) -> bool {
         self.digit_base == BASE
+    }
+
+    /// Returns a lower bound on the digits of at least `numbers` more numbers, the current one among
+    /// them. The first number of a text has three: less leads to characters below U+00A4, which
+    /// occur in no label.
+    pub(super) fn min_digits(&self, numbers: usize) -> usize {
+        let read = (self.digit_base / BASE - 1) as usize;
+        let is_first = self.start == 0;
+        match numbers.max(usize::from(read > 0 || is_first)) {
+            0 => 0,
+            numbers => {
+                let all: usize = if is_first { MIN_FIRST_DIGITS } else { 1 };
+                all.saturating_sub(read).max(1) + numbers - 1
+            }
+        }
     }
 
     /// Reads a digit and returns the character that it completes, if any. Returns `None` if the
