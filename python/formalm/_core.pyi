@@ -440,8 +440,8 @@ class Constraint:
         begin: str = "anywhere",
         replace_every: int = 0,
     ) -> Constraint:
-        """With an ``encoder``, canonical tokens only. Members begin ``"anywhere"``, after given tokens
-        (``"after tokens"``) or at the beginning of a text (``"with inserted space"``).
+        """With an ``encoder``, canonical tokens only. Members begin ``"anywhere"``, after given
+        tokens (``"after tokens"``) or at the beginning of a text (``"with inserted space"``).
         ``replace_every``, for tests: interned state is replaced each so many steps of a matcher."""
     def matcher(self) -> Matcher: ...
     def matcher_after(self, token_ids: Sequence[int]) -> tuple[Matcher | None, int]:
