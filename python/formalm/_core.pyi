@@ -384,7 +384,7 @@ class Encoder:
         byte position of the character that shows it; None if it has some."""
     @property
     def encodes_all(self) -> bool:
-        """Whether every text that the pre-tokenizer and the normalizer keep has canonical tokens."""
+        """Whether every text that splitting and normalizing keep has canonical tokens."""
     @property
     def normalizer(self) -> str | None:
         """The steps of the normalizer that change texts; None if there are none."""
@@ -441,9 +441,9 @@ class Constraint:
         begin: str = "anywhere",
         replace_every: int = 0,
     ) -> Constraint:
-        """With an ``encoder``, canonical tokens only. Texts begin ``"anywhere"``, ``"after tokens"``
-        that are given, or ``"with inserted space"`` at the beginning of a text. ``replace_every``, for tests: interned state is replaced each so many
-        steps of a matcher."""
+        """With an ``encoder``, canonical tokens only. Members begin ``"anywhere"``, after given
+        tokens (``"after tokens"``) or at the beginning of a text (``"with inserted space"``).
+        ``replace_every``, for tests: interned state is replaced each so many steps of a matcher."""
     def matcher(self) -> Matcher: ...
     def matcher_after(self, token_ids: Sequence[int]) -> tuple[Matcher | None, int]:
         """A matcher of what goes on after tokens, or None; how many of them any text may have."""

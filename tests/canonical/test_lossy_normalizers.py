@@ -36,9 +36,7 @@ STEPS = {
     "BERT cased": [
         normalizers.BertNormalizer(strip_accents=False, lowercase=False, clean_text=True)
     ],
-    "BERT CJK": [
-        normalizers.BertNormalizer(clean_text=False, strip_accents=False, lowercase=True)
-    ],
+    "BERT CJK": [normalizers.BertNormalizer(clean_text=False, strip_accents=False, lowercase=True)],
     "SentencePiece by steps": [normalizers.Nmt(), normalizers.NFKC(), SPACES],
     "Strip and form": [normalizers.NFC(), normalizers.Strip(), normalizers.Lowercase()],
 }
@@ -107,9 +105,7 @@ SPACED = [
 @pytest.mark.parametrize("pattern", SPACED)
 @pytest.mark.parametrize("rstrip", [False, True])
 @pytest.mark.parametrize("scheme", [None, "first", "always", "never"])
-def test_spaces_inserted_after_added_tokens(
-    scheme: str | None, rstrip: bool, pattern: str
-) -> None:
+def test_spaces_inserted_after_added_tokens(scheme: str | None, rstrip: bool, pattern: str) -> None:
     """Decoding keeps the space that is put there, so only some texts are given back."""
     tokenizer = with_fallback(scheme=scheme)
     added = [AddedToken(name, normalized=False, rstrip=rstrip and name == "<x>")

@@ -1,4 +1,4 @@
-"""User-defined pieces and normalizers of SentencePiece models against the library's own encoding."""
+"""User-defined pieces and normalizers of SentencePiece models; its own encoding is the oracle."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def check_random(seed: int) -> str:
     try:
         return check(model, pattern)
     except VocabularyError as error:
-        assert "does not do what we read" not in str(error), (seed, pieces, str(error))
+        if "does not do what we read" in str(error):
+            raise
         return "refused"
 
 

@@ -338,3 +338,16 @@ def test_lists_of_languages_that_do_not_fit() -> None:
         generate(model, ["a", "b"], [Regex("a"), None], max_tokens=3, finish=True)
     with pytest.raises(FormalmError):
         generate(model, "a", [Regex("a")], max_tokens=3)
+
+
+def test_errors_about_one_of_several_languages_name_it() -> None:
+    model = canary()
+    with pytest.raises(FormalmError, match=r"^language\[1\] must be a Language, got int"):
+        generate(model, ["a", "b"], [Regex("a"), 3], max_tokens=3)
+    with pytest.raises(FormalmError, match=r"^language\[1\]: "):
+        generate(model, ["a", "b"], [Regex("a"), Regex("a") & Regex("b")], max_tokens=3)
+    with pytest.raises(LimitError, match=r"^language\[1\]: "):
+        generate(model, ["a", "b"], [Regex("a"), Regex("a{90}")], max_tokens=3, finish=True)
+    options = {"tokenization": "canonical", "max_tokens": 3, "finish": True}
+    with pytest.raises(LimitError, match=r"^language\[1\]: "):
+        generate(model, ["a", "b"], [Regex(" a"), Regex(" (ab){90}")], **options)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formalm_vocabulary::{
     Error,
-    bpe::{Boundary, BpeEncoder},
+    bpe::{Boundary, BpeEncoder, LostText},
     normalization::normalizer_probes,
 };
 use pyo3::prelude::*;
@@ -52,7 +52,7 @@ impl Encoder {
     /// Returns the reason why a text has no canonical tokens, a clause about several texts, and the
     /// byte position of the character that shows it; `None` if it has some.
     fn lost_text(&self, text: &str) -> Option<(String, Option<usize>)> {
-        self.inner.lost_text(text).map(|lost| (lost.reason, lost.at))
+        LostText::of(&self.inner, text).map(|lost| (lost.reason, lost.at))
     }
 
     /// The steps of the normalizer that change texts; `None` if there are none.

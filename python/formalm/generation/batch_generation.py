@@ -256,9 +256,9 @@ def generate(
         time. Then only tokens that lead out may follow: those of the mark, or for free text those
         of a trigger or an end token. They come on top: a stretch of free text, or of reasoning, may
         exceed its maximum by the tokens of one such mark. A character that has begun is completed
-        first. Tokens of reasoning count if they begin and end inside it. With ``finish=True``, the budget of the
-        whole text comes first: if no token that leads out leaves room for a member, others may
-        follow. Refused with ``tokenization="canonical"``.
+        first. Tokens of reasoning count if they begin and end inside it. With ``finish=True``, the
+        budget of the whole text comes first: if no token that leads out leaves room for a member,
+        others may follow. Refused with ``tokenization="canonical"``.
     batch_size
         Maximum number of prefixes in one call of the model, and of sequences in progress. It
         changes the work, not the results.

@@ -41,7 +41,7 @@ use formalm_core::{
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::{
     Vocabulary,
-    bpe::{BpeEncoder, PretokenState, SplitterState},
+    bpe::{BpeEncoder, LostText, PretokenState, SplitterState},
     normalization::FilterState,
     unigram::OpenPiecesTable,
 };
@@ -697,7 +697,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
 fn no_canonical_member<K: MaskClasses>(context: ProductContext<'_, K>) -> Result<Error, Error> {
     let member = context.machine.any_completion(context.machine.start())?;
     let why = std::str::from_utf8(&member).ok().and_then(|text| {
-        let lost = context.encoder.lost_text(text)?;
+        let lost = LostText::of(context.encoder, text)?;
         let character = lost.at.and_then(|at| text.get(at..)?.chars().next());
         let because = character.map(|c| format!(" because of U+{:04X}", u32::from(c)));
         let text = text.escape_default();

@@ -215,6 +215,12 @@ impl BpeEncoder {
         &self.splitter
     }
 
+    /// Returns the byte position of the first character because of which the normalizer changes a
+    /// text. Returns `None` if it does not.
+    pub fn first_change(&self, text: &str) -> Option<usize> {
+        self.splitter.first_change(text, &self.added_token_strings())
+    }
+
     /// Returns `true` if spaces are written as a mark, which text then cannot contain itself.
     pub fn escapes_spaces(&self) -> bool {
         self.model.marks_spaces(matches!(self.symbols, BaseSymbols::Characters(..)))

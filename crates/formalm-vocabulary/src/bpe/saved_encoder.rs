@@ -42,8 +42,8 @@ impl BpeEncoder {
         write_adjacency(&mut payload, &self.adjacency);
         let (partition, table, flags) = self.splitter.boundaries().parts();
         write_numbers(&mut payload, &partition);
-        write_numbers(&mut payload, table.0);
-        write_numbers(&mut payload, &[table.1]);
+        write_numbers(&mut payload, table);
+        write_numbers(&mut payload, &[self.splitter.boundaries().text_start_number()]);
         flags.into_iter().for_each(|flags| write_flags(&mut payload, flags));
         write_filter(&mut payload, self.splitter.section_filter());
         self.write_piece_tables(&mut payload);

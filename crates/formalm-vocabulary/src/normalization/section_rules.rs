@@ -363,3 +363,75 @@ impl SectionRules {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a text in which `<` begins an added token that ends with `>`.
+    fn keeps(rules: &SectionRules, text: &str) -> bool {
+        let mut state = rules.start();
+        let mut is_added = false;
+        for c in text.chars() {
+            let place = match (is_added, c) {
+                (false, '<') => SectionPlace::AddedStart,
+                (false, _) => SectionPlace::Section,
+                (true, _) => SectionPlace::Added,
+            };
+            is_added = (is_added || c == '<') && c != '>';
+            match rules.step(state, c, place) {
+                Some(next) => state = next,
+                None => return false,
+            }
+        }
+        rules.may_end(state)
+    }
+
+    #[test]
+    fn stripped_sections_have_no_white_space_at_their_ends() {
+        let rules = SectionRules {
+            strips_start: true,
+            strips_end: true,
+            added_separates: true,
+            ..SectionRules::default()
+        };
+        for text in ["", "a", "a b", "a<x>b", "<x><x>", "<x>"] {
+            assert!(keeps(&rules, text), "{text:?}");
+        }
+        for text in [" ", " a", "a\n", "a <x>", "<x> b", "<x> <x>"] {
+            assert!(!keeps(&rules, text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_inserted_space_makes_up_for_one_that_was_absorbed() {
+        let absorbing = |absorbs| vec![("<x>".chars().collect(), absorbs)];
+        let rules = |inserted, added| SectionRules {
+            added_separates: true,
+            inserted,
+            added,
+            ..SectionRules::default()
+        };
+        let prepends = rules(InsertedSpace::Always, absorbing(false));
+        assert!(keeps(&prepends, "a<x><x>") && !keeps(&prepends, "<x>b"));
+        assert!(!keeps(&prepends, "<x> b"));
+        let absorbs = rules(InsertedSpace::Always, absorbing(true));
+        assert!(keeps(&absorbs, "<x> b") && !keeps(&absorbs, "<x>b"));
+        assert!(!keeps(&absorbs, "<x>  b") && !keeps(&absorbs, "<x> <x>"));
+        let marks = rules(InsertedSpace::UnlessThere, Vec::new());
+        assert!(keeps(&marks, "<x> b") && keeps(&marks, "<x>  b") && !keeps(&marks, "<x>b"));
+    }
+
+    #[test]
+    fn a_replaced_string_occurs_nowhere_except_after_protected_ones() {
+        let rules = SectionRules {
+            replaced: vec!["aba".chars().collect(), ">/".chars().collect()],
+            protected: vec!["<>".chars().collect()],
+            ..SectionRules::default()
+        };
+        let accepts = |text: &str| rules.first_change(text).is_none();
+        assert!(accepts("abba") && accepts("aab") && accepts("<>/"));
+        assert_eq!(rules.first_change("ababa"), Some(2));
+        assert_eq!(rules.first_change("x>/"), Some(2));
+    }
+}

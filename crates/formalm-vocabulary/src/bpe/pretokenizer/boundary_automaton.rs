@@ -128,11 +128,15 @@ impl BoundaryAutomaton {
         automaton
     }
 
-    /// Returns the tables to save: the character classes, the transitions and the state before a text
-    /// that an inserted space begins, whether text may end in each state and whether each state is in an added token, and whether each class is a symbol.
-    pub(in crate::bpe) fn parts(&self) -> (Vec<u32>, (&[u32], u32), [&[bool]; 3]) {
-        let table = (&self.table[..], self.text_start);
-        (self.partition.to_numbers(), table, [&self.ends, &self.added, &self.symbols])
+    /// Returns the tables to save: the character classes, the transitions, whether text may end in
+    /// each state and whether each state is in an added token, and whether each class is a symbol.
+    pub(in crate::bpe) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
+        (self.partition.to_numbers(), &self.table, [&self.ends, &self.added, &self.symbols])
+    }
+
+    /// Returns the number of the DFA state before a text that an inserted space begins, to save.
+    pub(in crate::bpe) fn text_start_number(&self) -> u32 {
+        self.text_start
     }
 
     /// Rebuilds the splitter from [`BoundaryAutomaton::parts`]. Returns `None` if they contradict each
