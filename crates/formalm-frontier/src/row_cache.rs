@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use formalm_logits::{Allowed, ElementType, GroupScratch, RowSums, exponential_sum, log_sum_error};
+use formalm_logits::{Allowed, ElementType, RowSums, exponential_sum, log_sum_error};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::log_sum;
@@ -101,7 +101,7 @@ impl StoredRow {
     }
 
     /// Computes the sums by first byte.
-    fn split(&mut self, tokens: &SortedTokens, scratch: &mut GroupScratch) {
+    fn split(&mut self, tokens: &SortedTokens) {
         let RowValues::Whole(shared, words) = &self.values else { return };
         if self.by_byte.is_some() || !self.is_summable() {
             return;
@@ -109,12 +109,8 @@ impl StoredRow {
         let row = shared.row();
         let size = tokens.first_bytes().len();
         let error = log_sum_error(row.element_type());
-        let allowed = Allowed::of(words, size);
-        let (ids, bounds) = (tokens.token_ids(), tokens.byte_bounds());
-        let mut sums = match scratch.group_sums(row, allowed, self.offset, ids, bounds) {
-            Some(sums) => sums,
-            None => row.exponential_sums(allowed, self.offset, tokens.first_bytes()).to_vec(),
-        };
+        let mut sums =
+            row.exponential_sums(Allowed::of(words, size), self.offset, tokens.first_bytes());
         let all = (0, tokens.len() as u32);
         for (byte, sum) in sums.iter_mut().enumerate() {
             *sum = if *sum == 0.0 {
@@ -125,7 +121,7 @@ impl StoredRow {
                 sum.ln() + error
             };
         }
-        self.by_byte = sums.into_boxed_slice().try_into().ok();
+        self.by_byte = Some(sums);
     }
 
     /// Returns upper bounds on the log-sums by first byte, if they are known.
@@ -263,7 +259,6 @@ pub(crate) struct RowCache {
     budget_bytes: usize,
     /// Nodes that were read again for a step that has not been completed.
     needed: Vec<u32>,
-    scratch: GroupScratch,
 }
 
 impl RowCache {
@@ -275,7 +270,6 @@ impl RowCache {
             bytes: 0,
             budget_bytes,
             needed: Vec::new(),
-            scratch: GroupScratch::default(),
         }
     }
 
@@ -287,7 +281,7 @@ impl RowCache {
     /// Computes the sums by first byte of a row that is cached.
     pub(crate) fn split(&mut self, node: u32, tokens: &SortedTokens) {
         if let Some(row) = self.rows.get_mut(&node) {
-            row.split(tokens, &mut self.scratch);
+            row.split(tokens);
         }
     }
 

@@ -18,8 +18,6 @@ pub struct SortedTokens {
     starts: Box<[u32]>,
     /// The first byte of each token, by id; 0 for tokens without bytes.
     first_bytes: Box<[u8]>,
-    /// The first rank of each first byte; one more at the end.
-    byte_bounds: Box<[u32]>,
 }
 
 /// The rank of a token without bytes.
@@ -41,14 +39,10 @@ impl SortedTokens {
             bytes.extend_from_slice(all[id as usize].unwrap_or_default());
         }
         starts.push(bytes.len() as u32);
-        let byte_of = |id: &u32| all[*id as usize].map_or(0, |one| u16::from(one[0]));
-        let bound = |byte: u16| token_ids.partition_point(|id| byte_of(id) < byte) as u32;
-        let byte_bounds = (0..=256).map(bound).collect();
         let first = |one: &Option<&[u8]>| one.and_then(|one| one.first().copied()).unwrap_or(0);
         let first_bytes = all.iter().map(first).collect();
         SortedTokens {
             first_bytes,
-            byte_bounds,
             token_ids: token_ids.into(),
             rank_of: rank_of.into(),
             bytes: bytes.into(),
@@ -80,11 +74,6 @@ impl SortedTokens {
     /// Returns the first byte of each token, by id.
     pub(crate) fn first_bytes(&self) -> &[u8] {
         &self.first_bytes
-    }
-
-    /// Returns the first rank of each first byte, and the number of ranks.
-    pub(crate) fn byte_bounds(&self) -> &[u32] {
-        &self.byte_bounds
     }
 
     /// Returns the bytes of a rank.

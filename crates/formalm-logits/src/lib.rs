@@ -14,6 +14,6 @@ mod vectorized;
 
 pub use class_sums::{class_sums, log_sum_of};
 pub use draw::{DrawRules, DrawTable, draw};
-pub use part_sums::{GroupScratch, exponential_sum};
+pub use part_sums::exponential_sum;
 pub use row::{Allowed, ElementType, Row};
 pub use row_scan::{LOG_SUM_ERROR, RowScan, RowSums, Soundness, log_sum_error, row_error};
