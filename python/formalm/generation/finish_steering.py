@@ -52,6 +52,9 @@ class FinishSteering:
                 "no token sequence completes a member from here",
                 hint="the vocabulary lacks tokens for some bytes that the language needs",
             )
+        if len(shortest) <= budget:
+            # The bounded search for a completion that fits had given up; this one does.
+            return
         hint = "raise max_tokens or drop finish=True"
         if self._is_estimate:
             hint += "; the number is that of the best member found, and a shorter one may exist"
