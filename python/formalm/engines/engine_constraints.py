@@ -40,6 +40,9 @@ class EngineConstraints:
         Memory limit of all constraints together.
     timeout_seconds
         Maximum time to compile one constraint.
+    warm_up_seconds
+        Time for which a compiled constraint computes masks ahead of its first request, in the
+        thread that compiled it; see :meth:`~formalm.Constraint.warm_up`.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class EngineConstraints:
         *,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
         timeout_seconds: float | None = COMPILE_SECONDS,
+        warm_up_seconds: float = 0.0,
     ) -> None:
         self.vocabulary = _vocabulary_of(tokenizer)
         self.width = max(width, len(self.vocabulary))
@@ -71,6 +75,7 @@ class EngineConstraints:
             self.vocabulary,
             memory_limit_bytes=memory_limit_bytes,
             timeout_seconds=timeout_seconds,
+            warm_up_seconds=warm_up_seconds,
         )
 
     @property

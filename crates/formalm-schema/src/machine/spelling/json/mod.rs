@@ -9,6 +9,7 @@
 //! * [`whitespace`]: the gaps between these. A frame's mark is the number of bytes read of a gap.
 //! * `lengths.rs`: bytes of escapes, punctuation and layouts.
 //! * `search_hints.rs`: bytes that a shortest completion may need.
+//! * `typical_instances.rs`: texts such as models write, for masks ahead of requests.
 //! * [`abstract_state`], [`repetition_check`]: repeated names and items in a JSON text.
 
 pub(crate) mod abstract_state;
@@ -16,6 +17,7 @@ mod lengths;
 mod read;
 pub(crate) mod repetition_check;
 mod search_hints;
+mod typical_instances;
 pub(crate) mod whitespace;
 
 use formalm_json::escapes::{EscapePolicy, EscapeState};
