@@ -454,6 +454,8 @@ class Constraint:
     def memory_bytes(self) -> int: ...
     def stats(self) -> tuple[dict[str, int], int, int]:
         """Bytes by part, number of pinned epochs, number of replacements."""
+    def warm_up(self, seconds: float, encoder: Encoder | None = None) -> int:
+        """Compute masks of typical texts for at most so long; the number of masks cached."""
     @property
     def mask_count(self) -> int: ...
     @property

@@ -301,6 +301,44 @@ class Constraint:
         """Number of cached masks."""
         return self.core.mask_count
 
+    def warm_up(self, seconds: float = 0.005) -> int:
+        """Computes masks of typical texts before a request needs them.
+
+        A mask that was computed before costs half a microsecond, a new one ten on average. Where a
+        request waits for its prompt to be read, that time can go into masks: of a JSON Schema, 5 ms
+        compute about 70 % of the masks that the first member meets. Masks are what they would have
+        been; only their time is different.
+
+        The call runs in the calling thread without the interpreter lock. It stops after
+        ``seconds``; as soon as a matcher of this constraint reads a token or computes a mask in
+        another thread, which waits for it at most about 0.1 ms; at half of
+        ``memory_limit_bytes``; and when texts lead to no new masks. It is never called for you.
+
+        Parameters
+        ----------
+        seconds
+            Maximum time, in seconds; 0 computes nothing.
+
+        Returns
+        -------
+        int
+            Number of masks computed and cached: 0 for languages with a
+            :class:`~formalm.Parser`, which have no typical texts.
+
+        Examples
+        --------
+        >>> from formalm import JsonSchema, Vocabulary
+        >>> vocabulary = Vocabulary.from_tokens([b"{", b"}", b'"', b"a", b":", b"1"])
+        >>> constraint = Constraint(JsonSchema({"properties": {"a": {"const": 1}}}), vocabulary)
+        >>> constraint.warm_up() > 3, constraint.warm_up()
+        (True, 0)
+        """
+        budget = checked_seconds("seconds", seconds, otherwise="0")
+        if not budget:
+            return 0
+        encoder = self.vocabulary.encoder() if self.tokenization == "canonical" else None
+        return self.core.warm_up(budget, encoder)
+
     def matcher(
         self,
         *,

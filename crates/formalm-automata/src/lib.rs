@@ -39,7 +39,7 @@ pub use regex_source_recognizer::RegexSourceRecognizer;
 pub use terms::custom_language::{
     CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, LanguageBound,
     MemberLengths, RecognizerAlphabet, RepresentativeState, SharedRepresentative,
-    SimpleCompletions, StateBounds, StateRepresentatives, TransientState,
+    SimpleCompletions, StateRepresentatives, TransientState,
 };
 pub use transduce::{EditOperations, EditRules, EditScript};
 

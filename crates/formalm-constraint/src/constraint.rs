@@ -23,6 +23,7 @@ use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 use crate::canonical::TextBegin;
 use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};
 use crate::token_graph::token_graph;
+use crate::warm_up::WarmUpSignal;
 
 /// Split of a constraint's memory into equal parts. Masks get [`MASK_SHARES`]. The state of an
 /// epoch gets one part before it is replaced, and another one before its matchers have to leave.
@@ -44,6 +45,7 @@ pub struct Constraint<K: MaskClasses = RegularMaskClasses> {
     replacements: AtomicUsize,
     /// All epochs but the first, and some that are gone.
     others: ForkSafeMutex<Vec<Weak<StateEpoch<K>>>>,
+    warm_up: WarmUpSignal,
 }
 
 /// Everything an epoch is made from, except its mask classes.
@@ -143,7 +145,14 @@ impl<K: MaskClasses> Constraint<K> {
             renewing: AtomicU64::new(0),
             replacements: AtomicUsize::new(0),
             others: ForkSafeMutex::default(),
+            warm_up: WarmUpSignal::default(),
         }
+    }
+
+    /// Returns the signal that ends warm-ups.
+    #[inline]
+    pub(crate) fn warm_up_signal(&self) -> &WarmUpSignal {
+        &self.warm_up
     }
 
     /// Replaces epochs after each `steps` steps of a matcher, whatever their size. For tests, so

@@ -23,6 +23,7 @@ mod sublanguage_masks;
 mod token_graph;
 mod trie_walk;
 mod trie_word_reading;
+mod warm_up;
 
 pub use canonical::{ExcludedMembers, TextBegin};
 pub use constraint::{Constraint, ConstraintStats};

@@ -18,9 +18,9 @@ pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
 pub use error::{CallbackError, Error, Resource, SourceSpan, check_limit};
 pub use interner::{CompactMap, Interner, ListInterner, RETAINED_CAPACITY, sorted_union};
 pub use machine::{
-    CompletionClasses, CompletionHints, LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal,
-    ScratchCopies, ScratchPosition, group_by_successor, into_dyn_machine, random_member,
-    require_exact,
+    CompletionClasses, CompletionHints, LazyDfa, Machine, NUMBER_BLANK, ReadingHints,
+    RecheckPredicate, Renewal, STRING_BLANK, ScratchCopies, ScratchPosition, group_by_successor,
+    into_dyn_machine, random_member, require_exact,
 };
 pub use memory_bytes::MemoryBytes;
 pub use runtime::{

@@ -169,6 +169,10 @@ impl ReadingHints for AnyMachine {
     fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         on_any!(self, one => one.membership(text))
     }
+
+    fn typical_input(&self, number: usize) -> Option<Vec<u8>> {
+        on_any!(self, one => one.typical_input(number))
+    }
 }
 
 impl CompletionHints for AnyMachine {

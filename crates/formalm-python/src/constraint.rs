@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use formalm_constraint::{MemorySizes, NoContinuation, TextBegin};
 use formalm_core::ReadingHints;
@@ -14,7 +15,7 @@ use crate::cached_mask_arrays::SharedBitmasks;
 use crate::encoder::Encoder;
 use crate::errors;
 use crate::gil_cell::GilGuard;
-use crate::interruptible::in_own_thread;
+use crate::interruptible::{in_own_thread, without_gil};
 use crate::lazy_automaton::Automaton;
 use crate::matcher::{Cursor, Matcher};
 use crate::vocabulary::Vocabulary;
@@ -165,6 +166,17 @@ impl Constraint {
             ("limit", stats.limit),
         ]);
         (bytes, stats.pinned_epochs, stats.replacements)
+    }
+
+    /// Computes masks ahead of requests for at most `seconds`, and returns how many it cached.
+    #[pyo3(signature = (seconds, encoder=None))]
+    fn warm_up(&self, py: Python<'_>, seconds: f64, encoder: Option<&Encoder>) -> PyResult<usize> {
+        if self.inner.is_lost() {
+            return Err(errors::lost_in_fork(py, "constraint"));
+        }
+        let budget = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let encoder = encoder.map(|encoder| &*encoder.inner);
+        without_gil(py, |poll| self.inner.warm_up(encoder, budget, poll))
     }
 
     /// Returns whether everything allowed is known to be completable.

@@ -64,6 +64,11 @@ class ConstraintCache:
         Constraints not requested for this long are evicted; None means no limit.
     max_description_bytes
         Maximum size of a description; longer ones are refused.
+    warm_up_seconds
+        Time for which a compiled constraint computes masks ahead of requests, see
+        :meth:`~formalm.Constraint.warm_up`; 0 computes none. It runs in the thread that compiled,
+        when those who wait have the constraint: a call of :meth:`constraint` that compiles returns
+        so much later, a coroutine of :meth:`aconstraint` does not.
     on_event
         Called with a :class:`CacheEvent` after each event, in the thread that requests or compiles,
         without a lock. It should be quick; an exception that it raises reaches the caller.
@@ -90,6 +95,7 @@ class ConstraintCache:
         error_seconds: float = 60.0,
         max_idle_seconds: float | None = None,
         max_description_bytes: int = 4 << 20,
+        warm_up_seconds: float = 0.0,
         on_event: Callable[[CacheEvent], object] | None = None,
     ) -> None:
         check_vocabulary(vocabulary)
@@ -104,6 +110,8 @@ class ConstraintCache:
         )
         self._idle = checked_seconds("max_idle_seconds", max_idle_seconds)
         self._error_seconds = checked_seconds("error_seconds", error_seconds, otherwise="0") or 0.0
+        warm_up = checked_seconds("warm_up_seconds", warm_up_seconds, otherwise="0")
+        self._warm_up_seconds = warm_up or 0.0
         self._on_event = on_event
         self._tables = Tables()
         # Reentrant, because a signal handler may use the cache in the same thread.
@@ -356,6 +364,8 @@ class ConstraintCache:
         self._report("miss", request)
         self._report("compile", request, seconds, size)
         self._shrink(MEASURED)
+        if self._warm_up_seconds:
+            made.warm_up(self._warm_up_seconds)
         return made
 
     def _finish(

@@ -84,6 +84,9 @@ class EngineConstraints:
         ``FORMALM_CACHE_MB`` says in MB, and 256 MB without it.
     timeout_seconds
         Maximum time to compile one constraint.
+    warm_up_seconds
+        Time for which a compiled constraint computes masks ahead of its first request, in the
+        thread that compiled it; see :meth:`~formalm.Constraint.warm_up`.
 
     Raises
     ------
@@ -110,6 +113,7 @@ class EngineConstraints:
         *,
         memory_limit_bytes: int | None = None,
         timeout_seconds: float | None = COMPILE_SECONDS,
+        warm_up_seconds: float = 0.0,
     ) -> None:
         self.vocabulary = _vocabulary_of(tokenizer)
         self.width = max(width, len(self.vocabulary))
@@ -117,6 +121,7 @@ class EngineConstraints:
             self.vocabulary,
             memory_limit_bytes=memory_limit() if memory_limit_bytes is None else memory_limit_bytes,
             timeout_seconds=timeout_seconds,
+            warm_up_seconds=warm_up_seconds,
         )
 
     @property

@@ -57,6 +57,9 @@ class FinishSteering:
                 "no token sequence completes a member from here",
                 hint="the vocabulary lacks tokens for some bytes that the language needs",
             )
+        if len(shortest) <= budget:
+            # The bounded search for a completion that fits had given up; this one does.
+            return
         raise LimitError(
             "tokens",
             len(shortest),

@@ -180,11 +180,6 @@ pub trait CharRecognizer: Debug + Send + Sync {
         None
     }
 
-    /// Returns simpler languages that bound those of the states.
-    fn bounds(&self) -> Option<&dyn StateBounds> {
-        None
-    }
-
     /// Returns the tables of states, if they grow while strings are read.
     fn growing_states(&self) -> Option<&dyn GrowingStates> {
         None
@@ -254,10 +249,20 @@ pub trait MemberLengths {
     }
 }
 
-/// The choice of a [`CharRecognizer`]'s representative states.
+/// Simpler states in place of a [`CharRecognizer`]'s.
 pub trait StateRepresentatives {
     /// Returns a representative state that continues as `state` does, some strings excluded.
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>>;
+
+    /// Returns a state of the same recognizer whose strings are a subset or a superset of those
+    /// that `state` reads, from which few states are reached. `None` if none is simpler: for the
+    /// bounds themselves, above all.
+    ///
+    /// A search in the intersection with another language decides most questions in these: a member
+    /// of the subset is one of the language, and where the superset has none there is none.
+    fn bound(&self, _state: u32, _bound: LanguageBound) -> Option<u32> {
+        None
+    }
 }
 
 /// A side from which one language bounds another.
@@ -277,16 +282,6 @@ impl LanguageBound {
             LanguageBound::Upper => LanguageBound::Lower,
         }
     }
-}
-
-/// Languages with few states between which those of a [`CharRecognizer`]'s states lie.
-///
-/// A search in the intersection with another language decides most questions in these: a member
-/// of the lower bound is one of the language, and where the upper bound has none there is none.
-pub trait StateBounds {
-    /// Returns a state of the same recognizer whose strings are a subset or a superset of those
-    /// that `state` reads. `None` if none is simpler: for the bounds themselves, above all.
-    fn bound(&self, state: u32, bound: LanguageBound) -> Option<u32>;
 }
 
 /// Tables of states that a [`CharRecognizer`] extends while it reads.
@@ -386,7 +381,7 @@ impl RecognizerTable {
         if !at.is_char_boundary() {
             return None;
         }
-        Some(at.with_state(self.of(at).bounds()?.bound(at.state, bound)?))
+        Some(at.with_state(self.of(at).representatives()?.bound(at.state, bound)?))
     }
 
     /// Returns `true` if the string read so far is a member.

@@ -314,6 +314,7 @@ impl<K: MaskClasses> Matcher<K> {
         &mut self,
         mut read: impl FnMut(&StateEpoch<K>, ConstraintState) -> Result<ConstraintState, AdvanceError>,
     ) -> Result<ConstraintState, AdvanceError> {
+        self.constraint.warm_up_signal().stop();
         match read(&self.epoch, self.position()) {
             Err(AdvanceError::Failed(error)) if error.is_limit() => {
                 let moved = self.alone(error)?;
@@ -452,6 +453,7 @@ impl<K: MaskClasses> Matcher<K> {
             out.fill(0);
             return Ok(());
         }
+        self.constraint.warm_up_signal().stop();
         self.answer(|one| {
             one.epoch.fill(one.position(), out)?;
             one.replace_end_tokens(out)

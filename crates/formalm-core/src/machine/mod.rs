@@ -153,7 +153,21 @@ pub trait ReadingHints: LazyDfa {
     fn membership(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
         Ok(None)
     }
+
+    /// Returns typical input number `_number`, such as models write, or `None` beyond the last. Its
+    /// bytes [`STRING_BLANK`] and [`NUMBER_BLANK`] stand for a string's content and a number that
+    /// the reader chooses. It need not be the beginning of a member. Masks of its prefixes are
+    /// computed before they are needed.
+    fn typical_input(&self, _number: usize) -> Option<Vec<u8>> {
+        None
+    }
 }
+
+/// Stands for the content of a string in a [`ReadingHints::typical_input`]; no byte of UTF-8.
+pub const STRING_BLANK: u8 = 0xFF;
+
+/// Stands for a number in a [`ReadingHints::typical_input`]; no byte of UTF-8.
+pub const NUMBER_BLANK: u8 = 0xFE;
 
 /// Completions, and bounds on them, that a machine may find faster than a shortest one.
 pub trait CompletionHints: LazyDfa {

@@ -7,6 +7,8 @@
 //! short is cached.
 
 use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Error;
@@ -26,6 +28,8 @@ thread_local! {
     static DEADLINE: Cell<Option<Deadline>> = const { Cell::new(None) };
     // Checked first; the deadline itself is read only if this is `true`.
     static IS_SET: Cell<bool> = const { Cell::new(false) };
+    // A flag with which another thread ends the work as if the deadline had passed.
+    static CANCELLED: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
 }
 
 impl Deadline {
@@ -38,6 +42,20 @@ impl Deadline {
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         let _restore = enter(self);
         work()
+    }
+
+    /// As [`Deadline::run`], but the deadline also passes as soon as `cancelled` is set: work for
+    /// later then leaves its locks to other threads at its next check.
+    pub fn run_unless<T>(self, cancelled: &AtomicBool, work: impl FnOnce() -> T) -> T {
+        /// Restores the enclosing flag when dropped.
+        struct RestoreFlag(*const AtomicBool);
+        impl Drop for RestoreFlag {
+            fn drop(&mut self) {
+                CANCELLED.set(self.0);
+            }
+        }
+        let _restore = RestoreFlag(CANCELLED.replace(cancelled));
+        self.run(work)
     }
 
     fn ends_before(&self, other: &Deadline) -> bool {
@@ -95,7 +113,14 @@ pub fn check_deadline() -> Result<(), Error> {
 fn check_clock() -> Result<(), Error> {
     let Some(Deadline { task, begun, allowed }) = DEADLINE.get() else { return Ok(()) };
     let taken = begun.elapsed();
-    if taken < allowed { Ok(()) } else { Err(Error::Deadline { task, taken, allowed }) }
+    let cancelled = CANCELLED.get();
+    // SAFETY: `run_unless` borrows the flag until it has restored the enclosing one.
+    let is_cancelled = !cancelled.is_null() && unsafe { (*cancelled).load(Ordering::Relaxed) };
+    if taken < allowed && !is_cancelled {
+        Ok(())
+    } else {
+        Err(Error::Deadline { task, taken, allowed })
+    }
 }
 
 /// A step counter that checks the deadline now and then; past the deadline, at every step.

@@ -28,6 +28,12 @@ use super::state_interner::{
 /// The position of the initial state, before anything is read.
 const START_POSITION: u32 = u32::MAX;
 
+/// Maximum number of positions in a typical input. Chosen, not measured.
+const MAX_TYPICAL_POSITIONS: usize = 16;
+
+/// Number of typical inputs: as many as there are alternatives of interest. Chosen, not measured.
+const MAX_TYPICAL_INPUTS: usize = 512;
+
 /// One position of the expression.
 #[derive(Debug)]
 pub struct Position<M> {
@@ -393,6 +399,26 @@ impl<M: Machine> ReadingHints for PositionAutomaton<M> {
 
     fn is_exact(&self) -> bool {
         self.positions.iter().all(|one| one.machine.is_exact())
+    }
+
+    fn typical_input(&self, number: usize) -> Option<Vec<u8>> {
+        let (mut positions, mut text) = (&*self.first, Vec::new());
+        if number >= MAX_TYPICAL_INPUTS {
+            return None;
+        }
+        for _ in 0..MAX_TYPICAL_POSITIONS {
+            let Some(&at) = positions.get(number % positions.len().max(1)) else { break };
+            let Position { machine, follows, last } = &self.positions[at as usize];
+            match machine.typical_input(number / self.first.len()) {
+                Some(typical) => text.extend(typical),
+                None => text.extend(machine.shortest_completion(machine.start()).ok()?),
+            }
+            if *last {
+                break;
+            }
+            positions = follows;
+        }
+        Some(text)
     }
 }
 

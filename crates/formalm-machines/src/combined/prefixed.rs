@@ -156,6 +156,11 @@ impl<M: Machine> ReadingHints for PrefixedMachine<M> {
     fn is_exact(&self) -> bool {
         self.rest.is_exact()
     }
+
+    fn typical_input(&self, number: usize) -> Option<Vec<u8>> {
+        let rest = self.rest.typical_input(number)?;
+        Some([&self.front.text[..], &rest].concat())
+    }
 }
 
 impl<M: Machine> CompletionHints for PrefixedMachine<M> {}

@@ -4,6 +4,7 @@
 //! `0.01`.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
@@ -171,6 +172,19 @@ impl Ord for Decimal {
         }
         let places = self.fraction_digits().max(other.fraction_digits());
         self.scaled(places).cmp(&other.scaled(places))
+    }
+}
+
+impl fmt::Display for Decimal {
+    /// Writes the number without an exponent.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places = self.fraction_digits() as usize;
+        let digits = self.abs().scaled(places as u32).to_string();
+        let sign = if self.is_negative() { "-" } else { "" };
+        let digits = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        let point = if places > 0 { "." } else { "" };
+        write!(out, "{sign}{whole}{point}{fraction}")
     }
 }
 

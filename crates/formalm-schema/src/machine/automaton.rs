@@ -307,6 +307,12 @@ impl<S: Spelling> ReadingHints for SchemaAutomaton<S> {
         let position = tables.visited.position(state.number());
         tables.reader.is_completed(position, text)
     }
+
+    fn typical_input(&self, number: usize) -> Option<Vec<u8>> {
+        let tables = self.lock();
+        let Reader { values, spelling } = &tables.reader;
+        spelling.typical_instance(&values.core.base.schema, number)
+    }
 }
 
 impl<S: Spelling> CompletionHints for SchemaAutomaton<S> {

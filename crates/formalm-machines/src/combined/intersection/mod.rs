@@ -381,6 +381,10 @@ impl<M: IntersectionBounds> ReadingHints for Intersection<M> {
         }
         self.machine.accepts_from(self.machine.start(), text).map(Some)
     }
+
+    fn typical_input(&self, number: usize) -> Option<Vec<u8>> {
+        self.machine.typical_input(number)
+    }
 }
 
 impl<M: IntersectionBounds> CompletionHints for Intersection<M> {

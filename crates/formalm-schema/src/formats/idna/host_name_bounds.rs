@@ -7,9 +7,9 @@
 //!
 //! Encoded labels have as many states as there are labels, and a search among them for one that
 //! also matches a pattern need not end. In the bounds a label is its length, so searches there are
-//! short, and they decide almost all of these questions ([`StateBounds`]).
+//! short, and they decide almost all of these questions ([`StateRepresentatives::bound`](formalm_automata::StateRepresentatives::bound)).
 
-use formalm_automata::{LanguageBound, StateBounds};
+use formalm_automata::LanguageBound;
 
 use super::a_labels::standard_suffix;
 use super::host_names::{
@@ -203,10 +203,9 @@ impl HostNames {
             })
         })
     }
-}
 
-impl StateBounds for HostNames {
-    fn bound(&self, state: u32, bound: LanguageBound) -> Option<u32> {
+    /// See [`StateRepresentatives::bound`](formalm_automata::StateRepresentatives::bound).
+    pub(super) fn bound_state(&self, state: u32, bound: LanguageBound) -> Option<u32> {
         let name = self.states.get(state);
         if name.language != NameLanguage::Format {
             return None;
@@ -280,10 +279,10 @@ mod tests {
             let names = HostNames::new(label_rules, is_internationalized);
             for prefix in prefixes.map(str::to_owned).into_iter().chain(more.clone()) {
                 let Some(state) = read(&names, names.start(), &prefix) else { continue };
-                let bound = |bound| names.bound(state, bound);
+                let bound = |bound| names.bound_state(state, bound);
                 let (lower, upper) = (bound(LanguageBound::Lower), bound(LanguageBound::Upper));
                 let upper = upper.unwrap();
-                assert_eq!([names.bound(upper, LanguageBound::Upper), None], [None; 2]);
+                assert_eq!([names.bound_state(upper, LanguageBound::Upper), None], [None; 2]);
                 let count = pieces.len();
                 for choice in 0..count.pow(3) {
                     let parts = [choice, choice / count, choice / count / count];
@@ -342,7 +341,7 @@ mod tests {
         let prefixes =
             ["", "a", "x", "xn", "xn--t", "xn--td", "xn--tda", "xn--a-", "xn--a-ec", "a-"];
         let prefixes = prefixes.into_iter().chain(["xn--b", "xn--kn", "xn--fsq.", "xn--1", "b."]);
-        let mut found = [0; 2];
+        let (mut found, mut given_up) = ([0; 2], 0);
         for source in patterns {
             for prefix in prefixes.clone() {
                 let most = prefix.len() + 2;
@@ -352,13 +351,18 @@ mod tests {
                     pattern(source),
                     pattern(&format!(".{{0,{most}}}")),
                 ];
-                let limits = AutomatonLimits { states: 8_000_000, ..AutomatonLimits::default() };
+                let limits = AutomatonLimits::default();
                 let alone = Automaton::new(&pattern(source), limits).unwrap();
                 let both = Expression::intersection(parts).unwrap();
-                let both = Automaton::of(&both, limits).unwrap();
-                let is_viable = both.is_some_and(|both| {
-                    both.walk(both.start(), prefix.as_bytes()).unwrap().is_ok()
+                let is_viable = Automaton::of(&both, limits).and_then(|both| match both {
+                    Some(both) => Ok(both.walk(both.start(), prefix.as_bytes())?.is_ok()),
+                    None => Ok(false),
                 });
+                let Ok(is_viable) = is_viable else {
+                    // A search among encoded labels that the bounds do not decide.
+                    given_up += 1;
+                    continue;
+                };
                 let start = (
                     read(&names, names.start(), prefix),
                     alone.walk(alone.start(), prefix.as_bytes()).unwrap().ok(),
@@ -381,6 +385,6 @@ mod tests {
                 found[usize::from(is_member)] += 1;
             }
         }
-        assert!(found.iter().all(|&count| count > 20), "{found:?}");
+        assert!(found.iter().all(|&count| count > 20) && given_up < 20, "{found:?} {given_up}");
     }
 }

@@ -17,8 +17,9 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
-    RecognizerAlphabet, RepresentativeState, SimpleCompletions, StateBounds, StateRepresentatives,
+    CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, LanguageBound,
+    MemberLengths, RecognizerAlphabet, RepresentativeState, SimpleCompletions,
+    StateRepresentatives,
 };
 
 use super::a_labels::{ALabels, standard_suffix};
@@ -387,10 +388,6 @@ impl CharRecognizer for HostNames {
         Some(self)
     }
 
-    fn bounds(&self) -> Option<&dyn StateBounds> {
-        Some(self)
-    }
-
     fn growing_states(&self) -> Option<&dyn GrowingStates> {
         Some(self)
     }
@@ -476,6 +473,10 @@ impl MemberLengths for HostNames {
 }
 
 impl StateRepresentatives for HostNames {
+    fn bound(&self, state: u32, bound: LanguageBound) -> Option<u32> {
+        self.bound_state(state, bound)
+    }
+
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let name = self.states.get(state);
         if self.is_internationalized || name.language != NameLanguage::Format {

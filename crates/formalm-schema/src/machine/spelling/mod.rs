@@ -35,7 +35,7 @@ use formalm_core::{ByteSet, RecheckPredicate};
 use crate::machine::frame::{CharState, DONE, Frame, FrameId, Mark, ReaderPosition};
 use crate::machine::values::{AfterEvent, Values};
 use crate::options::JsonSchemaOptions;
-use crate::schema_nodes::JsonType;
+use crate::schema_nodes::{JsonType, ResolvedSchema};
 
 /// A way to write values.
 pub(crate) trait Spelling:
@@ -74,6 +74,12 @@ pub(crate) trait Spelling:
     /// read at once.
     fn ends_run(&self, _byte: u8) -> bool {
         true
+    }
+
+    /// Returns typical instance number `_number`, see
+    /// [`ReadingHints::typical_input`](formalm_core::ReadingHints::typical_input).
+    fn typical_instance(&self, _schema: &ResolvedSchema, _number: usize) -> Option<Vec<u8>> {
+        None
     }
 }
 

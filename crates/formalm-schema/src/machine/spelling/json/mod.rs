@@ -10,6 +10,7 @@
 //! * `lengths.rs`: bytes of escapes, punctuation and layouts.
 //! * `search_hints.rs`: bytes that a shortest completion may need.
 //! * [`mask_class`]: what a token sees of a state, and the look-ahead that computes masks.
+//! * `typical_instances.rs`: texts such as models write, for masks ahead of requests.
 //! * [`abstract_state`], [`repetition_check`]: repeated names and items in a JSON text.
 
 pub(crate) mod abstract_state;
@@ -18,6 +19,7 @@ pub(crate) mod mask_class;
 mod read;
 pub(crate) mod repetition_check;
 mod search_hints;
+mod typical_instances;
 pub(crate) mod whitespace;
 
 use formalm_json::escapes::{EscapePolicy, EscapeState};

@@ -10,11 +10,13 @@ use crate::machine::numbers::is_number_byte;
 use crate::machine::spelling::Spelling;
 use crate::machine::spelling::json::Json;
 use crate::machine::spelling::json::mask_class::JsonMaskTables;
+use crate::machine::spelling::json::typical_instances::typical_instance;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap, is_whitespace};
 use crate::machine::values::scalars::{CharReader, PartialChar};
 use crate::machine::values::value_start::ValueStart;
 use crate::machine::values::{AfterEvent, Values};
 use crate::options::JsonSchemaOptions;
+use crate::schema_nodes::ResolvedSchema;
 
 /// Returns the value that a first byte begins.
 fn value_start(byte: u8) -> Option<ValueStart> {
@@ -55,6 +57,10 @@ impl Spelling for Json {
 
     fn depends_on_depth(&self) -> bool {
         self.gaps.has_layout()
+    }
+
+    fn typical_instance(&self, schema: &ResolvedSchema, number: usize) -> Option<Vec<u8>> {
+        typical_instance(schema, self.gaps, number)
     }
 
     fn read(&self, values: &mut Values, at: ReaderPosition, byte: u8) -> AfterEvent {
