@@ -359,7 +359,7 @@ mod tests {
                     None => Ok(false),
                 });
                 let Ok(is_viable) = is_viable else {
-                    // A search among encoded labels that the bounds do not decide.
+                    // With so few characters left the bounds often do not decide, and searches give up.
                     given_up += 1;
                     continue;
                 };
@@ -385,6 +385,6 @@ mod tests {
                 found[usize::from(is_member)] += 1;
             }
         }
-        assert!(found.iter().all(|&count| count > 20) && given_up < 20, "{found:?} {given_up}");
+        assert!(found.iter().all(|&count| count > 20) && given_up < 50, "{found:?} {given_up}");
     }
 }
