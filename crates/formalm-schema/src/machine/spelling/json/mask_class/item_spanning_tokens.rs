@@ -1,8 +1,9 @@
 //! Tokens that end one unique item and begin the next.
 //!
-//! Only these tokens see the items that a mask class drops ([`super::abstraction`]), so they are
-//! rechecked against the full state. To keep this rare, we recheck only tokens that the class mask
-//! allows and whose new item shares a prefix with an earlier one.
+//! Only these tokens see the items that a mask class drops
+//! ([`crate::machine::mask_class::abstraction`]), so they are rechecked against the full state. To
+//! keep this rare, we recheck only tokens that the class mask allows and whose new item shares a
+//! prefix with an earlier one.
 
 use formalm_core::Error;
 use formalm_json::escapes::EscapePolicy;
