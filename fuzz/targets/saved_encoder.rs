@@ -7,7 +7,7 @@
 use std::sync::{Arc, LazyLock};
 
 use formalm_automata::{Automaton, AutomatonLimits, Expression};
-use formalm_constraint::{Constraint, Matcher};
+use formalm_constraint::{Constraint, Matcher, TextBegin};
 use formalm_machines::RegularMaskClasses;
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
@@ -144,7 +144,9 @@ fn masks(encoder: BpeEncoder, vocabulary: &Arc<Vocabulary>) {
         Arc::new(Automaton::new(&expression, AutomatonLimits::default()).expect("a machine"));
     let keys = RegularMaskClasses::new(machine, vocabulary.longest_token_bytes());
     let (vocabulary, encoder) = (Arc::clone(vocabulary), Arc::new(encoder));
-    let Ok(made) = Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, true) else {
+    let Ok(made) =
+        Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, TextBegin::Anywhere)
+    else {
         return;
     };
     let mut matcher = Matcher::new(Arc::new(made));
