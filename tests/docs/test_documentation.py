@@ -15,6 +15,7 @@ import formalm
 README = Path(__file__).parents[2] / "README.md"
 #: Modules that import an engine or Triton, which need not be installed here.
 ENGINES = (
+    "engines.vllm.batch_masks",
     "engines.vllm.logits_processor",
     "engines.vllm.structured_output",
     "engines.sglang.grammar_backend",
