@@ -104,8 +104,6 @@ def test_scores_that_are_equal_or_in_a_strange_order(seed: int, prefix: bool) ->
     [
         ({"model_type": "word", "vocab_size": 30, "byte_fallback": False}, "whole words"),
         ({"model_type": "char", "vocab_size": 60, "byte_fallback": False}, "single characters"),
-        ({"remove_extra_whitespaces": True}, "removes repeated"),
-        ({"normalization_rule_name": "nmt_nfkc"}, "nmt_nfkc"),
         ({"treat_whitespace_as_suffix": True}, "spaces after words"),
     ],
 )

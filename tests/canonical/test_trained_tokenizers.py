@@ -96,7 +96,7 @@ def test_added_tokens_that_are_text_are_cut_out() -> None:
 def refusals() -> dict[str, tuple[Tokenizer, str]]:
     gpt2 = PIECES["gpt2"]
     normal = trained(gpt2)
-    normal.normalizer = normalizers.Strip()
+    normal.normalizer = normalizers.Replace(Pattern("a+"), "a")
     words = trained(gpt2)
     words.add_tokens(["stop"])
     file = json.loads(words.to_str())
@@ -108,10 +108,9 @@ def refusals() -> dict[str, tuple[Tokenizer, str]]:
         return trained(pre_tokenizers.Sequence([step, level]))
 
     return {
-        "strip": (normal, "Strip"),
+        "pattern": (normal, "Replace"),
         "single word": (Tokenizer.from_str(json.dumps(file)), "depends on the surrounding text"),
         "prefix": (trained(pre_tokenizers.ByteLevel(True)), "inserts a space"),
-        "removed": (split(" ", "removed"), "removes text"),
         "far": (split(r"a(?=bc)"), "ahead more than one character"),
         "empty": (split(r"a*"), "empty string"),
         "anchor": (split(r"^a"), "is not supported in pre-tokenizer"),

@@ -104,7 +104,7 @@ class _Text:
                 if lost is not None and lost[1] is not None:
                     found = self.bytes[lost[1] :].decode()[0]
                     reason = f"the tokenizer has no tokens for this text because of {found!r}"
-                    return self._at(self._token(lost[1]), reason)
+                    return self._at(self._token(lost[1] + len(found.encode()) - 1), reason)
                 return self._at(self._unspelled(), "the tokenizer has no tokens for this text")
             return self._at(self._token(self.marked), f"the tokenizer turns {MARK!r} into a space")
         pairs = enumerate(zip(self.ids, self.own, strict=False))
