@@ -14,6 +14,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use crate::node_queue::NodeQueue;
+use crate::sequence_tree::SequenceTree;
+
 /// Children that are listed at first. A search takes 2 of most nodes.
 const FIRST_LISTED: usize = 8;
 /// Up to this many children are listed at once; listing the rest later would cost more.
@@ -136,6 +139,25 @@ impl ChildCache {
         }
         if !rest.is_empty() {
             self.keep(node, &rest, is_rest);
+        }
+    }
+
+    /// Queues the next child of an evaluated node, if there is one. Returns `false` if it has to be
+    /// computed again.
+    pub(crate) fn queue_next(
+        &mut self,
+        parent: u32,
+        tree: &mut SequenceTree,
+        queue: &mut NodeQueue,
+    ) -> bool {
+        match self.next(parent) {
+            NextChild::Child((token, logprob)) => {
+                let child = tree.add(parent, token as i32, logprob);
+                queue.push(tree, child);
+                true
+            }
+            NextChild::None => true,
+            NextChild::Evicted => false,
         }
     }
 

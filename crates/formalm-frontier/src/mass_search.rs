@@ -20,7 +20,7 @@
 use formalm_logits::{Row, RowSums, Soundness, log_sum_of, row_error};
 use rustc_hash::FxHashSet;
 
-use crate::child_cache::{Child, ChildCache, NextChild, best_first};
+use crate::child_cache::{Child, ChildCache, best_first};
 use crate::log_sum::CompensatedSum;
 use crate::node_queue::NodeQueue;
 use crate::sequence_tree::SequenceTree;
@@ -212,7 +212,7 @@ impl MassSearch {
                 }
             };
             if let Some(parent) = self.tree.parent(node)
-                && !self.queue_next(parent)
+                && !self.children.queue_next(parent, &mut self.tree, &mut self.queue)
                 && !batch.again.contains(&parent)
             {
                 batch.again.push(parent);
@@ -410,24 +410,10 @@ impl MassSearch {
             }
             if place >= first || !one.children.is_empty() {
                 self.children.list(node, one.children, one.skipped, one.is_all);
-                self.queue_next(node);
+                self.children.queue_next(node, &mut self.tree, &mut self.queue);
             }
         }
         decided
-    }
-
-    /// Queues the next child of an evaluated node, if there is one. Returns `false` if it has to be
-    /// computed again.
-    fn queue_next(&mut self, parent: u32) -> bool {
-        match self.children.next(parent) {
-            NextChild::Child((token, logprob)) => {
-                let child = self.tree.add(parent, token as i32, logprob);
-                self.queue.push(&self.tree, child);
-                true
-            }
-            NextChild::None => true,
-            NextChild::Evicted => false,
-        }
     }
 
     fn may_extend(&mut self, node: u32) -> bool {

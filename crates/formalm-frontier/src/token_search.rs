@@ -20,7 +20,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::child_cache::{Child, ChildCache, FOUND_AT_ONCE, NextChild};
+use crate::child_cache::{Child, ChildCache, FOUND_AT_ONCE};
 use crate::node_queue::NodeQueue;
 use crate::sequence_tree::{END, NodeArrays, SequenceTree};
 use crate::token_rows::{Continuations, TokenScan};
@@ -234,7 +234,7 @@ impl TokenSearch {
                 }
             };
             if let Some(parent) = parent
-                && !self.queue_next(parent)
+                && !self.children.queue_next(parent, &mut self.tree, &mut self.queue)
                 && !batch.again.contains(&parent)
             {
                 batch.again.push(parent);
@@ -298,7 +298,7 @@ impl TokenSearch {
         }
         if self.options.lengths.may_grow(self.tree.depth(node)) && !found.children.is_empty() {
             self.children.list(node, found.children, 0, found.is_all);
-            self.queue_next(node);
+            self.children.queue_next(node, &mut self.tree, &mut self.queue);
         }
         Ok(())
     }
@@ -320,7 +320,7 @@ impl TokenSearch {
         let range = (skipped, FOUND_AT_ONCE.max(skipped));
         let found = self.scan.best_children(answer, language, state, logprob, range)?;
         self.children.list(node, found.children, skipped, found.is_all);
-        self.queue_next(node);
+        self.children.queue_next(node, &mut self.tree, &mut self.queue);
         Ok(())
     }
 
@@ -336,20 +336,6 @@ impl TokenSearch {
     ) -> Result<(Vec<u32>, bool), L::Error> {
         let state = self.tree.state(node, language)?;
         self.scan.allowed_ids(language, state)
-    }
-
-    /// Queues the next child of an evaluated node, if there is one. Returns `false` if it has to be
-    /// computed again.
-    fn queue_next(&mut self, parent: u32) -> bool {
-        match self.children.next(parent) {
-            NextChild::Child((token, logprob)) => {
-                let child = self.tree.add(parent, token as i32, logprob);
-                self.queue.push(&self.tree, child);
-                true
-            }
-            NextChild::None => true,
-            NextChild::Evicted => false,
-        }
     }
 
     fn may_extend(&mut self, node: u32) -> bool {

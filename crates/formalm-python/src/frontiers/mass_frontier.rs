@@ -1,16 +1,13 @@
 //! `MassFrontier`: the undecided token sequences of a mass, over a constraint.
 
-use formalm_frontier::{
-    DecidedMass, LengthLimits, MassBatch, MassOptions, MassSearch, Row, RowSums,
-};
+use formalm_frontier::{DecidedMass, MassBatch, MassOptions, MassSearch, RowSums};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::search_parts::{Contexts, SearchParts, in_use, refused};
+use super::search_parts::{Contexts, SearchParts, SharedQuery, length_limits, read_rows, refused};
 use crate::errors;
-use crate::gil_cell::{GilCell, GilGuard};
-use crate::logits::logit_rows::{row_of, soundness};
+use crate::logits::logit_rows::row_of;
 use crate::vocabulary::Vocabulary;
 
 /// Node, mass, and a bound on its relative error.
@@ -25,18 +22,7 @@ fn decided(found: &[DecidedMass]) -> Decided {
 
 /// The token sequences whose event is undecided, each with its probability as its mass.
 #[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct MassFrontier {
-    inner: GilCell<(SearchParts, MassSearch)>,
-    vocabulary_size: usize,
-}
-
-impl MassFrontier {
-    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, MassSearch)>> {
-        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
-        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
-        Ok(inner)
-    }
-}
+pub(crate) struct MassFrontier(SharedQuery<MassSearch>);
 
 #[pymethods]
 impl MassFrontier {
@@ -59,70 +45,68 @@ impl MassFrontier {
             return Err(errors::argument(py, "each context must have one length", None));
         }
         let (mut parts, roots) = SearchParts::new(py, vocabulary, &contexts, None)?;
-        let context_rooms = contexts.iter().map(|context| context.2).collect();
-        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let lengths = length_limits(&contexts, max_tokens, complete);
         let options = MassOptions { lengths, given_lengths, is_unbounded, row_error, cache_bytes };
         let (scan, language) = (parts.scan(end_token_ids), &mut parts.language);
         let search = py.detach(|| MassSearch::new(&roots, scan, options, language));
         let search = search.map_err(|refusal| refused(py, &refusal))?;
-        let vocabulary_size = parts.vocabulary.len();
-        Ok(MassFrontier { inner: GilCell::new((parts, search)), vocabulary_size })
+        Ok(MassFrontier(SharedQuery::new(parts, search)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.tree().len())
+        Ok(self.0.take(py)?.1.tree().len())
     }
 
     /// Number of queued nodes.
     #[getter]
     fn queued(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.queue().len())
+        Ok(self.0.take(py)?.1.queue().len())
     }
 
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.memory_bytes())
+        Ok(self.0.take(py)?.1.memory_bytes())
     }
 
     #[getter]
     fn is_exhausted(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.take(py)?.1.is_exhausted())
+        Ok(self.0.take(py)?.1.is_exhausted())
     }
 
     /// Whether sequences were omitted for the model's context.
     #[getter]
     fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.take(py)?.1.cut_by_context())
+        Ok(self.0.take(py)?.1.cut_by_context())
     }
 
     /// The log-probability of the best queued node.
     #[getter]
     fn best(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         Ok(inner.1.queue().top().map(|node| inner.1.tree().logprob(node)))
     }
 
     /// An upper bound on all undecided mass.
     #[getter]
     fn open_mass(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(self.take(py)?.1.open_mass())
+        Ok(self.0.take(py)?.1.open_mass())
     }
 
     /// An upper bound on the mass that stays undecided.
     #[getter]
     fn parked_mass(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(self.take(py)?.1.parked_mass())
+        Ok(self.0.take(py)?.1.parked_mass())
     }
 
     /// An upper bound on the error of any row's log-sum-exp so far.
     #[getter]
     fn row_error(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(self.take(py)?.1.row_error())
+        Ok(self.0.take(py)?.1.row_error())
     }
 
     /// Nodes to evaluate, nodes to evaluate again for their next children, and decided masses.
     fn collect(&self, py: Python<'_>, room: usize) -> PyResult<(Vec<u32>, Vec<u32>, Decided)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         let batch = py.detach(|| search.collect(room, &mut parts.language));
         let batch = batch.map_err(|refusal| refused(py, &refusal))?;
@@ -132,7 +116,7 @@ impl MassFrontier {
 
     /// Undoes `collect` for nodes that were not evaluated.
     fn put_back(&self, py: Python<'_>, nodes: Vec<u32>, again: Vec<u32>) -> PyResult<()> {
-        self.take(py)?.1.put_back(&MassBatch { nodes, again, decided: Vec::new() });
+        self.0.take(py)?.1.put_back(&MassBatch { nodes, again, decided: Vec::new() });
         Ok(())
     }
 
@@ -147,32 +131,15 @@ impl MassFrontier {
         is_normalized: Vec<bool>,
         again: usize,
     ) -> PyResult<(Vec<(f64, u8)>, Decided)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
-        if [rows.len(), is_normalized.len()] != [nodes.len(); 2] {
-            return Err(errors::argument(py, "each node must have one row", None));
-        }
-        let mut pairs: Vec<(u32, Row<'_>)> = Vec::with_capacity(nodes.len());
-        for (node, row) in nodes.into_iter().zip(&rows) {
-            let row = row_of(row)?;
-            if row.width() < self.vocabulary_size {
-                return Err(errors::argument(py, "a row must be as wide as the vocabulary", None));
-            }
-            pairs.push((node, row));
-        }
-        let codes = |sums: &[RowSums]| -> Vec<u8> {
-            let each = sums.iter().zip(&pairs).zip(&is_normalized);
-            each.map(|((sums, one), &is_normalized)| {
-                soundness(sums, one.1.element_type(), is_normalized)
-            })
-            .collect()
-        };
-        let is_sound = |sums: &[RowSums]| codes(sums).iter().all(|&code| code == 0);
+        let size = self.0.vocabulary_size;
+        let (pairs, kinds) = read_rows(py, nodes, &rows, &is_normalized, size, row_of, |&row| row)?;
         let language = &mut parts.language;
+        let is_sound = |sums: &[RowSums]| kinds.are_sound(sums);
         let done = py.detach(|| search.expand_rows(&pairs, again, is_sound, language));
         let (sums, found) = done.map_err(|refusal| refused(py, &refusal))?;
-        let sums = sums.iter().zip(codes(&sums)).map(|(one, code)| (one.log_sum_exp, code));
-        Ok((sums.collect(), decided(&found)))
+        Ok((kinds.with_codes(&sums), decided(&found)))
     }
 
     /// The same, given the tokens that a decoding rule left, ascending, and their log-probabilities.
@@ -183,7 +150,7 @@ impl MassFrontier {
         kept: Vec<KeptTokens<'_>>,
         again: usize,
     ) -> PyResult<Decided> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         if kept.len() != nodes.len() || kept.iter().any(|one| one.0.len() != one.1.len()) {
             return Err(errors::argument(py, "ids and log-probabilities must fit", None));
@@ -199,7 +166,7 @@ impl MassFrontier {
 
     /// Keeps a share of a node's mass as undecided for good.
     fn park(&self, py: Python<'_>, node: u32, share: f64) -> PyResult<()> {
-        self.take(py)?.1.park(node, share);
+        self.0.take(py)?.1.park(node, share);
         Ok(())
     }
 
@@ -209,7 +176,7 @@ impl MassFrontier {
         py: Python<'py>,
         node: u32,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         let (ids, accepting) =
             search.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
@@ -217,25 +184,25 @@ impl MassFrontier {
     }
 
     fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.take(py)?.1.tree().path(node))
+        Ok(self.0.take(py)?.1.tree().path(node))
     }
 
     fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.take(py)?.1.tree().root(node))
+        Ok(self.0.take(py)?.1.tree().root(node))
     }
 
     /// -1 for a root.
     fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
     }
 
     fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.take(py)?.1.tree().token(node))
+        Ok(self.0.take(py)?.1.tree().token(node))
     }
 
     /// The bytes that the tokens of a node spell.
     fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
     }
 }

@@ -4,17 +4,16 @@
 //! follows from their answers.
 
 use formalm_frontier::{
-    Batch, EntryArrays, InvalidSearch, LengthLimits, NodeArrays, QueueArrays, RowSums,
-    SequenceTree, StringOptions, StringSearch, StringStep, TokenOptions, TokenSearch,
+    Batch, EntryArrays, InvalidSearch, NodeArrays, QueueArrays, RowSums, SequenceTree, SharedRow,
+    StringOptions, StringSearch, StringStep, TokenOptions, TokenSearch,
 };
 use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::search_parts::{Contexts, SearchParts, answers, in_use, refused, shared_row};
-use crate::errors;
-use crate::gil_cell::{GilCell, GilGuard};
-use crate::logits::logit_rows::soundness;
+use super::search_parts::{
+    Contexts, SearchParts, SharedQuery, answers, length_limits, read_rows, refused, shared_row,
+};
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
 
@@ -52,18 +51,7 @@ fn set_nodes(py: Python<'_>, into: &Bound<'_, PyDict>, tree: &SequenceTree) -> P
 
 /// The search over token sequences.
 #[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct TokenFrontier {
-    inner: GilCell<(SearchParts, TokenSearch)>,
-    vocabulary_size: usize,
-}
-
-impl TokenFrontier {
-    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, TokenSearch)>> {
-        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
-        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
-        Ok(inner)
-    }
-}
+pub(crate) struct TokenFrontier(SharedQuery<TokenSearch>);
 
 #[pymethods]
 impl TokenFrontier {
@@ -82,49 +70,47 @@ impl TokenFrontier {
         cache_bytes: usize,
     ) -> PyResult<TokenFrontier> {
         let (parts, roots) = SearchParts::new(py, vocabulary, &contexts, top_k)?;
-        let context_rooms = contexts.iter().map(|context| context.2).collect();
-        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let lengths = length_limits(&contexts, max_tokens, complete);
         let options = TokenOptions { lengths, beams, cache_bytes };
         let search = TokenSearch::new(&roots, parts.scan(end_token_ids), options);
-        let vocabulary_size = parts.vocabulary.len();
-        Ok(TokenFrontier { inner: GilCell::new((parts, search)), vocabulary_size })
+        Ok(TokenFrontier(SharedQuery::new(parts, search)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.tree().len())
+        Ok(self.0.take(py)?.1.tree().len())
     }
 
     /// Number of queued nodes.
     #[getter]
     fn queued(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.queue().len())
+        Ok(self.0.take(py)?.1.queue().len())
     }
 
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.memory_bytes())
+        Ok(self.0.take(py)?.1.memory_bytes())
     }
 
     /// Whether sequences were omitted for the model's context, and for a beam.
     #[getter]
     fn cut(&self, py: Python<'_>) -> PyResult<(bool, bool)> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         Ok((inner.1.cut_by_context(), inner.1.cut_by_beam()))
     }
 
     /// `(logprob, is_hit)` of the best queued node; `None` if the search is over.
     fn top(&self, py: Python<'_>) -> PyResult<Option<(f64, bool)>> {
-        Ok(self.take(py)?.1.top())
+        Ok(self.0.take(py)?.1.top())
     }
 
     fn pop_hit(&self, py: Python<'_>) -> PyResult<Option<u32>> {
-        Ok(self.take(py)?.1.pop_hit())
+        Ok(self.0.take(py)?.1.pop_hit())
     }
 
     /// An upper bound on what is still to come; infinity while children have to be computed again.
     #[getter]
     fn best_bound(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        Ok(self.take(py)?.1.best_bound())
+        Ok(self.0.take(py)?.1.best_bound())
     }
 
     /// Adds a context and returns its root.
@@ -135,7 +121,7 @@ impl TokenFrontier {
         logprob: f64,
         room: Option<u32>,
     ) -> PyResult<u32> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let state = inner.0.state(py, matcher.get())?;
         Ok(inner.1.add_context(logprob, state, room))
     }
@@ -148,7 +134,7 @@ impl TokenFrontier {
         room: usize,
         floor: Option<f64>,
     ) -> PyResult<(Vec<u32>, Vec<u32>)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         let batch = py.detach(|| search.collect(room, floor, &mut parts.language));
         let Batch { nodes, again } = batch.map_err(|refusal| refused(py, &refusal))?;
@@ -157,7 +143,7 @@ impl TokenFrontier {
 
     /// Undoes `collect`.
     fn put_back(&self, py: Python<'_>, nodes: Vec<u32>, again: Vec<u32>) -> PyResult<()> {
-        self.take(py)?.1.put_back(&Batch { nodes, again });
+        self.0.take(py)?.1.put_back(&Batch { nodes, again });
         Ok(())
     }
 
@@ -169,9 +155,9 @@ impl TokenFrontier {
         rows: &Bound<'py, PyList>,
         again: usize,
     ) -> PyResult<()> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
-        let answers = answers(py, &nodes, rows, self.vocabulary_size)?;
+        let answers = answers(py, &nodes, rows, self.0.vocabulary_size)?;
         let answers = parts.answers(&answers);
         let language = &mut parts.language;
         let first = nodes.len().saturating_sub(again);
@@ -189,33 +175,33 @@ impl TokenFrontier {
     }
 
     fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.take(py)?.1.tree().path(node))
+        Ok(self.0.take(py)?.1.tree().path(node))
     }
 
     fn steps(&self, py: Python<'_>, node: u32) -> PyResult<Vec<f64>> {
-        Ok(self.take(py)?.1.tree().steps(node))
+        Ok(self.0.take(py)?.1.tree().steps(node))
     }
 
     fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.take(py)?.1.tree().root(node))
+        Ok(self.0.take(py)?.1.tree().root(node))
     }
 
     /// -1 for a root.
     fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
     }
 
     fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.take(py)?.1.tree().token(node))
+        Ok(self.0.take(py)?.1.tree().token(node))
     }
 
     fn logprob_of(&self, py: Python<'_>, node: u32) -> PyResult<f64> {
-        Ok(self.take(py)?.1.tree().logprob(node))
+        Ok(self.0.take(py)?.1.tree().logprob(node))
     }
 
     /// The bytes that the tokens of a node spell.
     fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
     }
 
@@ -225,7 +211,7 @@ impl TokenFrontier {
         py: Python<'py>,
         node: u32,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         let (ids, accepting) =
             search.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
@@ -234,7 +220,7 @@ impl TokenFrontier {
 
     /// Everything but the model's answers, for `restore`.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         let found = PyDict::new(py);
         set_nodes(py, &found, inner.1.tree())?;
         let queue = inner.1.queue_arrays();
@@ -266,29 +252,18 @@ impl TokenFrontier {
             listed_logprobs: array(arrays, "listed.logprobs")?,
         };
         let nodes = node_arrays(arrays)?;
-        let mut inner = self.take(py)?;
-        let restored = inner.1.restore(&nodes, &queue, self.vocabulary_size, cut);
+        let mut inner = self.0.take(py)?;
+        let restored = inner.1.restore(&nodes, &queue, self.0.vocabulary_size, cut);
         if restored { Ok(()) } else { Err(damaged()) }
     }
 }
 
 /// The search over strings.
 #[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct StringFrontier {
-    inner: GilCell<(SearchParts, StringSearch)>,
-    vocabulary_size: usize,
-}
+pub(crate) struct StringFrontier(SharedQuery<StringSearch>);
 
 /// Data, tokens, log-probability, tokenizations, context, log-probabilities of the tokens.
 type FoundString<'py> = (Bound<'py, PyBytes>, Vec<u32>, f64, usize, u32, Vec<f64>);
-
-impl StringFrontier {
-    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, StringSearch)>> {
-        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
-        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
-        Ok(inner)
-    }
-}
 
 #[pymethods]
 impl StringFrontier {
@@ -307,47 +282,45 @@ impl StringFrontier {
         cache_bytes: usize,
     ) -> PyResult<StringFrontier> {
         let (mut parts, roots) = SearchParts::new(py, vocabulary, &contexts, top_k)?;
-        let context_rooms = contexts.iter().map(|context| context.2).collect();
-        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let lengths = length_limits(&contexts, max_tokens, complete);
         let options = StringOptions { lengths, tolerance, cache_bytes };
         let (tokens, scan) = (vocabulary.sorted_tokens(py), parts.scan(end_token_ids));
         let language = &mut parts.language;
         let search = py.detach(|| StringSearch::new(&roots, tokens, scan, options, language));
         let search = search.map_err(|refusal| refused(py, &refusal))?;
-        let vocabulary_size = parts.vocabulary.len();
-        Ok(StringFrontier { inner: GilCell::new((parts, search)), vocabulary_size })
+        Ok(StringFrontier(SharedQuery::new(parts, search)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.tree().len())
+        Ok(self.0.take(py)?.1.tree().len())
     }
 
     /// Number of queued strings.
     #[getter]
     fn queued(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.queue_len())
+        Ok(self.0.take(py)?.1.queue_len())
     }
 
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.memory_bytes())
+        Ok(self.0.take(py)?.1.memory_bytes())
     }
 
     /// Whether sequences were omitted for the model's context.
     #[getter]
     fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.take(py)?.1.cut_by_context())
+        Ok(self.0.take(py)?.1.cut_by_context())
     }
 
     /// An upper bound on what is still to come.
     #[getter]
     fn best_bound(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        Ok(self.take(py)?.1.best_bound())
+        Ok(self.0.take(py)?.1.best_bound())
     }
 
     #[getter]
     fn is_exhausted(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.take(py)?.1.is_exhausted())
+        Ok(self.0.take(py)?.1.is_exhausted())
     }
 
     /// Adds a context and returns its root.
@@ -358,7 +331,7 @@ impl StringFrontier {
         logprob: f64,
         room: Option<u32>,
     ) -> PyResult<u32> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         let state = parts.state(py, matcher.get())?;
         let root = search.add_context(logprob, state, room, &mut parts.language);
@@ -366,7 +339,7 @@ impl StringFrontier {
     }
 
     fn begin_batch(&self, py: Python<'_>) -> PyResult<()> {
-        self.take(py)?.1.begin_batch();
+        self.0.take(py)?.1.begin_batch();
         Ok(())
     }
 
@@ -379,7 +352,7 @@ impl StringFrontier {
         batch: usize,
         floor: Option<f64>,
     ) -> PyResult<(Option<FoundString<'py>>, Vec<u32>, bool)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
         let step = py.detach(|| search.step(batch, floor, &mut parts.language));
         Ok(match step.map_err(|refusal| refused(py, &refusal))? {
@@ -396,7 +369,7 @@ impl StringFrontier {
 
     /// Queues again what waited for an evaluation.
     fn requeue(&self, py: Python<'_>) -> PyResult<()> {
-        self.take(py)?.1.requeue();
+        self.0.take(py)?.1.requeue();
         Ok(())
     }
 
@@ -410,28 +383,18 @@ impl StringFrontier {
         rows: Vec<Bound<'_, PyAny>>,
         is_normalized: Vec<bool>,
     ) -> PyResult<Vec<(f64, u8)>> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
-        if [rows.len(), is_normalized.len()] != [nodes.len(); 2] {
-            return Err(errors::argument(py, "each node must have one row", None));
-        }
-        let mut answers = Vec::with_capacity(nodes.len());
-        for ((node, row), normalized) in nodes.into_iter().zip(&rows).zip(is_normalized) {
-            let row = shared_row(row)?;
-            if row.row().width() < self.vocabulary_size {
-                return Err(errors::argument(py, "a row must be as wide as the vocabulary", None));
-            }
-            answers.push((node, row, normalized));
-        }
-        let codes = |sums: &[RowSums]| -> Vec<u8> {
-            let each = sums.iter().zip(&answers);
-            each.map(|(sums, one)| soundness(sums, one.1.row().element_type(), one.2)).collect()
-        };
+        let size = self.0.vocabulary_size;
+        let (pairs, kinds) =
+            read_rows(py, nodes, &rows, &is_normalized, size, shared_row, SharedRow::row)?;
+        let each = pairs.into_iter().zip(is_normalized);
+        let answers: Vec<_> =
+            each.map(|((node, row), normalized)| (node, row, normalized)).collect();
         let language = &mut parts.language;
-        let is_sound = |sums: &[RowSums]| codes(sums).iter().all(|&code| code == 0);
+        let is_sound = |sums: &[RowSums]| kinds.are_sound(sums);
         let sums = py.detach(|| search.record_rows(&answers, is_sound, language));
-        let sums = sums.map_err(|refusal| refused(py, &refusal))?;
-        Ok(sums.iter().zip(codes(&sums)).map(|(one, code)| (one.log_sum_exp, code)).collect())
+        Ok(kinds.with_codes(&sums.map_err(|refusal| refused(py, &refusal))?))
     }
 
     /// Records the model's answers at nodes.
@@ -441,9 +404,9 @@ impl StringFrontier {
         nodes: Vec<u32>,
         rows: &Bound<'py, PyList>,
     ) -> PyResult<()> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
-        let answers = answers(py, &nodes, rows, self.vocabulary_size)?;
+        let answers = answers(py, &nodes, rows, self.0.vocabulary_size)?;
         let answers = parts.answers(&answers);
         let language = &mut parts.language;
         let done = py.detach(|| {
@@ -454,25 +417,25 @@ impl StringFrontier {
     }
 
     fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.take(py)?.1.tree().path(node))
+        Ok(self.0.take(py)?.1.tree().path(node))
     }
 
     fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.take(py)?.1.tree().root(node))
+        Ok(self.0.take(py)?.1.tree().root(node))
     }
 
     /// -1 for a root.
     fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
     }
 
     fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.take(py)?.1.tree().token(node))
+        Ok(self.0.take(py)?.1.tree().token(node))
     }
 
     /// Everything but the model's answers, for `restore`. No batch may be in progress.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         let found = PyDict::new(py);
         set_nodes(py, &found, inner.1.tree())?;
         let entries = inner.1.entry_arrays();
@@ -507,9 +470,9 @@ impl StringFrontier {
             range_logprobs: array(arrays, "ranges.logprobs")?,
         };
         let nodes = node_arrays(arrays)?;
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, search) = &mut *inner;
-        let (language, size) = (&mut parts.language, self.vocabulary_size);
+        let (language, size) = (&mut parts.language, self.0.vocabulary_size);
         match search.restore(&nodes, &entries, size, cut, language) {
             Ok(()) => Ok(()),
             Err(InvalidSearch::Arrays) => Err(damaged()),

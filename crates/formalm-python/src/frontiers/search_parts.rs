@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use formalm_constraint::{AdvanceError, STATE_TABLE_LIMIT, StateTable};
 use formalm_frontier::{
-    Continuations, Row, SequenceTree, SharedRow, TokenLanguage, TokenScan, TopK,
+    Continuations, LengthLimits, Row, RowSums, SequenceTree, SharedRow, TokenLanguage, TokenScan,
+    TopK,
 };
 use formalm_logits::ElementType;
 use numpy::npyffi::NPY_ARRAY_OWNDATA;
@@ -15,7 +16,8 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::any_machine::AnyMaskClasses;
 use crate::errors::{self, RejectedInput};
-use crate::logits::logit_rows::row_of;
+use crate::gil_cell::{GilCell, GilGuard};
+use crate::logits::logit_rows::{row_of, soundness};
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
 
@@ -50,7 +52,41 @@ impl TokenLanguage for ConstraintLanguage {
 /// read after it.
 pub(super) type Contexts<'py> = Vec<(Bound<'py, Matcher>, f64, Option<u32>)>;
 
-/// What both searches are made from.
+/// A query that Python drives, with what it is made from. One thread at a time has it.
+pub(super) struct SharedQuery<S> {
+    inner: GilCell<(SearchParts, S)>,
+    pub(super) vocabulary_size: usize,
+}
+
+impl<S> SharedQuery<S> {
+    pub(super) fn new(parts: SearchParts, query: S) -> SharedQuery<S> {
+        let vocabulary_size = parts.vocabulary.len();
+        SharedQuery { inner: GilCell::new((parts, query)), vocabulary_size }
+    }
+
+    /// Borrows the query. In a forked child its states are visited again first, if a thread modified
+    /// them at the fork.
+    pub(super) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, S)>> {
+        let mut inner = self
+            .inner
+            .take(py)
+            .ok_or_else(|| errors::in_use(py, "search", "create one per thread"))?;
+        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
+        Ok(inner)
+    }
+}
+
+/// Returns the limits of the lengths of sequences after the contexts.
+pub(super) fn length_limits(
+    contexts: &Contexts<'_>,
+    max_tokens: Option<u32>,
+    complete: bool,
+) -> LengthLimits {
+    let context_rooms = contexts.iter().map(|context| context.2).collect();
+    LengthLimits { max_tokens, context_rooms, complete }
+}
+
+/// What all queries are made from.
 pub(super) struct SearchParts {
     pub(super) vocabulary: Arc<formalm_vocabulary::Vocabulary>,
     pub(super) language: ConstraintLanguage,
@@ -208,6 +244,52 @@ pub(super) fn shared_row(array: &Bound<'_, PyAny>) -> PyResult<SharedRow> {
     Ok(unsafe { SharedRow::new(row, Arc::new(owner.unbind()), id, bytes) })
 }
 
+/// The element types of rows, and whether each has log-probabilities.
+pub(super) struct RowKinds(Vec<(ElementType, bool)>);
+
+impl RowKinds {
+    fn codes(&self, sums: &[RowSums]) -> impl Iterator<Item = u8> {
+        let each = sums.iter().zip(&self.0);
+        each.map(|(sums, &(kind, is_normalized))| soundness(sums, kind, is_normalized))
+    }
+
+    /// Returns `true` if all rows are sound.
+    pub(super) fn are_sound(&self, sums: &[RowSums]) -> bool {
+        self.codes(sums).all(|code| code == 0)
+    }
+
+    /// Returns the log-sum-exp of each row, and the code of its soundness.
+    pub(super) fn with_codes(&self, sums: &[RowSums]) -> Vec<(f64, u8)> {
+        sums.iter().zip(self.codes(sums)).map(|(one, code)| (one.log_sum_exp, code)).collect()
+    }
+}
+
+/// Reads the model's rows at nodes, each at least `size` wide.
+pub(super) fn read_rows<'a, 'py, R>(
+    py: Python<'py>,
+    nodes: Vec<u32>,
+    rows: &'a [Bound<'py, PyAny>],
+    is_normalized: &[bool],
+    size: usize,
+    read: impl Fn(&'a Bound<'py, PyAny>) -> PyResult<R>,
+    row: impl Fn(&R) -> Row<'_>,
+) -> PyResult<(Vec<(u32, R)>, RowKinds)> {
+    let wrong = |what| Err(errors::argument(py, what, None));
+    if [rows.len(), is_normalized.len()] != [nodes.len(); 2] {
+        return wrong("each node must have one row");
+    }
+    let (mut pairs, mut kinds) = (Vec::with_capacity(nodes.len()), Vec::new());
+    for ((node, array), &is_normalized) in nodes.into_iter().zip(rows).zip(is_normalized) {
+        let found = read(array)?;
+        if row(&found).width() < size {
+            return wrong("a row must be as wide as the vocabulary");
+        }
+        kinds.push((row(&found).element_type(), is_normalized));
+        pairs.push((node, found));
+    }
+    Ok((pairs, RowKinds(kinds)))
+}
+
 pub(super) fn answers<'py>(
     py: Python<'py>,
     nodes: &[u32],
@@ -222,8 +304,4 @@ pub(super) fn answers<'py>(
 
 pub(super) fn refused(py: Python<'_>, refusal: &AdvanceError) -> PyErr {
     errors::refusal(py, refusal, RejectedInput::Text)
-}
-
-pub(super) fn in_use(py: Python<'_>) -> PyErr {
-    errors::in_use(py, "search", "create one per thread")
 }

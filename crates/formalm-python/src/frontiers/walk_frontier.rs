@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use formalm_frontier::{
-    LengthLimits, RowSums, SharedRow, WalkMove, WalkOptions, WalkRule, WalkTree,
-};
+use formalm_frontier::{RowSums, SharedRow, WalkMove, WalkOptions, WalkRule, WalkTree};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::search_parts::{Contexts, SearchParts, in_use, refused};
+use super::search_parts::{Contexts, SearchParts, SharedQuery, length_limits, read_rows, refused};
 use crate::errors;
-use crate::gil_cell::{GilCell, GilGuard};
-use crate::logits::logit_rows::{row_of, soundness};
+use crate::logits::logit_rows::row_of;
 use crate::vocabulary::Vocabulary;
 
 /// The move of a walk that ended, in place of a node.
@@ -25,18 +22,7 @@ type ListedTokens<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 /// The tree of several random walks, and the steps that can be taken from its nodes.
 #[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct WalkFrontier {
-    inner: GilCell<(SearchParts, WalkTree)>,
-    vocabulary_size: usize,
-}
-
-impl WalkFrontier {
-    fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, WalkTree)>> {
-        let mut inner = self.inner.take(py).ok_or_else(|| in_use(py))?;
-        inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
-        Ok(inner)
-    }
-}
+pub(crate) struct WalkFrontier(SharedQuery<WalkTree>);
 
 /// Returns a row in the memory of an array that Python owns, without a copy. Models do not change rows
 /// that they returned.
@@ -61,32 +47,30 @@ impl WalkFrontier {
         step_bytes: usize,
     ) -> PyResult<WalkFrontier> {
         let (parts, roots) = SearchParts::new(py, vocabulary, &contexts, None)?;
-        let context_rooms = contexts.iter().map(|context| context.2).collect();
-        let lengths = LengthLimits { max_tokens, context_rooms, complete };
+        let lengths = length_limits(&contexts, max_tokens, complete);
         let options = WalkOptions { lengths, step_bytes };
         let walks = WalkTree::new(&roots, parts.scan(end_token_ids), options);
-        let vocabulary_size = parts.vocabulary.len();
-        Ok(WalkFrontier { inner: GilCell::new((parts, walks)), vocabulary_size })
+        Ok(WalkFrontier(SharedQuery::new(parts, walks)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.tree().len())
+        Ok(self.0.take(py)?.1.tree().len())
     }
 
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.take(py)?.1.memory_bytes())
+        Ok(self.0.take(py)?.1.memory_bytes())
     }
 
     /// Whether walks were stopped for the model's context.
     #[getter]
     fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.take(py)?.1.cut_by_context())
+        Ok(self.0.take(py)?.1.cut_by_context())
     }
 
     /// The node after a token.
     fn child(&self, py: Python<'_>, node: u32, token_id: u32) -> PyResult<u32> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let child = walks.child(node, token_id, &mut parts.language);
         child.map_err(|refusal| refused(py, &refusal))
@@ -94,7 +78,7 @@ impl WalkFrontier {
 
     /// Whether the model can read each node, or need not.
     fn can_be_evaluated(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<Vec<bool>> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let each = nodes.iter().map(|&node| walks.can_be_evaluated(node, &mut parts.language));
         each.collect::<Result<_, _>>().map_err(|refusal| refused(py, &refusal))
@@ -102,7 +86,7 @@ impl WalkFrontier {
 
     /// The nodes that were not evaluated, each once, and then those that are decided.
     fn unevaluated(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<(Vec<u32>, Vec<u32>)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let found = walks.unevaluated(&nodes, &mut parts.language);
         found.map_err(|refusal| refused(py, &refusal))
@@ -119,33 +103,19 @@ impl WalkFrontier {
         is_normalized: Vec<bool>,
         needs_factors: bool,
     ) -> PyResult<Vec<(f64, u8)>> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
-        if [rows.len(), is_normalized.len()] != [nodes.len(); 2] {
-            return Err(errors::argument(py, "each node must have one row", None));
-        }
-        let mut pairs = Vec::with_capacity(nodes.len());
-        for (&node, row) in nodes.iter().zip(&rows) {
-            let row = owned_row(row)?;
-            if row.row().width() < self.vocabulary_size {
-                return Err(errors::argument(py, "a row must be as wide as the vocabulary", None));
-            }
-            pairs.push((node, row));
-        }
-        let kinds: Vec<_> = pairs.iter().map(|one| one.1.row().element_type()).collect();
-        let codes = |sums: &[RowSums]| -> Vec<u8> {
-            let each = sums.iter().zip(&kinds).zip(&is_normalized);
-            each.map(|((sums, &kind), &normalized)| soundness(sums, kind, normalized)).collect()
-        };
-        let is_sound = |sums: &[RowSums]| codes(sums).iter().all(|&code| code == 0);
+        let size = self.0.vocabulary_size;
+        let (pairs, kinds) =
+            read_rows(py, nodes.clone(), &rows, &is_normalized, size, owned_row, SharedRow::row)?;
         let language = &mut parts.language;
+        let is_sound = |sums: &[RowSums]| kinds.are_sound(sums);
         let sums = py.detach(|| walks.record_rows(pairs, is_sound, language));
         let sums = sums.map_err(|refusal| refused(py, &refusal))?;
-        let codes = codes(&sums);
-        if !needs_factors && codes.iter().all(|&code| code == 0) {
+        if !needs_factors && kinds.are_sound(&sums) {
             nodes.iter().for_each(|&node| walks.settle(node, 1.0));
         }
-        Ok(sums.iter().zip(codes).map(|(one, code)| (one.log_sum_exp, code)).collect())
+        Ok(kinds.with_codes(&sums))
     }
 
     /// Records the tokens that may follow a node, ascending, with their probabilities and that of an
@@ -162,37 +132,37 @@ impl WalkFrontier {
         if ids.len() != probabilities.len() {
             return Err(errors::argument(py, "each token must have one probability", None));
         }
-        self.take(py)?.1.record_listed(node, ids, probabilities, end);
+        self.0.take(py)?.1.record_listed(node, ids, probabilities, end);
         Ok(())
     }
 
     /// The probability of ending at a node; `None` if it was not evaluated.
     fn end(&self, py: Python<'_>, node: u32) -> PyResult<Option<f64>> {
-        Ok(self.take(py)?.1.end(node))
+        Ok(self.0.take(py)?.1.end(node))
     }
 
     /// Multiplies the probability of ending at a node that was just recorded by a factor.
     fn settle(&self, py: Python<'_>, node: u32, factor: f64) -> PyResult<()> {
-        self.take(py)?.1.settle(node, factor);
+        self.0.take(py)?.1.settle(node, factor);
         Ok(())
     }
 
     /// Records that walks end at a node, with `kept` as its live share.
     fn decide(&self, py: Python<'_>, node: u32, kept: f64) -> PyResult<()> {
-        self.take(py)?.1.decide(node, kept);
+        self.0.take(py)?.1.decide(node, kept);
         Ok(())
     }
 
     /// Records that nodes that cannot be evaluated lead nowhere.
     fn forbid(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<()> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         nodes.into_iter().for_each(|node| inner.1.forbid(node));
         Ok(())
     }
 
     /// The live share of a node; `None` if it was not evaluated.
     fn alive(&self, py: Python<'_>, node: u32) -> PyResult<Option<f64>> {
-        Ok(self.take(py)?.1.alive(node))
+        Ok(self.0.take(py)?.1.alive(node))
     }
 
     /// Draws at nodes: the next node of each, -1 for an end or -2 outside the language, and the total
@@ -204,7 +174,7 @@ impl WalkFrontier {
         uniforms: Vec<f64>,
         is_learned: bool,
     ) -> PyResult<(Vec<i64>, Vec<f64>)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let rule = if is_learned { WalkRule::Learned } else { WalkRule::Allowed };
         let language = &mut parts.language;
@@ -229,7 +199,7 @@ impl WalkFrontier {
     /// The allowed tokens of an evaluated node with their probabilities; `None` if its row was
     /// evicted.
     fn listed<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Option<ListedTokens<'py>>> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let listed = py.detach(|| walks.listed(node, &mut parts.language));
         let Some((ids, probabilities)) = listed.map_err(|refusal| refused(py, &refusal))? else {
@@ -241,30 +211,30 @@ impl WalkFrontier {
 
     /// The log-probability of each token from the root to a node; NaN where it was not looked up.
     fn step_logprobs(&self, py: Python<'_>, node: u32) -> PyResult<Vec<f64>> {
-        Ok(self.take(py)?.1.step_logprobs(node))
+        Ok(self.0.take(py)?.1.step_logprobs(node))
     }
 
     /// The log-probability of a token after a node; `None` if the node's row was evicted.
     fn token_logprob(&self, py: Python<'_>, node: u32, token_id: u32) -> PyResult<Option<f64>> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let logprob = walks.token_logprob(node, token_id, &mut parts.language);
         logprob.map_err(|refusal| refused(py, &refusal))
     }
 
     fn begin_round(&self, py: Python<'_>) -> PyResult<()> {
-        self.take(py)?.1.begin_round();
+        self.0.take(py)?.1.begin_round();
         Ok(())
     }
 
     /// The nodes whose live shares `learn` has to compute, the deepest first.
     fn to_learn(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        Ok(self.take(py)?.1.to_learn())
+        Ok(self.0.take(py)?.1.to_learn())
     }
 
     /// Computes live shares. Returns the number of nodes done before one whose row was evicted.
     fn learn(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<usize> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let done = py.detach(|| walks.learn(&nodes, &mut parts.language));
         done.map_err(|refusal| refused(py, &refusal))
@@ -276,7 +246,7 @@ impl WalkFrontier {
         py: Python<'py>,
         node: u32,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
-        let mut inner = self.take(py)?;
+        let mut inner = self.0.take(py)?;
         let (parts, walks) = &mut *inner;
         let (ids, accepting) =
             walks.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
@@ -284,25 +254,25 @@ impl WalkFrontier {
     }
 
     fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.take(py)?.1.tree().path(node))
+        Ok(self.0.take(py)?.1.tree().path(node))
     }
 
     fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.take(py)?.1.tree().root(node))
+        Ok(self.0.take(py)?.1.tree().root(node))
     }
 
     /// -1 for a root.
     fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
     }
 
     fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.take(py)?.1.tree().token(node))
+        Ok(self.0.take(py)?.1.tree().token(node))
     }
 
     /// The bytes that the tokens of a node spell.
     fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let inner = self.take(py)?;
+        let inner = self.0.take(py)?;
         Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
     }
 }
