@@ -40,8 +40,8 @@ impl Mask {
         if add.len() + remove.len() <= MAX_PATCH_TOKENS {
             return Mask::Patched {
                 base: Arc::clone(base),
-                add: add.into_boxed_slice(),
-                remove: remove.into_boxed_slice(),
+                add: own_allocation(add),
+                remove: own_allocation(remove),
             };
         }
         let mut words = base.to_vec();
@@ -105,7 +105,7 @@ impl Mask {
                 rest &= rest - 1;
             }
         }
-        Mask::Sparse(ids.into_boxed_slice())
+        Mask::Sparse(own_allocation(ids))
     }
 
     /// Returns the smallest form of a list of distinct ids in any order.
@@ -176,6 +176,12 @@ impl Mask {
                 Mask::Patched { add, remove, .. } => add.len() + remove.len(),
             }
     }
+}
+
+/// Returns a list in an allocation of its size. A list that shrinks in place keeps up to half of its
+/// allocation unused, with most allocators.
+fn own_allocation(list: Vec<u32>) -> Box<[u32]> {
+    if list.len() == list.capacity() { list.into_boxed_slice() } else { Box::from(&list[..]) }
 }
 
 /// Copies a mask and writes zeros beyond it, with the widest registers available: this is most of

@@ -27,6 +27,14 @@ struct CachedMask {
     used: AtomicBool,
 }
 
+/// The bytes that an entry takes beside its mask: a reference count, its place in the order, and
+/// what the allocator rounds up to.
+const ENTRY_BYTES: usize =
+    size_of::<CachedMask>() - size_of::<Mask>() + 2 * size_of::<usize>() + 16;
+
+/// The bytes that a shared bitmask takes beside its words.
+const SHARED_BYTES: usize = 2 * size_of::<usize>() + size_of::<(Arc<MaskWords>, usize)>();
+
 type CacheSlot = ArcSwapOption<CachedMask>;
 
 /// The memory of a cache, in bytes.
@@ -110,20 +118,20 @@ impl CacheState {
         }
         let base: Arc<MaskWords> = words.into();
         let mask = Mask::patched(&base, Vec::new(), Vec::new());
-        self.bytes += 4 * base.len();
+        self.bytes += SHARED_BYTES + 4 * base.len();
         self.shared.push((base, 1));
         mask
     }
 
     /// Subtracts the memory of an evicted mask.
     fn subtract(&mut self, mask: &Mask) {
-        self.bytes -= mask.memory_bytes();
+        self.bytes -= ENTRY_BYTES + mask.memory_bytes();
         let Mask::Patched { base, .. } = mask else { return };
         let at = self.shared.iter().position(|(words, _)| Arc::ptr_eq(words, base));
         if let Some(at) = at {
             self.shared[at].1 -= 1;
             if self.shared[at].1 == 0 {
-                self.bytes -= 4 * base.len();
+                self.bytes -= SHARED_BYTES + 4 * base.len();
                 self.shared.remove(at);
             }
         }
@@ -183,7 +191,7 @@ impl MaskCache {
 
     /// Inserts a mask, and evicts others if there is no room.
     pub(crate) fn insert(&self, key: u32, mask: Mask) {
-        let most = mask.memory_bytes() + size_of::<Mask>();
+        let most = ENTRY_BYTES + SHARED_BYTES + mask.memory_bytes();
         let Some(slot) = self.slot(key, true) else { return };
         if !self.has_room_for(most) {
             return;
@@ -200,7 +208,7 @@ impl MaskCache {
         }
         let before = state.bytes;
         let mask = state.shared(mask);
-        state.bytes += mask.memory_bytes();
+        state.bytes += ENTRY_BYTES + mask.memory_bytes();
         self.memory.resize(before, state.bytes);
         state.order.push_back(key);
         slot.store(Some(Arc::new(CachedMask { mask, used: AtomicBool::new(false) })));

@@ -22,7 +22,7 @@ pub use machine::{
     RecheckPredicate, Renewal, STRING_BLANK, ScratchCopies, ScratchPosition, group_by_successor,
     into_dyn_machine, random_member, require_exact,
 };
-pub use memory_bytes::MemoryBytes;
+pub use memory_bytes::{MemoryBytes, map_slot_bytes, set_slot_bytes};
 pub use runtime::{
     AppendVec, BudgetExhausted, ForkCheck, ForkSafeMutex, InterruptCheck, LruCache, OnceSlice,
     SetOnce, StepBudget, StepMeter, deadline, interrupt, pool, process_fork, record_steps,

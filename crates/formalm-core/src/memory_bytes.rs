@@ -1,8 +1,9 @@
 //! Memory accounting: the bytes that a value owns on the heap.
 //!
 //! Budgets of epochs and limits of machines compare these numbers, and users see them as
-//! `memory_bytes`. Containers count their capacity, not their length, and what their entries own. A
-//! table whose entries own nothing is measured without a look at them.
+//! `memory_bytes`. Containers count their capacity, not their length, and what their entries own. Of a
+//! large buffer only the pages up to its length count: the system maps the others when they are
+//! written. A table whose entries own nothing is measured without a look at them.
 //!
 //! [`memory_bytes!`](macro@crate::memory_bytes) implements the trait for a struct: it lists the fields
 //! that count, and after a semicolon those that do not. A field in neither list does not compile.
@@ -84,6 +85,30 @@ fn hash_table_bytes(capacity: usize, entry_bytes: usize) -> usize {
     slots * (entry_bytes + 1)
 }
 
+/// Size of a page of memory, in bytes.
+const PAGE_BYTES: usize = 4096;
+
+/// Returns the bytes of a growing buffer that the process holds. An allocator takes large buffers from
+/// the system, which maps a page when it is first written.
+pub(crate) fn buffer_bytes(len: usize, capacity: usize, entry_bytes: usize) -> usize {
+    let all = capacity * entry_bytes;
+    if all <= 16 * PAGE_BYTES {
+        all
+    } else {
+        all.min((len * entry_bytes).next_multiple_of(PAGE_BYTES))
+    }
+}
+
+/// Returns the bytes of a map's slots, without what its entries own.
+pub fn map_slot_bytes<K, V>(map: &FxHashMap<K, V>) -> usize {
+    hash_table_bytes(map.capacity(), size_of::<(K, V)>())
+}
+
+/// Returns the bytes of a set's slots, without what its entries own.
+pub fn set_slot_bytes<T>(set: &FxHashSet<T>) -> usize {
+    hash_table_bytes(set.capacity(), size_of::<T>())
+}
+
 impl<T: MemoryBytes> MemoryBytes for [T] {
     fn memory_bytes(&self) -> usize {
         entries_bytes(self)
@@ -143,7 +168,7 @@ impl<T: MemoryBytes + ?Sized> MemoryBytes for Arc<T> {
 
 impl<T: MemoryBytes> MemoryBytes for Vec<T> {
     fn memory_bytes(&self) -> usize {
-        self.capacity() * size_of::<T>() + entries_bytes(self)
+        buffer_bytes(self.len(), self.capacity(), size_of::<T>()) + entries_bytes(self)
     }
 }
 
@@ -155,14 +180,13 @@ impl MemoryBytes for String {
 
 impl<K: MemoryBytes, V: MemoryBytes> MemoryBytes for FxHashMap<K, V> {
     fn memory_bytes(&self) -> usize {
-        let slots = hash_table_bytes(self.capacity(), size_of::<(K, V)>());
-        slots + entries_bytes(self.keys()) + entries_bytes(self.values())
+        map_slot_bytes(self) + entries_bytes(self.keys()) + entries_bytes(self.values())
     }
 }
 
 impl<T: MemoryBytes> MemoryBytes for FxHashSet<T> {
     fn memory_bytes(&self) -> usize {
-        hash_table_bytes(self.capacity(), size_of::<T>()) + entries_bytes(self)
+        set_slot_bytes(self) + entries_bytes(self)
     }
 }
 
@@ -216,6 +240,16 @@ mod tests {
         assert_eq!(Some(Box::new(7u64)).memory_bytes(), 8);
         assert_eq!(Arc::<[u32]>::from([1, 2, 3]).memory_bytes(), 16 + 12);
         assert_eq!((String::with_capacity(9), vec![1u8, 2], ()).memory_bytes(), 9 + 2);
+    }
+
+    #[test]
+    fn pages_that_were_never_written_do_not_count() {
+        let mut list: Vec<u64> = Vec::with_capacity(1 << 20);
+        assert_eq!(list.memory_bytes(), 0);
+        list.extend(0..1000);
+        assert_eq!(list.memory_bytes(), 8192);
+        list.extend(0..(1 << 20) - 1000);
+        assert_eq!(list.memory_bytes(), 8 << 20);
     }
 
     #[test]

@@ -15,7 +15,9 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, ReadingHints, StateId, deadline::check_deadline};
+use formalm_core::{
+    Error, LazyDfa, ReadingHints, StateId, deadline::check_deadline, map_slot_bytes, set_slot_bytes,
+};
 use formalm_machines::{MaskClasses, SPECIAL_BYTE};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -93,8 +95,10 @@ impl FewestTokens {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.completions.len()
-            + 48 * self.known.len()
+        map_slot_bytes(&self.completions)
+            + 40 * self.completions.len()
+            + map_slot_bytes(&self.known)
+            + set_slot_bytes(&self.given_up)
             + self.any_tokens.memory_bytes()
             + self.distances.memory_bytes()
     }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, MaskClassId, ReadingHints, StateId};
+use formalm_core::{Error, LazyDfa, MaskClassId, ReadingHints, StateId, map_slot_bytes};
 use formalm_machines::{ClassVisitor, MaskAutomaton, MaskClasses, StatesAsClasses};
 use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
@@ -98,15 +98,16 @@ impl LanguageTargetCache {
         }
         let class_targets = Arc::new(LanguageTargets { loop_class, groups, untabulated });
         let bytes: usize =
-            class_targets.groups.iter().map(|group| 16 + group.1.memory_bytes()).sum();
-        self.bytes += 64 + bytes + 8 * class_targets.untabulated.len();
+            class_targets.groups.iter().map(|group| 32 + group.1.memory_bytes()).sum();
+        let list = size_of::<LanguageTargets>() + 2 * size_of::<usize>();
+        self.bytes += list + bytes + 8 * class_targets.untabulated.capacity();
         self.known.insert(state.number(), Arc::clone(&class_targets));
         Ok(class_targets)
     }
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes + 72 * self.loops.len()
+        self.bytes + map_slot_bytes(&self.known) + map_slot_bytes(&self.loops)
     }
 }
 

@@ -81,6 +81,11 @@ impl Subsets {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        60 * self.total + 64 * self.list.len() + 16 * self.masked.len()
+        let element = size_of::<SubsetElement>() + size_of::<NumberedElement>();
+        let counts = 2 * size_of::<usize>();
+        element * self.total
+            + counts * self.list.len()
+            + self.list.table_bytes()
+            + self.masked.table_bytes()
     }
 }

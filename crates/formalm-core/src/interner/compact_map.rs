@@ -3,6 +3,8 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 
+use crate::memory_bytes::buffer_bytes;
+
 use super::hash_slots::{HashSlots, find, hash_of, index_last, push, unindex_from};
 
 /// A hash map that keeps its entries in insertion order, each with a position.
@@ -76,7 +78,8 @@ impl<K, V> CompactMap<K, V> {
 
     /// Returns the memory of the map itself, in bytes, without what the entries point to.
     pub fn table_bytes(&self) -> usize {
-        self.list.capacity() * size_of::<(K, V)>() + self.slots.memory_bytes()
+        buffer_bytes(self.list.len(), self.list.capacity(), size_of::<(K, V)>())
+            + self.slots.memory_bytes()
     }
 }
 

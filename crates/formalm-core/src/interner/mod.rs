@@ -22,6 +22,8 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::ops::Index;
 
+use crate::memory_bytes::buffer_bytes;
+
 pub use self::compact_map::CompactMap;
 use self::hash_slots::{HashSlots, find, hash_of, index_last, push, unindex_from};
 pub use self::list_interner::{ListInterner, sorted_union};
@@ -113,7 +115,8 @@ impl<T> Interner<T> {
 
     /// Returns the memory of the table itself, in bytes, without what the entries point to.
     pub fn table_bytes(&self) -> usize {
-        self.list.capacity() * size_of::<T>() + self.slots.memory_bytes()
+        buffer_bytes(self.list.len(), self.list.capacity(), size_of::<T>())
+            + self.slots.memory_bytes()
     }
 }
 

@@ -3,9 +3,10 @@
 //! Slots live in chunks that double in size and never move, so a reader takes no lock and waits
 //! for nobody.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::OnceSlice;
+use crate::memory_bytes::buffer_bytes;
 
 /// Slots of the first chunk; each further chunk has twice as many.
 const FIRST_CHUNK_LEN: usize = 256;
@@ -14,11 +15,13 @@ const FIRST_CHUNK_LEN: usize = 256;
 #[derive(Debug)]
 pub struct AppendVec {
     chunks: [OnceSlice<AtomicU32>; 24],
+    /// One more than the highest index that was set.
+    len: AtomicUsize,
 }
 
 impl Default for AppendVec {
     fn default() -> AppendVec {
-        AppendVec { chunks: std::array::from_fn(|_| OnceSlice::new()) }
+        AppendVec { chunks: std::array::from_fn(|_| OnceSlice::new()), len: AtomicUsize::new(0) }
     }
 }
 
@@ -57,12 +60,22 @@ impl AppendVec {
             let slots =
                 slots.get_or_init(FIRST_CHUNK_LEN << chunk, || zeros(FIRST_CHUNK_LEN << chunk));
             slots[offset].store(value, Ordering::Release);
+            self.len.fetch_max(index + 1, Ordering::Relaxed);
         }
     }
 
     /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.chunks.iter().filter_map(OnceSlice::get).map(|slots| slots.len() * 4).sum()
+        let mut rest = self.len.load(Ordering::Relaxed);
+        let mut bytes = 0;
+        for (chunk, slots) in self.chunks.iter().enumerate() {
+            let len = FIRST_CHUNK_LEN << chunk;
+            if slots.get().is_some() {
+                bytes += buffer_bytes(rest.min(len), len, size_of::<AtomicU32>());
+            }
+            rest = rest.saturating_sub(len);
+        }
+        bytes
     }
 }
 
@@ -87,5 +100,15 @@ mod tests {
             assert_eq!(chunks.get(index), index as u32 + 7);
             assert_eq!(chunks.get_four(index & !3)[index & 3], index as u32 + 7);
         }
+    }
+
+    #[test]
+    fn only_pages_up_to_the_last_slot_count() {
+        let slots = AppendVec::default();
+        slots.set(0, 1);
+        assert_eq!(slots.memory_bytes(), 4 * FIRST_CHUNK_LEN);
+        // The chunk of this index begins one below it and has as many slots.
+        slots.set((1 << 20) - FIRST_CHUNK_LEN, 1);
+        assert_eq!(slots.memory_bytes(), 4 * FIRST_CHUNK_LEN + 4096);
     }
 }

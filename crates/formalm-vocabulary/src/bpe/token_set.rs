@@ -91,7 +91,9 @@ impl TokenSet {
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            TokenSet::List(list) | TokenSet::Mask(list) => 40 + 4 * list.len(),
+            TokenSet::List(list) | TokenSet::Mask(list) => {
+                size_of::<TokenSet>() + 4 * list.capacity()
+            }
         }
     }
 }

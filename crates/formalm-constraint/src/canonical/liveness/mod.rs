@@ -9,7 +9,10 @@
 mod best_path;
 mod witnesses;
 
-use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
+use formalm_core::{
+    Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline, map_slot_bytes,
+    set_slot_bytes,
+};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -389,11 +392,14 @@ impl Liveness {
         self.undecided.len()
     }
 
-    /// Returns the approximate memory in use, in bytes.
+    /// Returns the approximate memory in use, in bytes. A list of witnesses counts as its first
+    /// allocation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.witnesses.len()
-            + 24 * self.best_path_verdicts.len()
-            + 16 * self.dead.len()
+        map_slot_bytes(&self.witnesses)
+            + 16 * self.witnesses.len()
+            + map_slot_bytes(&self.best_path_verdicts)
+            + set_slot_bytes(&self.dead)
+            + set_slot_bytes(&self.undecided)
             + self.language_targets.memory_bytes()
     }
 }

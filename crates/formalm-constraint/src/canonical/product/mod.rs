@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use formalm_core::{
     Error, Interner, LazyDfa, MemoryBytes, ReadingHints, Resource, StateId,
-    deadline::check_deadline,
+    deadline::check_deadline, map_slot_bytes,
 };
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
@@ -281,11 +281,14 @@ impl Product {
 
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        40 * self.list.len()
-            + 24 * self.ahead.len()
-            + 40 * self.abstract_completions.len()
-            + 16 * self.admitted.len()
+        self.common.memory_bytes()
+            + self.list.table_bytes()
+            + self.productive.capacity()
+            + self.clean.capacity()
+            + map_slot_bytes(&self.ahead)
+            + map_slot_bytes(&self.abstract_completions)
             + self.abstract_completion_bytes
+            + map_slot_bytes(&self.admitted)
             + self.dependent.memory_bytes()
     }
 }
