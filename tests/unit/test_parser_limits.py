@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,10 +19,12 @@ from formalm import (
     JsonSchema,
     LanguageError,
     Limits,
+    ParseFailure,
     Parser,
     Query,
     Regex,
     StringLiteral,
+    Vocabulary,
     _core,
     generate,
     mass,
@@ -182,3 +185,41 @@ def test_all_drivers_take_it() -> None:
     assert texts == {"", "aa", "aaaa"}
     pieces = stream(MODEL, None, language, seed=3, max_tokens=9)
     assert "".join(pieces) == pieces.generation.text
+
+
+class Heavy(Parser):
+    """Any letters; each parser owns a buffer, and all share another."""
+
+    shared = bytes(1 << 20)
+
+    def __init__(self, read: str = "", size: int = 50_000) -> None:
+        self.read, self.size = read, size
+        self.own = [bytes(size), self.shared]
+
+    def append(self, text: str) -> None:
+        if not text.isalpha():
+            raise ParseFailure
+        self.read += text
+
+    def copy(self) -> Heavy:
+        return type(self)(self.read, self.size)
+
+    @property
+    def is_accepting(self) -> bool:
+        return True
+
+
+def test_a_constraint_counts_the_memory_of_parsers() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"c"])
+    grown = {}
+    for size in (0, 50_000):
+        constraint = Constraint(Heavy(size=size), vocabulary)
+        before = constraint.memory_bytes
+        for text in product(range(3), repeat=4):
+            matcher = constraint.matcher()
+            for token in text:
+                matcher.advance(token)
+        grown[size] = constraint.memory_bytes - before
+    # 120 inputs of one to four letters, each with a parser of its own. What all share is not theirs.
+    assert 0.9 < (grown[50_000] - grown[0]) / (120 * 50_000) < 1.1
+    assert grown[0] < 120 * 2_000

@@ -11,6 +11,7 @@ mod embedded_parser_masks;
 mod input_trie;
 mod parser_machine;
 mod parser_masks;
+mod parser_size;
 mod python_calls;
 mod token_groups;
 mod trie_walk;

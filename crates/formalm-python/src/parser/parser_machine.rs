@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::input_trie::{Evicted, StateTable, TooManyStates};
+use super::parser_size::ParserSizes;
 use super::python_calls::{NextInput, ParserCalls, call_error, contract_error, limit};
 
 /// A lazy machine over the inputs that a parser does not reject.
@@ -23,14 +24,11 @@ pub(crate) struct ParserMachine {
     /// Parsers that compare by value, each with its state.
     known: Option<Py<PyDict>>,
     states: ForkSafeMutex<StateTable>,
+    sizes: ParserSizes,
     /// The arguments to make it again.
     start: Py<PyAny>,
     state_limit: u64,
 }
-
-/// Approximate size of a parser and its entries, in bytes: an object with a dictionary and a
-/// string. Chosen, not measured; the content of the user's parser is unknown.
-const PARSER_BYTES: usize = 512;
 
 /// The result of reading bytes after a parser.
 enum AppendOutcome<'py> {
@@ -68,7 +66,8 @@ impl ParserMachine {
         let start = start.unbind();
         let states =
             ForkSafeMutex::new(StateTable::new(start.clone_ref(py), accepting, state_limit));
-        Ok(ParserMachine { calls, known, states, start, state_limit })
+        let sizes = ParserSizes::default();
+        Ok(ParserMachine { calls, known, states, sizes, start, state_limit })
     }
 
     pub(super) fn compares(&self) -> bool {
@@ -191,7 +190,7 @@ impl ParserMachine {
                 let added = self.states().add_inside(state, text, ends_inside_character);
                 added.map(Ok).map_err(|full| too_many(py, &full))
             }
-            AppendOutcome::Read(parser) => self.add(state, text, &parser).map(Ok),
+            AppendOutcome::Read(next) => self.add(state, text, (&next, &parser)).map(Ok),
         }
     }
 
@@ -266,7 +265,13 @@ impl ParserMachine {
         Ok(good)
     }
 
-    fn add(&self, state: u32, text: &[u8], parser: &Bound<'_, PyAny>) -> Result<u32, Error> {
+    /// Adds the state of an input with its parser, given the one that it was copied from.
+    fn add(
+        &self,
+        state: u32,
+        text: &[u8],
+        (parser, origin): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
+    ) -> Result<u32, Error> {
         let py = parser.py();
         let accepting = self.calls.is_accepting(parser)?;
         let comparing = |error| call_error(py, error, COMPARING);
@@ -279,8 +284,11 @@ impl ParserMachine {
         }
         let added = self.states().add(state, text, accepting, parser);
         let (number, is_new, evicted) = added.map_err(|full| too_many(py, &full))?;
-        if let (Some(known), true) = (&self.known, is_new) {
-            known.bind(py).set_item(parser, number).map_err(comparing)?;
+        if is_new {
+            self.sizes.record(parser, origin);
+            if let Some(known) = &self.known {
+                known.bind(py).set_item(parser, number).map_err(comparing)?;
+            }
         }
         self.remove_evicted(py, &evicted)?;
         Ok(number)
@@ -345,7 +353,7 @@ impl LazyDfa for ParserMachine {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.states().memory_bytes(PARSER_BYTES)
+        self.states().memory_bytes(self.sizes.mean_bytes())
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
