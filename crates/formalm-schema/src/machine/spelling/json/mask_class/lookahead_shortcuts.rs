@@ -119,7 +119,16 @@ impl LookaheadState<'_> {
         class: MaskClassId,
     ) -> Result<Option<AlternativeStrings>, Error> {
         let position = self.position(class);
-        if position.record != NO_RECORD || self.is_unbounded(position) {
+        if position.record != NO_RECORD
+            || self.is_free_string(position)
+            || self.is_unbounded(position)
+        {
+            return Ok(None);
+        }
+        // Where any name is allowed, its mask is that of other names but for a few known suffixes.
+        if let Some(other) = self.unknown_name(position)?
+            && self.is_free_string(self.position(other))
+        {
             return Ok(None);
         }
         let Frame::Name { next_names, text, candidates, escape: CharState::NONE, .. } =
