@@ -177,6 +177,11 @@ impl MaskBuilder<'_> {
             }
             None => return Ok(None),
         };
+        if let Some(escapes) = keys.unconstrained_string(inside)? {
+            let strings = self.vocabulary.string_opening_tokens(opening, escapes);
+            let mask = length::open(keys, self.continuations, strings, inside)?;
+            return Ok(Some((mask, opening)));
+        }
         let reference = if is_name { keys.reference_class(inside)? } else { None };
         let Some(repetition) = keys.char_repetition(reference.unwrap_or(inside))? else {
             return Ok(None);

@@ -42,6 +42,13 @@ impl LookaheadState<'_> {
         self.strings.class_of(&self.tables.reader, position).unwrap_or(class)
     }
 
+    /// Returns `true` for the beginning of a known name where any other is allowed. Its mask is that
+    /// of the other names but for a few suffixes.
+    fn differs_from_free_name(&mut self, position: ReaderPosition) -> Result<bool, Error> {
+        let other = self.unknown_name(position)?;
+        Ok(other.is_some_and(|other| self.is_free_string(self.position(other))))
+    }
+
     /// Returns how strings are escaped, if the string rejects nothing before its end.
     pub(crate) fn in_open_string(
         &mut self,
@@ -49,7 +56,10 @@ impl LookaheadState<'_> {
     ) -> Result<Option<EscapePolicy>, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
-        if position.record != NO_RECORD || self.is_free_string(position) {
+        if position.record != NO_RECORD
+            || self.is_free_string(position)
+            || self.differs_from_free_name(position)?
+        {
             return Ok(None);
         }
         let tables = &mut *self.tables;
@@ -64,13 +74,10 @@ impl LookaheadState<'_> {
                 let core = &mut tables.reader.values.core;
                 !only_counts && core.languages.is_always_viable(&core.base, language, state)?
             }
-            Frame::Name {
-                next_names,
-                text: NO_RECORD,
-                candidates,
-                escape: CharState::NONE,
-                ..
-            } => tables.reader.values.names().is_open_name(next_names, candidates.classes)?,
+            // Of the names with a prefix, finitely many are known.
+            Frame::Name { next_names, candidates, escape: CharState::NONE, .. } => {
+                tables.reader.values.names().is_open_name(next_names, candidates.classes)?
+            }
             _ => false,
         };
         Ok(is_open.then_some(tables.reader.values.core.options.escapes))
@@ -122,12 +129,7 @@ impl LookaheadState<'_> {
         if position.record != NO_RECORD
             || self.is_free_string(position)
             || self.is_unbounded(position)
-        {
-            return Ok(None);
-        }
-        // Where any name is allowed, its mask is that of other names but for a few known suffixes.
-        if let Some(other) = self.unknown_name(position)?
-            && self.is_free_string(self.position(other))
+            || self.differs_from_free_name(position)?
         {
             return Ok(None);
         }
