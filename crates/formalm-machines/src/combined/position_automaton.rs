@@ -15,7 +15,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, ForkSafeMutex, LazyDfa, Machine,
-    ReadingHints, RecheckPredicate, Renewal, ScratchCopies, StateId, group_by_successor,
+    ReadingHints, RecheckPredicate, Renewal, ScratchCopies, SetOnce, StateId, group_by_successor,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -51,8 +51,9 @@ pub struct PositionAutomaton<M> {
     /// Maximum number of states.
     state_limit: u64,
     positions: Vec<Position<M>>,
-    /// Minimum number of bytes after each position has ended.
-    min_bytes_after: Vec<usize>,
+    /// Minimum number of bytes after each position has ended, where it was asked for: a shortest
+    /// member of each of many machines takes longer than all else here.
+    min_bytes_after: Arc<SetOnce<Box<[usize]>>>,
     /// Positions that the expression may begin with.
     first: Box<[u32]>,
     /// `true` if the empty string is a member without any position.
@@ -84,18 +85,13 @@ impl<M: Machine> PositionAutomaton<M> {
         empty: bool,
         state_limit: u64,
     ) -> Result<PositionAutomaton<M>, Error> {
-        let mut least = Vec::with_capacity(letters.len());
-        for letter in &letters {
-            least.push(letter.machine.shortest_completion(letter.machine.start())?.len());
-        }
-        let rest = min_bytes_after(&letters, &least);
         let states = Arc::new(ForkSafeMutex::new(StateInterner::new(state_limit)));
         let (of, ahead) = (None, ScratchCache::default());
         let first = Box::from(first);
         let composed = PositionAutomaton {
             state_limit,
             positions: letters,
-            min_bytes_after: rest,
+            min_bytes_after: Arc::default(),
             first,
             empty,
             states,
@@ -247,6 +243,19 @@ impl<M: Machine> PositionAutomaton<M> {
         Ok(Some(StateId::from_number(number)))
     }
 
+    /// Returns the minimum number of bytes after each position has ended.
+    fn min_bytes_after(&self) -> Result<&[usize], Error> {
+        if let Some(known) = self.min_bytes_after.get() {
+            return Ok(known);
+        }
+        let mut least = Vec::with_capacity(self.positions.len());
+        for Position { machine, .. } in &self.positions {
+            least.push(machine.shortest_completion(machine.start())?.len());
+        }
+        let after = || min_bytes_after(&self.positions, &least).into();
+        Ok(self.min_bytes_after.get_or_init(after))
+    }
+
     /// Returns the minimum, over all positions, of the bytes that `own` reports and those that
     /// follow.
     fn min_over_positions(
@@ -258,10 +267,11 @@ impl<M: Machine> PositionAutomaton<M> {
             return Ok(0);
         }
         let mut least = usize::MAX;
+        let after = self.min_bytes_after()?;
         let items = self.lock().items(state.number());
         for &(at, state) in items.iter().filter(|item| item.0 != START_POSITION) {
             let own = own(&self.positions[at as usize].machine, state)?;
-            least = least.min(own.saturating_add(self.min_bytes_after[at as usize]));
+            least = least.min(own.saturating_add(after[at as usize]));
         }
         Ok(least)
     }
@@ -488,7 +498,7 @@ impl<M: Machine> ScratchCopies for PositionAutomaton<M> {
         let composed = PositionAutomaton {
             state_limit: self.state_limit,
             positions: letters,
-            min_bytes_after: self.min_bytes_after.clone(),
+            min_bytes_after: Arc::clone(&self.min_bytes_after),
             first: self.first.clone(),
             empty: self.empty,
             states: Arc::new(ForkSafeMutex::new(StateInterner::new(self.state_limit))),
