@@ -48,7 +48,7 @@ def schema_text(schema: object) -> str:
         if isinstance(schema, type):
             hint = f"write PythonType({schema.__name__}) for the JSON of a Python type"
         raise ArgumentError(f"schema must be a dict, bool, str or Path, got {kind}", hint=hint)
-    return _text(schema)
+    return _encoded(schema) or _text(schema)
 
 
 def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
@@ -64,6 +64,18 @@ def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
         if not isinstance(uri, str):
             raise ArgumentError(f"keys of resources must be URIs, got {uri!r}")
     return tuple((uri, schema_text(one)) for uri, one in resources.items())
+
+
+def _encoded(schema: object) -> str | None:
+    """Returns the text of a value of the standard types, encoded in one call; None for others."""
+    try:
+        text = json.dumps(schema, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    # Lone surrogates, deep nesting, and what the encoder converts are read part by part.
+    if "\\ud" in text or text.count("{") + text.count("[") > MAX_NESTING:
+        return None
+    return text if json.loads(text) == schema else None
 
 
 def _text(schema: object) -> str:
