@@ -46,7 +46,7 @@ pub(crate) enum TokenTable<'a> {
 }
 
 /// Cache key: the number of an isolated value, the table and the node.
-type ValueListKey = (u64, usize, Option<u32>);
+type ValueListKey = (u128, usize, Option<u32>);
 
 /// The viable items of a table inside a value.
 #[derive(Debug, Default)]

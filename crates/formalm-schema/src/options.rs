@@ -41,7 +41,7 @@ impl FormatSet {
 }
 
 /// A short string of whitespace: spaces, tabs and line ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Whitespace {
     bytes: [u8; Whitespace::MAX_LEN],
     length: u8,
@@ -66,7 +66,7 @@ impl Whitespace {
 }
 
 /// The exact whitespace between the tokens of an instance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WhitespaceLayout {
     /// The indentation added at each level; `None` writes everything on one line. Empty objects and
     /// arrays are never broken.

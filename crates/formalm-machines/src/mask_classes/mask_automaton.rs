@@ -197,7 +197,7 @@ pub trait ValueClasses: ClassAutomaton {
 
     /// Returns an identity of an [isolated value](ValueClasses::isolated_value) that machines
     /// share. Classes with equal numbers allow the same strings, in whatever machine.
-    fn shared_value_id(&self, _class: MaskClassId) -> Option<u64> {
+    fn shared_value_id(&self, _class: MaskClassId) -> Option<u128> {
         None
     }
 

@@ -56,7 +56,7 @@ impl Spelling for Json {
     }
 
     fn depends_on_depth(&self) -> bool {
-        self.gaps.has_layout()
+        self.gaps.has_indent()
     }
 
     fn typical_instance(&self, schema: &ResolvedSchema, number: usize) -> Option<Vec<u8>> {

@@ -50,7 +50,7 @@ impl WhitespaceGap {
 }
 
 /// The whitespace that the options allow or prescribe in gaps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GapRules {
     layout: Option<WhitespaceLayout>,
     max_whitespace: u8,
@@ -65,6 +65,11 @@ impl GapRules {
     /// Returns `true` if the whitespace of a layout is prescribed.
     pub(crate) fn has_layout(&self) -> bool {
         self.layout.is_some()
+    }
+
+    /// Returns `true` if the whitespace depends on the depth.
+    pub(crate) fn has_indent(&self) -> bool {
+        self.layout.is_some_and(|layout| layout.indent.is_some())
     }
 
     /// Returns the position at which no more whitespace may come.

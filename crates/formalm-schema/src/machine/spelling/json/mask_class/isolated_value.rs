@@ -2,23 +2,27 @@
 //! surroundings.
 //!
 //! The value becomes an item of an unconstrained array. It has ended when that array is in the
-//! state after an item. Masks of isolated values are thus shared by all their occurrences.
+//! state after an item. Masks of isolated values are thus shared by all their occurrences. Before
+//! the whitespace that a layout prescribes after a colon, it becomes a property value instead.
 
 use formalm_core::{ByteSet, CompactMap, Error, MaskClassId, memory_bytes};
 use formalm_machines::ValueEnd;
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
-use crate::machine::NO_RECORD;
 use crate::machine::frame::{
     ContainerState, DONE, FRESH, Frame, FrameId, NumberPrefix, Obligation, ObligationId,
     ReaderPosition,
 };
+use crate::machine::names::{ANY_ORDER, NO_USED_NAMES};
 use crate::machine::numbers::is_number_byte;
 use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
+use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap};
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::JsonType;
+use crate::shared_automata::keyed_hash;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;
@@ -39,43 +43,61 @@ impl LookaheadState<'_> {
         {
             return Ok(None);
         }
-        let around = tables.masks.isolated.array(&mut tables.reader);
-        if *parent == around {
+        let isolated = &mut tables.masks.isolated;
+        let [array, object] =
+            [isolated.array(&mut tables.reader), isolated.object(&mut tables.reader)];
+        if *parent == array || *parent == object {
             return Ok(None);
         }
+        let gaps = tables.reader.spelling.gaps;
+        let mut around = array;
+        if let Frame::Value { mark, parent, .. } = &mut frame
+            && gaps.has_layout()
+        {
+            let (gap, depth) = WhitespaceGap::before_value(&tables.reader.values.frames, *parent);
+            if gaps.ends(gap, depth, *mark) {
+                *mark = gaps.over();
+            } else if gap == WhitespaceGap::AfterColon {
+                around = object;
+            }
+        }
+        let Some((_, parent)) = innermost_value(&mut frame) else { return Ok(None) };
         *parent = around;
         self.class_of(ReaderPosition { frame, record }).map(Some)
     }
 
     /// Returns a number that identifies an isolated value which is constrained by its type only (or
     /// to integers), across all schemas with the same options.
-    pub(crate) fn plain_value_id(&mut self, class: MaskClassId) -> Option<u64> {
+    pub(crate) fn plain_value_id(&mut self, class: MaskClassId) -> Option<u128> {
         let frame = self.position(class).frame;
         let tables = &mut *self.tables;
-        let (types, mark, digits) = match frame {
-            Frame::Value { obligation, mark, .. } => {
-                (tables.masks.isolated.plain_types(&mut tables.reader, obligation)?, mark, 0)
+        let (types, place, digits) = match frame {
+            Frame::Value { obligation, mark, parent } => {
+                let types = tables.masks.isolated.plain_types(&mut tables.reader, obligation)?;
+                let (gap, _) = WhitespaceGap::before_value(&tables.reader.values.frames, parent);
+                (types, Some((gap == WhitespaceGap::AfterColon, mark)), 0)
             }
             Frame::Number { obligation, digits, .. } => (
                 plain_number(&mut tables.reader, obligation)?,
-                0,
+                None,
                 packed_prefix(tables.reader.values.numbers.get(digits))?,
             ),
             _ => return None,
         };
-        let options = &tables.reader.values.core.options;
-        let policies = (options.escapes as u64) << 1 | u64::from(options.allow_exponents);
-        let whitespace = u64::from(mark) << 8 | u64::from(options.max_whitespace);
-        Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
+        Some(keyed_hash(&(types, place, digits, tables.spelling_key())))
     }
 
     /// Returns whether an isolated value has ended.
     pub(crate) fn value_end(&mut self, class: MaskClassId) -> Result<ValueEnd, Error> {
         let frame = self.position(class).frame;
         let tables = &mut *self.tables;
-        let around = tables.masks.isolated.array(&mut tables.reader);
+        let isolated = &mut tables.masks.isolated;
+        let [array, object] =
+            [isolated.array(&mut tables.reader), isolated.object(&mut tables.reader)];
         Ok(match frame {
-            Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
+            Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. }
+            | Frame::Object { mode: ContainerState::AfterValue, parent: DONE, .. } => {
+                let around = if matches!(frame, Frame::Array { .. }) { array } else { object };
                 let ended = tables.reader.values.close_value(around, NO_VERDICTS, NO_RECORD)?;
                 if ended.is_some_and(|ended| ended.frame == frame) {
                     ValueEnd::Ended
@@ -83,7 +105,7 @@ impl LookaheadState<'_> {
                     ValueEnd::Open
                 }
             }
-            Frame::Number { obligation, digits, parent } if parent == around => {
+            Frame::Number { obligation, digits, parent } if parent == array || parent == object => {
                 match tables.reader.values.number_end(obligation, digits) {
                     Some(_) => ValueEnd::MayEnd(number_bytes()),
                     None => ValueEnd::Open,
@@ -145,9 +167,11 @@ pub(crate) struct IsolatedValues {
     value_types: CompactMap<ObligationId, Option<u8>>,
     /// An unconstrained array, the parent of values that are read in isolation.
     array: Option<FrameId>,
+    /// An unconstrained object, likewise.
+    object: Option<FrameId>,
 }
 
-memory_bytes!(IsolatedValues { value_types; array });
+memory_bytes!(IsolatedValues { value_types; array, object });
 
 impl IsolatedValues {
     /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
@@ -190,8 +214,7 @@ impl IsolatedValues {
         if let Some(known) = self.array {
             return known;
         }
-        let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
-        let obligation = reader.values.residuals.intern(obligation);
+        let obligation = unconstrained(reader);
         let (mark, mode) = (FRESH, ContainerState::InValue);
         let around = reader.values.frames.intern(Frame::Array {
             obligation,
@@ -203,6 +226,39 @@ impl IsolatedValues {
         self.array = Some(around);
         around
     }
+
+    /// Returns an unconstrained object in which a property value is being read.
+    fn object(&mut self, reader: &mut Reader) -> FrameId {
+        if let Some(known) = self.object {
+            return known;
+        }
+        let obligation = unconstrained(reader);
+        let (mark, mode) = (FRESH, ContainerState::InValue);
+        let around = reader.values.frames.intern(Frame::Object {
+            obligation,
+            used_names: NO_USED_NAMES,
+            order: ANY_ORDER,
+            mode,
+            mark,
+            parent: DONE,
+        });
+        self.object = Some(around);
+        around
+    }
+}
+
+impl LazyTables {
+    /// Returns the options on which the strings of a plain value depend.
+    pub(crate) fn spelling_key(&self) -> (GapRules, u8, bool) {
+        let options = &self.reader.values.core.options;
+        (self.reader.spelling.gaps, options.escapes as u8, options.allow_exponents)
+    }
+}
+
+/// Returns the obligation of an arbitrary value.
+fn unconstrained(reader: &mut Reader) -> ObligationId {
+    let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
+    reader.values.residuals.intern(obligation)
 }
 
 /// Returns the bits of a number that has begun, as for [`IsolatedValues::plain_types`].

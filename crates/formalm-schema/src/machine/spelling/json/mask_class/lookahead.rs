@@ -464,7 +464,7 @@ impl ValueClasses for SchemaLookahead<'_> {
         self.state.borrow_mut().isolated(class)
     }
 
-    fn shared_value_id(&self, class: MaskClassId) -> Option<u64> {
+    fn shared_value_id(&self, class: MaskClassId) -> Option<u128> {
         self.state.borrow_mut().plain_value_id(class)
     }
 
