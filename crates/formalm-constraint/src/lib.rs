@@ -17,6 +17,7 @@ mod part_masks;
 mod position_automaton_masks;
 pub mod reference;
 mod repetition;
+mod shared_masks;
 mod sorted_token_reading;
 mod state_table;
 mod sublanguage_masks;

@@ -1,5 +1,8 @@
 //! Computes the mask of a mask class by the cheapest exact method.
 //!
+//! A class that another machine shares has the mask that the vocabulary keeps
+//! ([`crate::shared_masks`]). Otherwise:
+//!
 //! 0. A machine with a lexer: token summaries within lexemes, and the parser for what follows
 //!    ([`crate::lexical`]).
 //! 1. A class that repeats a character class ([`crate::repetition`]): most tokens stay inside the
@@ -15,6 +18,7 @@ use formalm_machines::{ClassVisitor, LiteralList, MaskAutomaton};
 use formalm_vocabulary::{JsonStringTokens, StringOpening, Vocabulary};
 
 use crate::json_string::length::QuoteContinuations;
+use crate::json_string::regular::SharedStringMasks;
 use crate::json_string::{length, regular};
 use crate::json_value::TokenTable;
 use crate::lexical::LexicalMasks;
@@ -46,7 +50,15 @@ impl ClassVisitor for MaskBuilder<'_> {
         {
             return Ok(mask);
         }
-        self.mask(steps, self.key)
+        let shared = match steps.shared_mask_id(self.key)? {
+            Some(id) => self.vocabulary.extension::<SharedStringMasks>().map(|kept| (kept, id)),
+            None => None,
+        };
+        let Some((kept, id)) = shared else { return self.mask(steps, self.key) };
+        match kept.masks.get(id) {
+            Some(known) => Ok(known),
+            None => Ok(kept.masks.insert(id, self.mask(steps, self.key)?)),
+        }
     }
 }
 

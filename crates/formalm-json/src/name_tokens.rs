@@ -11,6 +11,8 @@ pub struct NameTokens {
     /// The parts of tokens before a quote that closes a name, and their first bytes.
     ends: FxHashSet<Box<[u8]>>,
     first: ByteSet,
+    /// The parts of tokens between two quotes.
+    quoted: FxHashSet<Box<[u8]>>,
 }
 
 impl NameTokens {
@@ -23,6 +25,10 @@ impl NameTokens {
                 if let Some((b'"', name)) = token[at + 1..].trim_ascii_start().split_first() {
                     names.record_name_start(name);
                 }
+            }
+            for at in (0..token.len()).filter(|&at| token[at] == b'"') {
+                let inside = &token[at + 1..];
+                names.quoted.extend(closing_quote(inside).map(|end| inside[..end].into()));
             }
             let Some(quote) = closing_quote(token) else { continue };
             if let Some(&first) = token[..quote].first() {
@@ -69,6 +75,11 @@ impl NameTokens {
             None => true,
         }
     }
+
+    /// Returns `true` if a token contains the raw string `text` between two quotes.
+    pub fn contains_quoted(&self, text: &[u8]) -> bool {
+        self.quoted.contains(text)
+    }
 }
 
 /// Returns the index of the first quote that is not escaped.
@@ -102,7 +113,9 @@ mod tests {
 
     #[test]
     fn tokens_that_open_or_close_names_are_indexed() {
-        let names = of(&["a", "b\"", "c\\\"d\":", ", \"x", "\":1,\""]);
+        let names = of(&["a", "b\"", "c\\\"d\":", ", \"x", "\":1,\"", " \"id\": "]);
+        assert!(names.contains_quoted(b"id") && names.contains_quoted(b":1,"));
+        assert!(!names.contains_quoted(b"b") && !names.contains_quoted(b"x"));
         assert!(!names.some_span_names());
         assert!(
             names.closes_after(b"b") && names.closes_after(b"c\\\"d") && names.closes_after(b"")

@@ -201,6 +201,16 @@ pub trait ValueClasses: ClassAutomaton {
         None
     }
 
+    /// Returns an identity of a class that machines share, if anything else is particular to this
+    /// machine. Classes with equal numbers have equal masks, in whatever machine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn shared_mask_id(&self, _class: MaskClassId) -> Result<Option<u128>, Error> {
+        Ok(None)
+    }
+
     /// Returns whether an [isolated value](ValueClasses::isolated_value) has ended.
     ///
     /// # Errors

@@ -34,6 +34,7 @@ use crate::json_value::ValueLists;
 use crate::lexical::LexicalMasks;
 use crate::mask::Mask;
 use crate::mask_cache::MaskCache;
+use crate::shared_masks::SharedMasks;
 use crate::sorted_token_reading::LongStringTokens;
 use crate::trie_walk::NodeSelections;
 use crate::trie_word_reading::{along, read};
@@ -65,6 +66,8 @@ pub(crate) struct SharedStringMasks {
     machines: ForkSafeMutex<MachineTable>,
     /// Isolated values that several machines share.
     pub(crate) values: ValueLists,
+    /// Masks of classes that several machines share.
+    pub(crate) masks: SharedMasks,
     /// Trie nodes at which members of sublanguages can end.
     pub(crate) end_nodes: NodeSelections,
     custom: CustomStringMasks,
@@ -263,6 +266,7 @@ impl VocabularyExtension for SharedStringMasks {
         let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
         machines
             + self.values.memory_bytes()
+            + self.masks.memory_bytes()
             + self.custom.memory_bytes()
             + self.long_tokens.memory_bytes()
     }

@@ -33,6 +33,8 @@ pub(crate) struct ContinuationCache {
     after: CompactMap<ValueContinuation, Frame>,
     colons: CompactMap<PropertyStart, Frame>,
     pub(crate) names: NameContinuations,
+    /// The signatures of what comes after the values in frames.
+    pub(crate) signatures: CompactMap<FrameId, Option<u128>>,
 }
 
 impl ContinuationCache {
@@ -68,19 +70,20 @@ impl ContinuationCache {
             + self.after.table_bytes()
             + self.colons.table_bytes()
             + self.names.bytes()
+            + self.signatures.table_bytes()
     }
 }
 
 /// The behavior of a frame after the value in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct ValueContinuation {
-    next: NextPart,
-    end: ContainerEnd,
+pub(crate) struct ValueContinuation {
+    pub(crate) next: NextPart,
+    pub(crate) end: ContainerEnd,
 }
 
 /// The part that may come after a comma.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum NextPart {
+pub(crate) enum NextPart {
     Nothing,
     /// Any name, and tokens see no more of it than its beginning.
     AnyName,
@@ -92,7 +95,7 @@ enum NextPart {
 
 /// The frame after the end of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum ContainerEnd {
+pub(crate) enum ContainerEnd {
     Never,
     Plain(FrameId),
     EnumIndex(FrameId, VerdictsId),
@@ -101,8 +104,8 @@ enum ContainerEnd {
 /// The start of a property value: its obligation, and the representative of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PropertyStart {
-    child: ObligationId,
-    object: FrameId,
+    pub(crate) child: ObligationId,
+    pub(crate) object: FrameId,
 }
 
 /// Finds representatives of positions and frames with equal continuations.
@@ -290,7 +293,7 @@ impl ContinuationQuery<'_> {
 
     /// Returns the continuation of `after`, an object after a property value; `common` represents
     /// its parent.
-    fn continuation_of(
+    pub(crate) fn continuation_of(
         &mut self,
         after: Frame,
         common: FrameId,

@@ -141,7 +141,7 @@ fn innermost_value(frame: &mut Frame) -> Option<(ObligationId, &mut FrameId)> {
 
 /// Packs a number prefix into bits; `None` if its digits do not fit. A leading one makes the result
 /// unambiguous.
-fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
+pub(crate) fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
     let &NumberPrefix { negative, part, ref digits, places, sticky, exponent, negative_exponent } =
         digits;
     let whole = u8::try_from(digits).ok()?;
@@ -176,7 +176,11 @@ memory_bytes!(IsolatedValues { value_types; array, object });
 impl IsolatedValues {
     /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
     /// if anything else is required of the value.
-    fn plain_types(&mut self, reader: &mut Reader, obligation: ObligationId) -> Option<u8> {
+    pub(crate) fn plain_types(
+        &mut self,
+        reader: &mut Reader,
+        obligation: ObligationId,
+    ) -> Option<u8> {
         if let Some(&known) = self.value_types.get(&obligation) {
             return known;
         }
@@ -262,7 +266,7 @@ fn unconstrained(reader: &mut Reader) -> ObligationId {
 }
 
 /// Returns the bits of a number that has begun, as for [`IsolatedValues::plain_types`].
-fn plain_number(reader: &mut Reader, obligation: ObligationId) -> Option<u8> {
+pub(crate) fn plain_number(reader: &mut Reader, obligation: ObligationId) -> Option<u8> {
     match reader.values.residuals.only_formula(obligation)? {
         TRUE => Some(0),
         formula if formula == integer_formula(&mut reader.values.core.base.formulas) => {

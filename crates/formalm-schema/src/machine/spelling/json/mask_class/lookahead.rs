@@ -468,6 +468,10 @@ impl ValueClasses for SchemaLookahead<'_> {
         self.state.borrow_mut().plain_value_id(class)
     }
 
+    fn shared_mask_id(&self, class: MaskClassId) -> Result<Option<u128>, Error> {
+        self.state.borrow_mut().signature(class)
+    }
+
     fn value_end(&self, class: MaskClassId) -> Result<ValueEnd, Error> {
         self.state.borrow_mut().value_end(class)
     }

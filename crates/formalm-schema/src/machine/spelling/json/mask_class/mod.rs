@@ -17,6 +17,7 @@ pub(crate) mod isolated_value;
 pub(crate) mod item_spanning_tokens;
 pub(crate) mod lookahead;
 pub(crate) mod lookahead_shortcuts;
+pub(crate) mod mask_signature;
 pub(crate) mod name_continuation;
 pub(crate) mod string_state_pairs;
 

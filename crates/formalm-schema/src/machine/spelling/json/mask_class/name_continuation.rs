@@ -145,7 +145,7 @@ impl ContinuationQuery<'_> {
     }
 
     /// Returns what follows a name. The second of `names` has the same rules as the first.
-    fn property_start_of(
+    pub(crate) fn property_start_of(
         &mut self,
         frame: Frame,
         names: (NameId, NameId),

