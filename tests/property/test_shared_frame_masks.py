@@ -30,6 +30,9 @@ TOKENS = [
     *("1.", ".1", "1e1", "e1", "1.1", "-1", "true,", "null}", "t", "f", "n", "[]", "{}", "[{", '["'),
 ]
 
+#: Tokens with a whole name and the beginning of its value.
+MORE = ['"id": 1', '"id":"', ' "x": "', '{"a":', '"a": {', '","id":1', '"c":1,']
+
 
 def inside(value: Any, **more: Any) -> dict[str, Any]:
     """An object with a property of that value."""
@@ -132,10 +135,11 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def vocabulary() -> Vocabulary:
+def vocabulary(*, sees_values: bool) -> Vocabulary:
     """A vocabulary that no other test has."""
-    single = [bytes([byte]) for byte in sorted({byte for text in TOKENS for byte in text.encode()})]
-    tokens = list(dict.fromkeys([*(text.encode() for text in TOKENS), *single]))
+    texts = [text.encode() for text in (*TOKENS, *(MORE if sees_values else ()))]
+    single = [bytes([byte]) for byte in sorted({byte for text in texts for byte in text})]
+    tokens = list(dict.fromkeys([*texts, *single]))
     return Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
 
 
@@ -166,14 +170,15 @@ def compare(language: JsonSchema, tokens: Vocabulary, texts: list[str], random: 
     return compared
 
 
+@pytest.mark.parametrize("sees_values", [False, True])
 @pytest.mark.parametrize("name", PAIRS)
-def test_places_that_differ_in_one_thing_do_not_share(name: str) -> None:
+def test_places_that_differ_in_one_thing_do_not_share(name: str, sees_values: bool) -> None:
     schemas, instances = PAIRS[name]
     random = Random(name)
     for options in OPTIONS[:2]:
         texts = [written(one, options) for one in instances]
         for order in (schemas, schemas[::-1]):
-            tokens = vocabulary()
+            tokens = vocabulary(sees_values=sees_values)
             for schema in order:
                 assert compare(JsonSchema(schema, **options), tokens, texts, random) >= len(texts)
 
@@ -183,7 +188,7 @@ def test_options_that_tokens_see_are_not_shared(name: str) -> None:
     schemas, instances = PAIRS[name]
     random = Random(name)
     for seed in range(2):
-        tokens = vocabulary()
+        tokens = vocabulary(sees_values=seed == 1)
         for options in Random(seed).sample(OPTIONS, len(OPTIONS)):
             texts = [written(one, options) for one in instances]
             for schema in schemas[:4]:
@@ -193,7 +198,7 @@ def test_options_that_tokens_see_are_not_shared(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_random_schemas_over_one_vocabulary_have_masks_by_definition(seed: int) -> None:
-    random, tokens = Random(seed), vocabulary()
+    random, tokens = Random(seed), vocabulary(sees_values=seed % 2 == 1)
     every = [pair for pairs in PAIRS.values() for pair in pairs[0]]
     instances = [one for pairs in PAIRS.values() for one in pairs[1]]
     for _ in range(12):

@@ -13,6 +13,7 @@ pub struct NameTokens {
     first: ByteSet,
     /// The parts of tokens between two quotes.
     quoted: FxHashSet<Box<[u8]>>,
+    reaches_values: bool,
 }
 
 impl NameTokens {
@@ -28,7 +29,12 @@ impl NameTokens {
             }
             for at in (0..token.len()).filter(|&at| token[at] == b'"') {
                 let inside = &token[at + 1..];
-                names.quoted.extend(closing_quote(inside).map(|end| inside[..end].into()));
+                let Some(end) = closing_quote(inside) else { continue };
+                names.quoted.insert(inside[..end].into());
+                let after = inside[end + 1..].trim_ascii_start();
+                names.reaches_values |= after
+                    .strip_prefix(b":")
+                    .is_some_and(|value| !value.trim_ascii_start().is_empty());
             }
             let Some(quote) = closing_quote(token) else { continue };
             if let Some(&first) = token[..quote].first() {
@@ -76,6 +82,11 @@ impl NameTokens {
         }
     }
 
+    /// Returns `true` if a token may contain a whole name, a colon and the beginning of a value.
+    pub fn some_reach_values(&self) -> bool {
+        self.reaches_values
+    }
+
     /// Returns `true` if a token contains the raw string `text` between two quotes.
     pub fn contains_quoted(&self, text: &[u8]) -> bool {
         self.quoted.contains(text)
@@ -116,6 +127,7 @@ mod tests {
         let names = of(&["a", "b\"", "c\\\"d\":", ", \"x", "\":1,\"", " \"id\": "]);
         assert!(names.contains_quoted(b"id") && names.contains_quoted(b":1,"));
         assert!(!names.contains_quoted(b"b") && !names.contains_quoted(b"x"));
+        assert!(!names.some_reach_values() && of(&["{\"id\": 1"]).some_reach_values());
         assert!(!names.some_span_names());
         assert!(
             names.closes_after(b"b") && names.closes_after(b"c\\\"d") && names.closes_after(b"")

@@ -300,7 +300,11 @@ impl LazyTables {
         if !is_open || values.core.options.escapes == EscapePolicy::Any {
             return Ok(None);
         }
-        let Some(others) = self.other_names(begun.frame)? else { return Ok(None) };
+        // What follows a name, if a token that begins before it reaches that far.
+        let sees_values =
+            self.masks.continuations.tokens.iter().any(|tokens| tokens.some_reach_values());
+        let others = if sees_values { self.other_names(begun.frame)? } else { Some(0) };
+        let Some(others) = others else { return Ok(None) };
         let mut names: Vec<DistinctName> = Vec::new();
         for at in candidates.from..candidates.to {
             let name =
@@ -315,16 +319,18 @@ impl LazyTables {
                 continue;
             }
             let raw = Box::from(name.as_bytes());
-            let start = if self.reader.values.names().known_name_viable(next_names, at)? {
-                let id = self.reader.values.name_tables.get(next_names).known[at as usize];
-                let start = self.query().property_start_of(begun.frame, (id, id))?;
-                let Some(start) = start else { return Ok(None) };
-                match self.property_signature(start)? {
-                    None => return Ok(None),
-                    start => start,
+            let start = match self.reader.values.names().known_name_viable(next_names, at)? {
+                false => None,
+                true if !sees_values => Some(0),
+                true => {
+                    let id = self.reader.values.name_tables.get(next_names).known[at as usize];
+                    let start = self.query().property_start_of(begun.frame, (id, id))?;
+                    let Some(start) = start else { return Ok(None) };
+                    match self.property_signature(start)? {
+                        None => return Ok(None),
+                        start => start,
+                    }
                 }
-            } else {
-                None
             };
             names.push((raw, start));
         }
