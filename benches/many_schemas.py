@@ -1,11 +1,12 @@
 """What many schemas in one language cost, beside the same schemas alone.
 
 Run as ``python -m benches.many_schemas``; prints a table. Schemas of MaskBench become the arguments
-of tools. The tools are one ``ToolCalls``, one ``anyOf``, one union of schemas and one grammar whose
-rules are schemas. A valid instance of every schema is read with a new constraint, and each mask
-that a state asks for first is timed by the thread's CPU clock, in the arguments only. "Known
-before" is the same list once more, in other constraints over the same vocabulary, with another tool
-in front. Each figure is the median of ``--runs`` runs by the mean; forms take turns.
+of tools, which are one ``ToolCalls``, one ``anyOf``, one union of schemas, and one grammar whose
+rules are schemas; or all schemas are one ``anyOf`` or union without names that tell them apart. A
+valid instance of each is read with a new constraint. Each mask that a state asks for first is timed
+by the thread's CPU clock, in the arguments only. Instances that an ``anyOf`` refuses because its
+alternatives declare other orders are counted. Forms take turns; each row is the median run by its
+mean, without the first run, which pays for what the vocabulary makes once.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from benches.cases import load_vocabulary
+from benches.engines import Formalm
 from benches.machine import ROOT
 
 #: Separators of texts and schemas.
@@ -154,6 +156,7 @@ class Reading:
         self.inside: list[float] = []
         self.everywhere: list[float] = []
         self.refused = 0
+        self.seen: set[int] = set()
 
     def read(self, constraint: Any, parts: tuple[str, str, str], tokenizer: Tokenizer) -> None:
         """Read a text: its beginning, the arguments and its end."""
@@ -180,20 +183,22 @@ class Reading:
                 self.refused += 1
                 break
 
-    seen: set[Any]
 
-
-def measured(make: Callable[[], Any], texts: Any, vocabulary: Any, tokenizer: Any) -> Reading:
-    """Compile a language and read texts with it."""
+def measured(
+    form: Callable[[list[Any]], Any],
+    schemas: list[Any],
+    texts: list[tuple[str, str, str]],
+    over: tuple[Any, Tokenizer],
+) -> Reading:
+    """Compile a language and read texts with it, over a vocabulary and its tokenizer."""
     from formalm import Constraint, new_bitmask
 
-    reading = Reading()
-    reading.seen = set()
+    (vocabulary, tokenizer), reading = over, Reading()
     out = new_bitmask(1, len(vocabulary))
     gc.collect()
     gc.disable()
     began = thread_time_ns()
-    constraint = Constraint(make(), vocabulary)
+    constraint = Constraint(form(schemas), vocabulary)
     constraint.matcher().fill_bitmask(out, 0)
     reading.compile_ms = (thread_time_ns() - began) / 1e6
     for parts in texts:
@@ -228,44 +233,39 @@ def main() -> None:
     arguments = parser.parse_args()
     OPTIONS["property_order"] = arguments.order
     loaded = load_vocabulary(arguments.vocabulary, arguments.shared / "tokenizers")
-    tokenizer = Tokenizer.from_str(loaded.json)
-    from benches.engines import Formalm
-    from formalm import JsonSchema
-
-    vocabulary = Formalm(loaded)._vocabulary
-
+    over = Formalm(loaded)._vocabulary, Tokenizer.from_str(loaded.json)
     print("| form | compile (ms) | first visits | mean (µs) | p50 | p90 | p99 | p99.9 |", end="")
     print(" above 50 µs | mean everywhere | refused |\n|" + " --- |" * 11)
     chosen = usable(
         tools(arguments.shared, arguments.every, arguments.first), max(arguments.counts)
     )
     for count in arguments.counts:
-        of = chosen[:count]
-        results: dict[str, list[Reading]] = {}
-        for _ in range(arguments.runs):
-            alone = Reading()
-            for schema, instance in of:
-                texts = [("", written(instance), "")]
-                make = lambda schema=schema: JsonSchema(schema, **OPTIONS)  # noqa: E731
-                one = measured(make, texts, vocabulary, tokenizer)
-                alone.compile_ms += one.compile_ms
-                alone.inside += one.inside
-                alone.everywhere += one.everywhere
-            results.setdefault("alone", []).append(alone)
-            for name in arguments.forms:
-                form, around = forms()[name]
-                texts = []
-                for number, (_, instance) in enumerate(of):
-                    before, after = around(number, instance)
-                    texts.append((before, written(instance), after))
-                make = lambda form=form: form([schema for schema, _ in of])  # noqa: E731
-                results.setdefault(name, []).append(
-                    measured(make, texts, vocabulary, tokenizer)
-                )
-        for name, readings in results.items():
+        runs = [one_run(chosen[:count], arguments.forms, over) for _ in range(arguments.runs)]
+        for name in runs[0]:
             # The first run pays for what the vocabulary makes once.
-            readings = readings[1:] or readings
-            print(row(f"{count} {name}", readings), flush=True)
+            print(row(f"{count} {name}", [run[name] for run in runs[1:] or runs]), flush=True)
+
+
+def one_run(of: list[Tool], names: list[str], over: tuple[Any, Tokenizer]) -> dict[str, Reading]:
+    """Measure schemas alone, and all forms of them."""
+    from formalm import JsonSchema
+
+    alone = Reading()
+    for schema, instance in of:
+        texts = [("", written(instance), "")]
+        one = measured(lambda schemas: JsonSchema(schemas[0], **OPTIONS), [schema], texts, over)
+        alone.compile_ms += one.compile_ms
+        alone.inside += one.inside
+        alone.everywhere += one.everywhere
+    found = {"alone": alone}
+    for name in names:
+        form, around = forms()[name]
+        texts = []
+        for number, (_, instance) in enumerate(of):
+            before, after = around(number, instance)
+            texts.append((before, written(instance), after))
+        found[name] = measured(form, [schema for schema, _ in of], texts, over)
+    return found
 
 
 if __name__ == "__main__":

@@ -27,7 +27,23 @@ TOKENS = [
     *('":', '":"', '": "', '": 1', '":1', '":{', '": [', '": {"', "a}", '1,"', '1, "', "1]", "1}"),
     *('",', '", "', '","', '"}', '"}}', '"]', '"]}', '"}]', '"}, "', '"},', "}}", "}]", "]}", "]]"),
     *("},{", "}, {", "], [", '],"', '", "a', '","id', '", "x"', "1, 1", "1,1", '", "c": ', "}}}"),
-    *("1.", ".1", "1e1", "e1", "1.1", "-1", "true,", "null}", "t", "f", "n", "[]", "{}", "[{", '["'),
+    *(
+        "1.",
+        ".1",
+        "1e1",
+        "e1",
+        "1.1",
+        "-1",
+        "true,",
+        "null}",
+        "t",
+        "f",
+        "n",
+        "[]",
+        "{}",
+        "[{",
+        '["',
+    ),
 ]
 
 #: Tokens with a whole name and the beginning of its value.
@@ -78,7 +94,13 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
     "the container": (
         [inside(one) for one in (inside(TEXT), {"type": "array", "items": inside(TEXT)})]
         + [inside(TEXT), {"type": "array", "items": inside(TEXT)}, inside(inside(inside(TEXT)))],
-        [{"a": "b"}, {"a": {"a": "b"}}, {"a": [{"a": "b"}]}, [{"a": "b"}], {"a": {"a": {"a": "b"}}}],
+        [
+            {"a": "b"},
+            {"a": {"a": "b"}},
+            {"a": [{"a": "b"}]},
+            [{"a": "b"}],
+            {"a": {"a": {"a": "b"}}},
+        ],
     ),
     "the container's end": (
         [
@@ -106,13 +128,24 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
             items(TEXT, prefixItems=[WHOLE]),
             items({"type": "array", "items": TEXT}),
         ],
-        [{"a": []}, {"a": ["b"]}, {"a": ["b", "x", "c"]}, {"a": [1]}, {"a": [1, "b"]}, {"a": [["b"]]}],
+        [
+            {"a": []},
+            {"a": ["b"]},
+            {"a": ["b", "x", "c"]},
+            {"a": [1]},
+            {"a": [1, "b"]},
+            {"a": [["b"]]},
+        ],
     ),
     "verdicts": (
         [
             inside(inside(TEXT)),
             {"anyOf": [inside(inside(TEXT), required=["c"]), inside(inside({"const": "b"}))]},
-            {**inside(inside(TEXT)), "if": inside({"required": ["x"]}), "then": {"required": ["c"]}},
+            {
+                **inside(inside(TEXT)),
+                "if": inside({"required": ["x"]}),
+                "then": {"required": ["c"]},
+            },
             {**inside(TEXT), "not": {"required": ["a", "x"]}},
         ],
         [{"a": {"a": "b"}}, {"a": {"a": "b", "x": 1}, "c": 1}, {"a": {}}, {"a": "b", "c": 1}],

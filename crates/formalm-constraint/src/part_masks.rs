@@ -20,6 +20,7 @@ use formalm_vocabulary::{TokenTrie, Vocabulary};
 use crate::epoch::StateEpoch;
 use crate::json_string::regular::SharedStringMasks;
 use crate::mask_cache::MaskMemory;
+use crate::shared_masks::SharedMasks;
 use crate::trie_walk::{NodesBeforeBytes, TrieWalk};
 
 /// A part's machine over the vocabulary.
@@ -50,7 +51,8 @@ impl<K: MaskClasses> PartMasks<K> {
             return Ok(Some(Vec::new()));
         }
         let (trie, selected) = (vocabulary.trie(), self.end_nodes(vocabulary)?);
-        self.keys().visit_accepting(state, EndNodes { trie, selected, most })?
+        let shared = vocabulary.extension::<SharedStringMasks>().map(|kept| &kept.masks);
+        self.keys().visit_accepting(state, EndNodes { trie, selected, shared, most })?
     }
 
     fn end_nodes(&self, vocabulary: &Vocabulary) -> Result<Option<&NodesBeforeBytes>, Error> {
@@ -76,6 +78,7 @@ struct EndNodes<'a> {
     trie: &'a TokenTrie,
     /// The nodes at which one can end, with those before them, if they are few.
     selected: Option<&'a NodesBeforeBytes>,
+    shared: Option<&'a SharedMasks>,
     most: usize,
 }
 
@@ -83,10 +86,24 @@ impl AcceptingVisitor for EndNodes<'_> {
     type Result = Result<Option<Vec<u32>>, Error>;
 
     fn visit(self, steps: &impl AcceptingMaskAutomaton, key: MaskClassId) -> Self::Result {
+        let shared = match (self.shared, steps.shared_mask_id(key)?) {
+            (Some(shared), Some(id)) => Some((shared, id)),
+            _ => None,
+        };
+        if let Some((shared, id)) = shared
+            && let Some(known) = shared.ends(id)
+            && known.len() <= self.most
+        {
+            return Ok(Some(known.to_vec()));
+        }
         let mut walk = TrieWalk::new(steps, self.trie);
-        match self.selected {
+        let ends = match self.selected {
             Some(selected) => walk.ends_among(key, selected, self.most),
             None => walk.ends(key, self.most),
+        }?;
+        if let (Some((shared, id)), Some(ends)) = (shared, &ends) {
+            shared.insert_ends(id, ends);
         }
+        Ok(ends)
     }
 }

@@ -1,5 +1,7 @@
 //! Masks of classes that machines share, kept with the vocabulary.
 
+use std::sync::Arc;
+
 use formalm_core::{ForkSafeMutex, LruCache};
 
 use crate::mask::Mask;
@@ -8,10 +10,15 @@ use crate::mask::Mask;
 /// bitmasks were 87 % of all that were computed.
 const MAX_MASKS: usize = 1024;
 
+/// Maximum number of trie nodes in a list. Chosen, not measured.
+const MAX_ENDS: usize = 1024;
+
 /// The masks by the identities of their classes.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMasks {
     known: ForkSafeMutex<LruCache<u128, Mask, MAX_MASKS>>,
+    /// The trie nodes at which members end.
+    ends: ForkSafeMutex<LruCache<u128, Arc<[u32]>, MAX_MASKS>>,
 }
 
 impl SharedMasks {
@@ -30,8 +37,21 @@ impl SharedMasks {
         mask
     }
 
+    /// Returns the trie nodes at which members end that a class is inside of.
+    pub(crate) fn ends(&self, id: u128) -> Option<Arc<[u32]>> {
+        self.ends.lock().get(&id)
+    }
+
+    /// Inserts the trie nodes at which members end.
+    pub(crate) fn insert_ends(&self, id: u128, nodes: &[u32]) {
+        if nodes.len() <= MAX_ENDS {
+            self.ends.lock().insert(id, nodes.into(), 1);
+        }
+    }
+
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.known.lock().values().map(|mask| mask.memory_bytes() + 64).sum()
+        let ends: usize = self.ends.lock().values().map(|nodes| 4 * nodes.len() + 64).sum();
+        ends + self.known.lock().values().map(|mask| mask.memory_bytes() + 64).sum::<usize>()
     }
 }

@@ -15,9 +15,11 @@ use crate::canonical::CanonicalMasks;
 /// is small compared to any budget, and the measurement costs less than 1 % of reading them.
 const TOKENS_BETWEEN_MEASUREMENTS: u32 = 256;
 
-/// Factor by which there may be more work between two measurements while the budget is far: the
-/// size of machines with hundreds of parts takes a millisecond to add up. Chosen, not measured.
-const MAX_MEASUREMENT_FACTOR: usize = 16;
+/// Factors by which there may be more work between two measurements while the budget is far: one
+/// for each MiB of the budget, within these bounds. The size of machines with hundreds of parts
+/// takes a millisecond to add up, a fifth of the time of their first masks if it is added up after
+/// every 128 of them. Chosen, not measured.
+const MEASUREMENT_FACTORS: (usize, usize) = (16, 64);
 
 /// Work that a new mask counts as, in tokens read. Chosen, not measured.
 pub(super) const TOKENS_PER_MASK: u32 = 32;
@@ -113,7 +115,10 @@ impl<K: MaskClasses> StateEpoch<K> {
         let factor = match self.canonical {
             // Searches for canonical tokens grow by leaps, and cost more than a measurement.
             Some(_) => 1,
-            None => factor.clamp(1, MAX_MEASUREMENT_FACTOR) as u32,
+            None => {
+                let (least, most) = MEASUREMENT_FACTORS;
+                factor.clamp(1, (budget >> 20).clamp(least, most)) as u32
+            }
         };
         self.growth.interval.store(TOKENS_BETWEEN_MEASUREMENTS * factor, Ordering::Relaxed);
     }

@@ -1,0 +1,113 @@
+//! Places of schemas that tokens do not distinguish have one identity; others do not.
+
+use std::sync::Arc;
+
+use formalm_core::{LazyDfa, MaskClassId};
+use formalm_json::NameTokens;
+use formalm_machines::{ClassVisitor, MaskAutomaton, StateClasses};
+use formalm_schema::{
+    Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton, SchemaMaskClasses, Whitespace,
+    WhitespaceLayout,
+};
+use serde_json::{Value, json};
+
+struct Identity(MaskClassId);
+
+impl ClassVisitor for Identity {
+    type Result = Option<u128>;
+
+    fn visit(self, steps: &impl MaskAutomaton) -> Option<u128> {
+        steps.shared_mask_id(self.0).expect("no limit is met")
+    }
+}
+
+fn options(colon: &str) -> JsonSchemaOptions {
+    let blanks = |text| Whitespace::parse(text).expect("whitespace");
+    let layout = WhitespaceLayout {
+        after_comma: blanks(" "),
+        after_colon: blanks(colon),
+        ..WhitespaceLayout::default()
+    };
+    JsonSchemaOptions { layout: Some(layout), ..JsonSchemaOptions::default() }
+}
+
+/// Returns the identity of the place after a text.
+fn identity(schema: &Value, text: &str, options: JsonSchemaOptions) -> Option<u128> {
+    let tokens: [&[u8]; 6] = [b"\": \"", b"a", b"\"}, ", b"}}", b"\", \"", b" \"id\":"];
+    let names = Arc::new(NameTokens::new(tokens.into_iter()));
+    let document = Document::from(schema.clone());
+    let limits = JsonSchemaLimits::default();
+    let machine = SchemaAutomaton::new(&document, &[], options, limits).expect("satisfiable");
+    let state = machine.walk(machine.start(), text.as_bytes()).expect("no limit is met");
+    let classes = SchemaMaskClasses::new(Arc::new(machine), 6, names);
+    let class = classes.mask_class(state.expect("a prefix of an instance")).expect("no limit");
+    classes.visit(Identity(class))
+}
+
+fn object(value: &Value) -> Value {
+    json!({"type": "object", "properties": {"a": value}})
+}
+
+#[test]
+fn equal_places_of_schemas_share() {
+    let text = json!({"type": "string"});
+    let several = json!({"type": "object", "properties": {"a": text, "b": {"type": "integer"}}});
+    for place in ["{", "{\"a\":", "{\"a\": ", "{\"a\": \"x", "{\"a\": \"x\"", "{\"a\": \"x\", "] {
+        let found = identity(&object(&text), place, options(" "));
+        assert!(found.is_some(), "{place}");
+        assert_eq!(found, identity(&several, place, options(" ")), "{place}");
+    }
+    // The container around is an object without further constraints in both.
+    let inner = "{\"a\": {\"a\":";
+    let found = identity(&object(&object(&text)), inner, options(" "));
+    assert!(found.is_some());
+    assert_eq!(found, identity(&object(&several), inner, options(" ")));
+}
+
+#[test]
+fn places_that_tokens_distinguish_do_not_share() {
+    let text = json!({"type": "string"});
+    let base = object(&text);
+    let with = |name: &str, value: Value| {
+        let mut schema = base.clone();
+        schema[name] = value;
+        schema
+    };
+    let others = [
+        object(&json!({"type": "integer"})),
+        object(&json!({"type": ["string", "null"]})),
+        object(&json!({"type": "string", "maxLength": 3})),
+        with("additionalProperties", json!(false)),
+        with("maxProperties", json!(1)),
+        with("required", json!(["b"])),
+        with("minProperties", json!(2)),
+        with("propertyNames", json!({"maxLength": 3})),
+        with("if", json!({"required": ["b"]})),
+    ];
+    for place in ["{\"a\":", "{\"a\": \""] {
+        let found = identity(&base, place, options(" "));
+        assert!(found.is_some());
+        for other in &others[2..] {
+            if identity(other, place, options(" ")) == found {
+                // The condition above changes nothing.
+                assert!(other.get("if").is_some(), "{place} {other}");
+            }
+        }
+        let nested = object(&base);
+        assert_ne!(found, identity(&nested, &format!("{{\"a\": {place}"), options(" ")));
+        assert_ne!(found, identity(&base, place, options("  ")));
+    }
+    for other in &others[..2] {
+        let found = identity(&base, "{\"a\":", options(" "));
+        assert_ne!(found, identity(other, "{\"a\":", options(" ")));
+    }
+    // A token has this name whole, so it matters whether it may come.
+    let known = |value: Value| json!({"type": "object", "properties": {"id": value, "x": {}}});
+    let [open, refused] =
+        [json!({}), json!(false)].map(|value| identity(&known(value), "{\"y\": 1,", options(" ")));
+    assert_eq!(open, refused);
+    let [open, refused] =
+        [json!({}), json!(false)].map(|value| identity(&known(value), "{", options(" ")));
+    assert!(open.is_some() && refused.is_some());
+    assert_ne!(open, refused);
+}
