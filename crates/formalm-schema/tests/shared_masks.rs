@@ -95,7 +95,7 @@ fn places_that_tokens_distinguish_do_not_share() {
         }
         let nested = object(&base);
         assert_ne!(found, identity(&nested, &format!("{{\"a\": {place}"), options(" ")));
-        assert_ne!(found, identity(&base, place, options("  ")));
+        assert_ne!(found, identity(&base, &place.replace(' ', "  "), options("  ")));
     }
     for other in &others[..2] {
         let found = identity(&base, "{\"a\":", options(" "));
