@@ -105,7 +105,7 @@ def forms() -> dict[str, tuple[Callable[[list[Any]], Any], Callable[[int, Any], 
         return JsonSchema({"anyOf": calls}, **OPTIONS)
 
     def union(schemas: list[Any]) -> Any:
-        whole = JsonSchema(wrapped(0, schemas[0]), **OPTIONS)
+        whole: Any = JsonSchema(wrapped(0, schemas[0]), **OPTIONS)
         for n, schema in enumerate(schemas[1:], 1):
             whole = whole | JsonSchema(wrapped(n, schema), **OPTIONS)
         return whole
@@ -114,7 +114,7 @@ def forms() -> dict[str, tuple[Callable[[list[Any]], Any], Callable[[int, Any], 
         return JsonSchema({"anyOf": schemas}, **OPTIONS)
 
     def bare_union(schemas: list[Any]) -> Any:
-        whole = JsonSchema(schemas[0], **OPTIONS)
+        whole: Any = JsonSchema(schemas[0], **OPTIONS)
         for schema in schemas[1:]:
             whole = whole | JsonSchema(schema, **OPTIONS)
         return whole
