@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers
 
@@ -52,7 +55,15 @@ def command_r() -> Tokenizer:
     return tokenizer
 
 
+FALCON = [
+    pre_tokenizers.Punctuation("contiguous"),
+    pre_tokenizers.ByteLevel(False),
+    pre_tokenizers.Digits(),
+    pre_tokenizers.Split(Regex("[0-9][0-9][0-9]"), "isolated"),
+]
+
 SHAPES = {
+    "Falcon": lambda: trained(sequence(*FALCON)),
     "GPT-NeoX": gpt_neox,
     "StarCoder": lambda: trained(
         sequence(pre_tokenizers.Digits(individual_digits=True), PIECES["gpt2"])
@@ -86,16 +97,63 @@ def test_masks_accept_exactly_the_encodings(name: str, pattern: str) -> None:
     check_language(tokenizer, Vocabulary.from_tokenizer_json(tokenizer.to_str()), pattern)
 
 
-def test_falcon_is_refused_because_it_splits_inside_characters() -> None:
-    """Its digits are split after bytes have become characters, and some bytes become digits."""
-    tokenizer = trained(
-        sequence(
-            pre_tokenizers.Punctuation("contiguous"),
-            pre_tokenizers.ByteLevel(False),
-            pre_tokenizers.Digits(),
-            pre_tokenizers.Split(Regex("[0-9][0-9][0-9]"), "isolated"),
-        )
-    )
+AFTER_BYTES = {
+    "single digits": [pre_tokenizers.ByteLevel(False), pre_tokenizers.Digits(True)],
+    "digits": [LEVEL, pre_tokenizers.Digits()],
+    "punctuation": [LEVEL, pre_tokenizers.Punctuation("contiguous")],
+    "single punctuation": [LEVEL, pre_tokenizers.Punctuation("isolated")],
+    "a class": [LEVEL, pre_tokenizers.Split(Regex("[²³]+"), "isolated")],
+    "words": [LEVEL, pre_tokenizers.Split(Regex("Ġ?[a-z]+"), "merged_with_next")],
+    "Falcon": FALCON,
+}
+BYTES = [
+    r"(ò|²|1|23|a){0,3}",
+    r"(é|日|😀|½|³|1){0,3}",
+    r"(\.\.|,| |a|1|»|¿){0,3}",
+    r"(½|¼|ò|9|§|¶){0,3}",
+    r"(the| the|'s|  |ú|\n|7){0,3}",
+]
+
+
+@pytest.mark.parametrize("name", AFTER_BYTES)
+def test_steps_after_bytes_became_characters(name: str) -> None:
+    """Some bytes become digits or punctuation, so characters are split inside."""
+    tokenizer = trained(sequence(*AFTER_BYTES[name]))
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
-    with pytest.raises(VocabularyError, match="Digits after ByteLevel"):
+    encoder = vocabulary.encoder()
+    rng = random.Random(name)
+    characters = "ab1 23.²³¹½¼¾òóùúéÃÂ日本😀ʰ«»¿¡§¶·\n'sЖ×÷\u0672\u07b2\u0732𐌲𝟲"
+    for _ in range(2000):
+        text = "".join(rng.choices(characters, k=rng.randrange(1, 12)))
+        starts = [0]
+        for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text):
+            starts.append(starts[-1] + len(piece))
+        assert [start for start, _ in encoder.pieces(text)] == starts[:-1], text
+    for pattern in BYTES:
+        check_language(tokenizer, vocabulary, pattern)
+
+
+def test_splits_inside_characters_survive_saving_and_added_tokens(tmp_path: Path) -> None:
+    tokenizer = trained(sequence(*FALCON))
+    tokenizer.add_tokens(["ò1", "½½"])
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    vocabulary.encoder()
+    vocabulary.save(tmp_path / "saved", canonical=True)
+    for each in (vocabulary, Vocabulary.load(tmp_path / "saved")):
+        check_language(tokenizer, each, r"(ò|²|1|½|a){0,4}")
+
+
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        (pre_tokenizers.Split(Regex("[²³][a-z]"), "isolated"), "Split after ByteLevel"),
+        (pre_tokenizers.Split(Regex("[Ãa]+"), "isolated"), "Split after ByteLevel"),
+        (pre_tokenizers.Punctuation("merged_with_next"), "Punctuation after ByteLevel"),
+        (pre_tokenizers.ByteLevel(False), "ByteLevel after ByteLevel"),
+        (pre_tokenizers.Whitespace(), "Whitespace after ByteLevel"),
+    ],
+)
+def test_other_steps_after_bytes_are_refused_by_name(step: object, named: str) -> None:
+    vocabulary = Vocabulary.from_tokenizer_json(trained(sequence(LEVEL, step)).to_str())
+    with pytest.raises(VocabularyError, match=named):
         vocabulary.encoder()

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod base64;
 pub mod bpe;
 mod character_class_mask_cache;
 mod character_class_masks;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
@@ -124,10 +125,31 @@ def library_answers(data: bytes) -> list[str] | None:
 
     def normalizer(kind: str) -> Any:
         name, _, option = kind.partition(".")
+        if name == "Precompiled":
+            return normalizers.Precompiled(_probing_map())
         options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
         return getattr(normalizers, name)(**{one: one == option for one in options if option})
 
     return [normalizer(kind).normalize_str(text) for kind, text in probes]
+
+
+def _probing_map() -> bytes:
+    """Returns a compiled map of characters that replaces ``a + U+0301`` and ``↔ + U+0338`` by x.
+
+    It is a double array: a node is a multiple of 256, and the child for a byte stands at the
+    exclusive or of both, with the byte, the offset to the child's own node, and a flag for a value.
+    """
+    edges = [(0, 0x61, 1), (1, 0xCC, 2), (2, 0x81, 3)]
+    edges += [(0, 0xE2, 4), (4, 0x86, 5), (5, 0x94, 6), (6, 0xCC, 7), (7, 0xB8, 8)]
+    units = [0] * (256 * 11)
+    units[0] = 256 << 10
+    for node, byte, child in edges:
+        at = 256 * (node + 1) ^ byte
+        has_value = child in (3, 8)
+        units[at] = (at ^ 256 * (child + 1)) << 10 | has_value << 8 | byte
+        if has_value:
+            units[256 * (child + 1)] = 1 << 31
+    return struct.pack(f"<{len(units) + 1}I", 4 * len(units), *units) + b"x\0"
 
 
 def restored(kind: str, data: bytes) -> Tokenizer:

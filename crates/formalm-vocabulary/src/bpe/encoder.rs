@@ -104,7 +104,8 @@ impl BpeEncoder {
         let known = description.symbols.symbol_characters();
         let never = description.model.unspellable(SPACE);
         let never = never.unwrap_or_else(|| description.symbols.unspellable());
-        let split_steps = description.split_steps.at_least_one()?;
+        let split_bytes = description.split_steps.split_bytes;
+        let split_steps = (description.split_steps.at_least_one()?, split_bytes);
         let has_added = !description.added.is_empty();
         let no_rules = SectionRules::default();
         let rules = description.filter.as_ref().map_or(&no_rules, |filter| &filter.rules);
@@ -283,8 +284,9 @@ impl BpeEncoder {
         let mut tokens = Vec::new();
         for (at, &(start, boundary)) in pieces.iter().enumerate() {
             let end = pieces.get(at + 1).map_or(text.len(), |next| next.0);
-            let piece = &text[start..end];
-            if !self.encode_pretoken(piece.as_bytes(), boundary, &mut tokens) {
+            // A pre-token may begin inside a character.
+            let piece = &text.as_bytes()[start..end];
+            if !self.encode_pretoken(piece, boundary, &mut tokens) {
                 return None;
             }
         }

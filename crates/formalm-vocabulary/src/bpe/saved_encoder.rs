@@ -21,16 +21,17 @@ use super::forbidden_intervals::{AdjacencySide, ForbiddenInterval};
 use super::merge_rules::{MergeRule, MergeRules};
 use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
+use super::pretokenizer::byte_level_steps::SplitBytes;
 use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
-use crate::normalization::{SectionRules, TextFilter};
+use crate::normalization::{ClusterRules, SectionRules, TextFilter};
 use crate::saved_vocabulary::{ByteReader, write_bytes, write_length, write_numbers};
 use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";
-const FORMAT_VERSION: u32 = 4;
+const FORMAT_VERSION: u32 = 5;
 
 impl BpeEncoder {
     /// Serializes the encoder for [`BpeEncoder::from_saved`], with the fingerprint of the
@@ -45,6 +46,8 @@ impl BpeEncoder {
         write_numbers(&mut payload, table);
         write_numbers(&mut payload, &[self.splitter.boundaries().text_start_number()]);
         flags.into_iter().for_each(|flags| write_flags(&mut payload, flags));
+        let split_bytes = self.splitter.boundaries().split_bytes();
+        write_numbers(&mut payload, &split_bytes.map(SplitBytes::to_numbers).unwrap_or_default());
         write_filter(&mut payload, self.splitter.section_filter());
         self.write_piece_tables(&mut payload);
         let mut out = Vec::with_capacity(payload.len() + 64);
@@ -89,7 +92,12 @@ impl BpeEncoder {
         let (partition, table) = (reader.numbers()?, reader.numbers()?);
         let [text_start] = reader.numbers()?[..] else { return Err(wrong("cuts")) };
         let flags = [flags(&mut reader)?, flags(&mut reader)?, flags(&mut reader)?];
-        let boundaries = BoundaryAutomaton::from_parts(&partition, (table, text_start), flags)
+        let split_bytes = match &reader.numbers()?[..] {
+            [] => None,
+            numbers => Some(SplitBytes::from_numbers(numbers).ok_or_else(|| wrong("cuts"))?),
+        };
+        let table = (table, text_start);
+        let boundaries = BoundaryAutomaton::from_parts(&partition, table, flags, split_bytes)
             .ok_or_else(|| wrong("cuts"))?;
         let splitter = Splitter::new(boundaries, read_filter(&mut reader)?);
         let encoder = read_piece_tables(&mut reader, adjacency, splitter)?;
@@ -232,6 +240,10 @@ fn write_filter(out: &mut Vec<u8>, filter: Option<&SectionFilter>) {
     write_flags(out, &flags);
     write_length(out, replaced.len());
     replaced.iter().for_each(|text| write_bytes(out, text.as_bytes()));
+    let clusters = filter.rules.clusters.as_ref();
+    let lists = clusters.map_or_else(Vec::new, |clusters| clusters.to_numbers());
+    write_length(out, lists.len());
+    lists.iter().for_each(|list| write_numbers(out, list));
     for numbers in filter.text.as_ref().map(TextFilter::to_numbers).into_iter().flatten() {
         write_numbers(out, &numbers);
     }
@@ -246,7 +258,14 @@ fn read_filter(reader: &mut ByteReader<'_>) -> Result<Option<SectionFilter>, Err
         replaced.push(reader.text()?.to_owned());
     }
     let wrong = || wrong("normalizer");
-    let rules = SectionRules::from_parts(&rule_flags, &replaced).ok_or_else(wrong)?;
+    let mut rules = SectionRules::from_parts(&rule_flags, &replaced).ok_or_else(wrong)?;
+    let mut lists = Vec::new();
+    for _ in 0..reader.length()? {
+        lists.push(reader.numbers()?);
+    }
+    if !lists.is_empty() {
+        rules.clusters = Some(Box::new(ClusterRules::from_numbers(&lists).ok_or_else(wrong)?));
+    }
     let mut text = None;
     if has_text {
         let numbers = [reader.numbers()?, reader.numbers()?, reader.numbers()?];

@@ -14,12 +14,15 @@
 //! and on fixed strings are `SectionRules`.
 
 mod charsmap_filter;
+mod cluster_map;
+mod cluster_probes;
 mod normalizer_steps;
 mod section_rules;
 mod text_filter;
 mod unicode_tables;
 
 pub(crate) use charsmap_filter::ChangedPairs;
+pub(crate) use cluster_map::ClusterRules;
 pub(crate) use normalizer_steps::{IDEOGRAPHS, NormalizerAnswers, SpaceMarks, TextNormalizer};
 pub use normalizer_steps::{NormalizerProbe, normalizer_probes};
 pub(crate) use section_rules::{

@@ -11,12 +11,16 @@
 //! - A replacement of a string by a shorter one shortens the text. One of the same length is combined
 //!   with steps that shorten, one by a longer string with no other step. Next to maps, only strings
 //!   that no map changes are replaced.
+//! - A compiled map of characters shortens every text without the characters that it changes. Next to
+//!   the other maps, these must not write such characters, nor undo pairs.
 
 use formalm_core::{CharSet, SetOnce};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use super::cluster_map::{ClusterMap, ClusterRules};
+use super::cluster_probes::{self, CLUSTER_PROBES, WITHOUT_JOINERS};
 use super::section_rules::SectionRules;
 use super::text_filter::TextFilter;
 use super::unicode_tables::{NormalizationForm, Probes, ProbesChanged, UnicodeTables, probes};
@@ -30,7 +34,8 @@ pub struct NormalizerProbe {
     /// options that is on.
     pub kind: &'static str,
     /// Strings between separators, which the normalizer neither changes nor composes with others:
-    /// letters x for the removal of control characters, otherwise line breaks.
+    /// letters x for the removal of control characters, otherwise line breaks. The map of a probe of
+    /// `Precompiled` replaces `a + U+0301` and `↔ + U+0338` by `x`.
     pub text: String,
 }
 
@@ -71,6 +76,8 @@ pub(crate) struct TextNormalizer {
     cleans: [bool; 2],
     /// Spaces are written around ideographs.
     separates_ideographs: bool,
+    /// A compiled map of characters.
+    map: Option<ClusterMap>,
     rules: SectionRules,
     /// The strings that replace those of the rules.
     contents: Vec<Vec<char>>,
@@ -95,6 +102,9 @@ pub fn normalizer_probes(data: &[u8]) -> Result<Vec<NormalizerProbe>, Error> {
 impl NormalizerProbe {
     /// Returns the answer of a library with the newest tables.
     pub(crate) fn newest_answer(&self) -> String {
+        if let Some(kind) = CLUSTER_PROBES.iter().position(|&kind| kind == self.kind) {
+            return cluster_probes::newest_answer(kind, &self.text);
+        }
         match self.kind {
             "NFC" => self.text.nfc().collect(),
             "NFD" => self.text.nfd().collect(),
@@ -161,6 +171,10 @@ impl TextNormalizer {
                 return Ok(true);
             }
             "Replace" => return self.add_replacement(step, marks),
+            "Precompiled" => {
+                self.add_map(step, marks)?;
+                return Ok(true);
+            }
             "BertNormalizer" => {
                 self.cleans[0] |= step["clean_text"].as_bool().unwrap_or(true);
                 self.separates_ideographs |= step["handle_chinese_chars"].as_bool().unwrap_or(true);
@@ -183,6 +197,22 @@ impl TextNormalizer {
         self.names.push(name);
         self.form = form;
         Ok(true)
+    }
+
+    /// Adds a compiled map of characters.
+    fn add_map(&mut self, step: &Value, marks: SpaceMarks) -> Result<(), Error> {
+        let refused = |why: &str| Error::new(format!("its normalizer has the step {why}"));
+        if self.map.is_some() {
+            return Err(refused("Precompiled twice"));
+        }
+        if marks == SpaceMarks::Written {
+            return Err(refused("Precompiled after marking spaces"));
+        }
+        let data = step["precompiled_charsmap"].as_str().unwrap_or_default();
+        let map = ClusterMap::read(data);
+        self.map = Some(map.map_err(|why| refused(&format!("Precompiled, and {why}")))?);
+        self.names.push("Precompiled".to_owned());
+        Ok(())
     }
 
     /// Adds a step that replaces a string.
@@ -236,7 +266,11 @@ impl TextNormalizer {
                 other != at && pattern.iter().any(|c| content.contains(c))
             });
             let is_shorter = content.len() < pattern.len();
-            let restores = content.len() > pattern.len()
+            let is_mapped = self.map.as_ref().is_some_and(|map| {
+                pattern.iter().chain(content).any(|&c| map.characters.contains(c))
+            });
+            let restores = is_mapped
+                || content.len() > pattern.len()
                 || content.len() == pattern.len() && meets_others
                 || maps && !(is_shorter && pattern.iter().chain(content).all(is_inert));
             if restores && !is_alone {
@@ -248,7 +282,60 @@ impl TextNormalizer {
                 )));
             }
         }
-        Ok(())
+        self.map.as_ref().map_or(Ok(()), |map| self.check_map(map))
+    }
+
+    /// Checks that no other map restores what a compiled map changes, and the reverse.
+    fn check_map(&self, map: &ClusterMap) -> Result<(), Error> {
+        let at = self.names.iter().position(|name| name == "Precompiled").unwrap_or_default();
+        let is_other = |name: &&String| !["Precompiled", "Replace", "Strip"].contains(&&name[..]);
+        let before: Vec<&String> = self.names[..at].iter().filter(is_other).collect();
+        let after: Vec<&String> = self.names[at..].iter().filter(is_other).collect();
+        let others: Vec<&String> = before.iter().chain(&after).copied().collect();
+        let Some(first) = others.first() else { return Ok(()) };
+        let refused = |name: &str| {
+            let why = "one might restore what the other changes";
+            Err(Error::new(format!(
+                "its normalizer has the step {name} together with Precompiled, and {why}"
+            )))
+        };
+        let known = ["NFD", "NFKD", "Lowercase", "StripAccents"];
+        if let Some(name) = others.iter().find(|name| !known.contains(&&name[..])) {
+            return refused(name);
+        }
+        if !before.is_empty() && !after.is_empty() {
+            return refused(first);
+        }
+        let image = |text: &str| {
+            others.iter().fold(text.to_owned(), |text, name| {
+                let kind = known.iter().copied().find(|kind| kind == name).unwrap_or_default();
+                NormalizerProbe { kind, text }.newest_answer()
+            })
+        };
+        let is_kept = |text: &str| image(text) == text;
+        let writes_changed =
+            ('\u{80}'..=char::MAX).filter(|&c| !map.characters.contains(c)).any(|c| {
+                let text = String::from(c);
+                let own = image(&text);
+                own != text && (!is_kept(&own) || own.chars().any(|c| map.characters.contains(c)))
+            });
+        let decomposes = self.form.is_some();
+        let restores = map.pairs.iter().filter(|([one, other], _)| {
+            is_kept(&String::from(*one)) && is_kept(&String::from(*other))
+        });
+        let mut restores = restores.filter(|(_, value)| match after.is_empty() {
+            true => decomposes || !is_kept(value),
+            false => image(value).chars().count() > 1,
+        });
+        match writes_changed || restores.next().is_some() {
+            true => refused(first),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns `true` if a compiled map of characters is applied to grapheme clusters.
+    pub(crate) fn maps_clusters(&self) -> bool {
+        self.map.is_some()
     }
 
     /// Keeps ideographs: the decoder writes the spaces around them, too.
@@ -296,22 +383,32 @@ impl TextNormalizer {
                 list.push(NormalizerProbe { kind, text: text.join("x") });
             }
         }
+        if let Some(map) = &self.map {
+            let count =
+                if map.joins_pictographs() { CLUSTER_PROBES.len() } else { WITHOUT_JOINERS };
+            let probes = CLUSTER_PROBES[..count].iter().enumerate();
+            list.extend(
+                probes.map(|(at, kind)| NormalizerProbe { kind, text: cluster_probes::text(at) }),
+            );
+        }
         list
     }
 
-    /// Builds the filter of texts that no step changes, from the library's answers to the probes,
-    /// or by the newest tables.
+    /// Builds the filter of texts that no step changes, and the rules of sections, from the
+    /// library's answers to the probes, or by the newest tables.
     ///
     /// # Errors
     ///
-    /// The answers are not those to the probes.
+    /// The answers are not those to the probes, or the library divides text in a way that is not
+    /// supported.
     pub(crate) fn filter(
         &self,
         answers: Option<NormalizerAnswers<'_>>,
-    ) -> Result<Option<TextFilter>, Error> {
+    ) -> Result<(Option<TextFilter>, SectionRules), Error> {
+        let mut rules = self.rules.clone();
         let probes = self.probes();
         if probes.is_empty() && !self.separates_ideographs {
-            return Ok(None);
+            return Ok((None, rules));
         }
         let newest: Vec<String>;
         let answers = match answers {
@@ -321,12 +418,26 @@ impl TextNormalizer {
                 &newest
             }
         };
-        self.filter_of(&probes, answers).map(Some).ok_or_else(|| {
-            Error::new("the answers of the library do not fit the probes of its normalizer")
-        })
+        let wrong =
+            || Error::new("the answers of the library do not fit the probes of its normalizer");
+        let (text, changed) = self.filter_of(&probes, answers).ok_or_else(wrong)?;
+        if let Some(map) = &self.map {
+            let parts = cluster_probes::read(&changed).ok_or_else(wrong)?;
+            let clusters = ClusterRules::new(map, parts);
+            let clusters = clusters.map_err(|why| {
+                Error::new(format!("its normalizer has the step Precompiled, and {why}"))
+            })?;
+            rules.clusters = Some(Box::new(clusters));
+        }
+        Ok((Some(text), rules))
     }
 
-    fn filter_of(&self, probes: &[NormalizerProbe], answers: &[String]) -> Option<TextFilter> {
+    /// Returns the filter, and which probes of clusters the library changes.
+    fn filter_of(
+        &self,
+        probes: &[NormalizerProbe],
+        answers: &[String],
+    ) -> Option<(TextFilter, Vec<Vec<bool>>)> {
         if probes.len() != answers.len() {
             return None;
         }
@@ -362,7 +473,13 @@ impl TextNormalizer {
         if self.separates_ideographs {
             rejected = rejected.union(&CharSet::from_ranges(IDEOGRAPHS));
         }
-        TextFilter::new(&tables, self.form, &rejected)
+        let mut clusters = Vec::new();
+        if let Some(map) = &self.map {
+            rejected = rejected.union(&map.characters);
+            let probes = probes.iter().filter(|probe| CLUSTER_PROBES.contains(&probe.kind));
+            clusters = probes.map(|_| next()).collect::<Option<_>>()?;
+        }
+        Some((TextFilter::new(&tables, self.form, &rejected)?, clusters))
     }
 }
 
@@ -435,7 +552,7 @@ mod tests {
             let step = serde_json::json!({"type": kind});
             assert!(normalizer.add(&step, SpaceMarks::None).expect("can be combined"), "{kind}");
         }
-        normalizer.filter(None).expect("answers fit").expect("steps that change text")
+        normalizer.filter(None).expect("answers fit").0.expect("steps that change text")
     }
 
     /// Starters that compose, marks of many classes, Hangul, and characters that are not stable.

@@ -15,6 +15,8 @@
 
 use formalm_core::CharSet;
 
+use super::cluster_map::{ClusterRules, ClusterState};
+
 /// Returns the characters of white space.
 pub(crate) fn white_space() -> CharSet {
     let white = ('\0'..='\u{3000}').filter(|c| c.is_whitespace());
@@ -48,6 +50,8 @@ pub(crate) struct SectionRules {
     /// The strings of added tokens, and whether each absorbs the white space after it. Empty if
     /// none does.
     pub(crate) added: Vec<(Vec<char>, bool)>,
+    /// The grapheme clusters that a map of characters changes.
+    pub(crate) clusters: Option<Box<ClusterRules>>,
 }
 
 /// The space that encoding inserts after an added token.
@@ -107,6 +111,7 @@ pub(crate) struct SectionState {
     /// The longest end of the section that begins a replaced string: the string and the length.
     replaced: (u16, u16),
     added: AddedPart,
+    cluster: ClusterState,
 }
 
 /// The place of a character in the text.
@@ -131,7 +136,8 @@ impl SectionRules {
     pub(crate) fn changes_sections(&self) -> bool {
         let strips_spaces = self.strips_first_spaces || self.strips_last_spaces;
         let strips = self.strips_start || self.strips_end || strips_spaces;
-        strips || self.collapses_spaces || !self.replaced.is_empty()
+        let replaces = !self.replaced.is_empty() || self.clusters.is_some();
+        strips || self.collapses_spaces || replaces
     }
 
     /// Returns the sets of characters that the rules distinguish.
@@ -143,6 +149,7 @@ impl SectionRules {
         let added = self.added.iter().flat_map(|(text, _)| text);
         let strings = self.replaced.iter().chain(&self.protected).flatten();
         sets.extend(strings.chain(added).map(|&c| CharSet::single(c)));
+        sets.extend(self.clusters.iter().flat_map(|clusters| clusters.sets()));
         sets
     }
 
@@ -157,6 +164,7 @@ impl SectionRules {
             last: LastCharacter::Other,
             replaced: (0, 0),
             added: AddedPart::None,
+            cluster: ClusterState::default(),
         }
     }
 
@@ -208,18 +216,24 @@ impl SectionRules {
     /// breaks the rules. Returns `None` if there is none.
     pub(crate) fn first_change(&self, text: &str) -> Option<usize> {
         let mut state = self.start();
+        // The character that completes a pair, if only that of a longer cluster is kept.
+        let mut pair = None;
         for (at, c) in text.char_indices() {
             match self.step(state, c, SectionPlace::Section) {
-                Some(next) => state = next,
-                None => return Some(at),
+                Some(next) => {
+                    pair = next.cluster.is_short().then(|| pair.unwrap_or(at));
+                    state = next;
+                }
+                None => return pair.or(Some(at)),
             }
         }
         let (last, _) = text.char_indices().next_back()?;
-        (!self.may_end(state)).then_some(last)
+        (!self.may_end(state)).then(|| pair.unwrap_or(last))
     }
 
     fn section_may_end(&self, state: SectionState) -> bool {
         state.start != RestStart::Required
+            && !state.cluster.is_short()
             && match state.last {
                 LastCharacter::Other => true,
                 LastCharacter::Space => !self.strips_end && !self.strips_last_spaces,
@@ -285,7 +299,11 @@ impl SectionRules {
             return None;
         }
         let replaced = self.extend_replaced(state.replaced, c)?;
-        Some(SectionState { start, last, replaced, added: AddedPart::None })
+        let cluster = match &self.clusters {
+            Some(clusters) => clusters.step(state.cluster, c)?,
+            None => ClusterState::default(),
+        };
+        Some(SectionState { start, last, replaced, added: AddedPart::None, cluster })
     }
 
     /// Returns the longest end of the section that begins a replaced or a protected string. Returns
@@ -360,6 +378,7 @@ impl SectionRules {
             inserted,
             begins_with_space,
             added: Vec::new(),
+            clusters: None,
         })
     }
 }

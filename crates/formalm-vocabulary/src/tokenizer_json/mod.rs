@@ -11,5 +11,5 @@ mod piece_decoding;
 pub(crate) use file_format::PieceText;
 pub use file_format::{AddedToken, BpeModel, TokenizerFile, VocabPieces};
 pub(crate) use piece_decoding::{
-    PieceDecoding, fallback_byte, is_byte_level_character, kind, steps,
+    PieceDecoding, byte_level_byte, fallback_byte, is_byte_level_character, kind, steps,
 };

@@ -238,6 +238,11 @@ pub(crate) fn is_byte_level_character(character: char) -> bool {
     byte_of(character).is_some()
 }
 
+/// Returns the byte that a byte-level character stands for.
+pub(crate) fn byte_level_byte(character: char) -> Option<u8> {
+    byte_of(character)
+}
+
 /// Returns `true` if encoding maps text to byte-level characters before the model sees it.
 fn is_byte_level(file: &TokenizerFile<'_>) -> bool {
     let before = steps(&file.pre_tokenizer, "pretokenizers");

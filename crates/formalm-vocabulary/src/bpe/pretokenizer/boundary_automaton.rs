@@ -11,6 +11,7 @@
 
 use formalm_core::{CharPartition, CharSet, Interner, Utf8Step};
 
+use super::byte_level_steps::SplitBytes;
 use super::pretokenizer_dfa::build_dfa;
 use super::pretokenizer_nfa::SplitStep;
 use super::section_product::with_section_rules;
@@ -28,8 +29,10 @@ const MAX_INSIDE_ROWS: usize = 1 << 22;
 pub(in crate::bpe) const DEAD: u32 = u32::MAX;
 
 /// Number of low bits of a state that hold flags; the row follows above them.
-const LOW_BITS: u32 = 3;
+const LOW_BITS: u32 = 4;
 const BYTE_TOKEN_FLAG: u32 = 4;
+/// The last byte inside a character belongs to the class of [`SplitBytes`].
+const SPLIT_BYTE_FLAG: u32 = 8;
 const BOUNDARY_BITS: u32 = 3;
 
 /// The boundary before a character.
@@ -54,9 +57,11 @@ pub type BoundaryState = u32;
 pub struct BoundaryAutomaton {
     partition: CharPartition,
     /// Width of the row in the bit layout of a [`BoundaryState`]. From high to low: the DFA state,
-    /// the row inside a character plus one, whether the character's bytes are byte tokens, and the
-    /// boundary before it.
+    /// the row inside a character plus one, whether its last byte belongs to the class of
+    /// `split_bytes`, whether its bytes are byte tokens, and the boundary before it.
     row_bits: u32,
+    /// The boundaries inside characters.
+    split_bytes: Option<SplitBytes>,
     /// `[state][boundary][class]`
     table: Vec<u32>,
     /// The state before a text that an inserted space begins.
@@ -73,15 +78,15 @@ pub struct BoundaryAutomaton {
 }
 
 impl BoundaryAutomaton {
-    /// Builds the automaton of one or more split steps. Distinguishes the characters in `symbols`
-    /// from others. Rejects text with characters in `never` outside of added tokens, and text that
+    /// Builds the automaton of one or more split steps, some of which may split inside characters.
+    /// Distinguishes the characters in `symbols` from others. Rejects text with characters in `never` outside of added tokens, and text that
     /// breaks `rules`.
     ///
     /// # Errors
     ///
     /// The automaton would have too many states.
     pub(crate) fn new(
-        mut split_steps: Vec<SplitStep>,
+        (mut split_steps, split_bytes): (Vec<SplitStep>, Option<SplitBytes>),
         has_added: bool,
         symbols: &CharSet,
         never: &CharSet,
@@ -102,13 +107,14 @@ impl BoundaryAutomaton {
         let states = build_dfa(&split_steps, has_added, &within(never))?;
         let (states, text_start) = with_section_rules(states, rules, partition.representatives())?;
         let flags = [states.ends, states.added, within(symbols)];
-        Ok(BoundaryAutomaton::over(partition, (states.table, text_start), flags))
+        Ok(BoundaryAutomaton::over(partition, (states.table, text_start), flags, split_bytes))
     }
 
     fn over(
         partition: CharPartition,
         (table, text_start): (Vec<u32>, u32),
         flags: [Vec<bool>; 3],
+        split_bytes: Option<SplitBytes>,
     ) -> BoundaryAutomaton {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
         let [ends, added, symbols] = flags;
@@ -116,6 +122,7 @@ impl BoundaryAutomaton {
         let mut automaton = BoundaryAutomaton {
             partition,
             row_bits,
+            split_bytes,
             table,
             text_start,
             ends,
@@ -139,12 +146,18 @@ impl BoundaryAutomaton {
         self.text_start
     }
 
+    /// Returns the boundaries inside characters, to save.
+    pub(in crate::bpe) fn split_bytes(&self) -> Option<SplitBytes> {
+        self.split_bytes
+    }
+
     /// Rebuilds the splitter from [`BoundaryAutomaton::parts`]. Returns `None` if they contradict each
     /// other.
     pub(in crate::bpe) fn from_parts(
         partition: &[u32],
         (table, text_start): (Vec<u32>, u32),
         flags: [Vec<bool>; 3],
+        split_bytes: Option<SplitBytes>,
     ) -> Option<BoundaryAutomaton> {
         let partition = CharPartition::from_numbers(partition)?;
         let (states, classes) = (flags[0].len(), partition.len());
@@ -155,7 +168,7 @@ impl BoundaryAutomaton {
             && flags[2].len() == classes
             && table.len() == 3 * states * classes
             && table.iter().all(|&next| next == DEAD || (next as usize) < states);
-        fits.then(|| BoundaryAutomaton::over(partition, (table, text_start), flags))
+        fits.then(|| BoundaryAutomaton::over(partition, (table, text_start), flags, split_bytes))
     }
 
     /// Computes inside which characters some continuation exists.
@@ -232,14 +245,16 @@ impl BoundaryAutomaton {
             0 => self.partition.first(byte),
             row => self.partition.next((row - 1) as u16, byte),
         };
-        match reading {
-            Utf8Step::Dead => u32::MAX,
+        let meaning = match reading {
+            Utf8Step::Dead => return u32::MAX,
             Utf8Step::Inside(row) => u32::from(row),
             Utf8Step::Complete(class) => 1 << 16 | u32::from(class),
-        }
+        };
+        let is_split_byte = self.split_bytes.is_some_and(|bytes| bytes.contains(byte));
+        meaning | u32::from(is_split_byte) << 17
     }
 
-    /// Reads a byte. `mark` is the boundary before it if it begins a character.
+    /// Reads a byte. `boundary` is the one before it.
     #[inline]
     pub fn step(
         &self,
@@ -273,8 +288,7 @@ impl BoundaryAutomaton {
         let state = self.state(state_here);
         let (reading, boundary) = match state_here >> LOW_BITS & ((1 << self.row_bits) - 1) {
             0 => (self.partition.first(byte), boundary as u32),
-            // No boundary inside a character.
-            _ if boundary != Boundary::Inside => return None,
+            _ if boundary != self.boundary_inside(state_here, byte) => return None,
             row => (self.partition.next((row - 1) as u16, byte), state_here & BOUNDARY_BITS),
         };
         match reading {
@@ -286,7 +300,11 @@ impl BoundaryAutomaton {
                     return None;
                 }
                 let row = u32::from(row) + 1;
-                Some((state << self.row_bits | row) << LOW_BITS | alone | boundary)
+                let last = match &self.split_bytes {
+                    Some(bytes) if bytes.contains(byte) => SPLIT_BYTE_FLAG,
+                    _ => 0,
+                };
+                Some((state << self.row_bits | row) << LOW_BITS | last | alone | boundary)
             }
             Utf8Step::Complete(class) => {
                 if alone != 0 && self.symbols[usize::from(class)] {
@@ -297,6 +315,20 @@ impl BoundaryAutomaton {
                 let next = self.table[at];
                 (next != DEAD).then(|| next << (self.row_bits + LOW_BITS))
             }
+        }
+    }
+
+    /// Returns the boundary before a byte inside a character.
+    #[inline]
+    fn boundary_inside(&self, state_here: BoundaryState, byte: u8) -> Boundary {
+        match &self.split_bytes {
+            Some(bytes)
+                if bytes.begins_pretoken(state_here & SPLIT_BYTE_FLAG != 0, byte)
+                    && !self.is_in_added_token(state_here) =>
+            {
+                Boundary::Pretoken
+            }
+            _ => Boundary::Inside,
         }
     }
 

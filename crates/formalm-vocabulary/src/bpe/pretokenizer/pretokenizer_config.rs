@@ -7,6 +7,7 @@ use formalm_core::CharSet;
 use formalm_regex::{PatternDialect, PatternFlags, PatternNode, parse};
 use serde_json::Value;
 
+use super::byte_level_steps::{ClassSplit, SplitBytes, class_of, of_ascii, of_class};
 use super::pike_vm::PikeProgram;
 use super::pretokenizer_nfa::{SplitBehavior, SplitStep};
 use crate::Error;
@@ -27,6 +28,8 @@ const ONIGURUMA: PatternDialect = PatternDialect::Oniguruma;
 pub(crate) struct SplitSteps {
     pub(crate) list: Vec<SplitStep>,
     pub(crate) byte_level: bool,
+    /// The splits inside characters.
+    pub(crate) split_bytes: Option<SplitBytes>,
 }
 
 impl SplitSteps {
@@ -36,15 +39,20 @@ impl SplitSteps {
     ///
     /// The pre-tokenizer has a step that is not supported.
     pub(crate) fn read(pre_tokenizer: &Value, marked: bool) -> Result<SplitSteps, Error> {
-        let mut split_steps = SplitSteps { list: Vec::new(), byte_level: false };
-        for step in steps(pre_tokenizer, "pretokenizers") {
-            let split_step =
-                split_steps.step(step, marked).map_err(|error| error.at("pre_tokenizer"))?;
-            if split_steps.byte_level && split_step.is_some() && kind(step) != "ByteLevel" {
-                let message = format!("it has the step {} after ByteLevel", kind(step));
-                return Err(refused(&message).at("pre_tokenizer"));
-            }
-            split_steps.list.extend(split_step);
+        let mut split_steps = SplitSteps::none();
+        let mut rest = &steps(pre_tokenizer, "pretokenizers")[..];
+        while let Some((step, after)) = rest.split_first() {
+            let next = after.first().copied().unwrap_or(&Value::Null);
+            rest = after;
+            let split_step = if split_steps.byte_level {
+                split_steps.step_after_byte_level(step).map(Some)
+            } else if kind(step) == "WhitespaceSplit" && writes_spaces(next) {
+                rest = &after[1..];
+                spaced_words().map(Some)
+            } else {
+                split_steps.step(step, marked)
+            };
+            split_steps.list.extend(split_step.map_err(|error| error.at("pre_tokenizer"))?);
         }
         Ok(split_steps)
     }
@@ -66,11 +74,7 @@ impl SplitSteps {
                 }
             }
             "Split" => {
-                let node = match (step["pattern"]["Regex"].as_str(), &step["pattern"]["String"]) {
-                    (Some(pattern), _) => read(pattern, ONIGURUMA)?,
-                    (None, Value::String(text)) => literal(text),
-                    _ => return Err(refused("its Split step has an unknown kind of pattern")),
-                };
+                let node = split_pattern(step)?;
                 let node = if marked { with_marks(node) } else { node };
                 let invert = on("invert", false);
                 match step["behavior"].as_str() {
@@ -117,22 +121,53 @@ impl SplitSteps {
         }
     }
 
+    /// Reads a step that splits the characters that stand for bytes.
+    fn step_after_byte_level(&mut self, step: &Value) -> Result<SplitStep, Error> {
+        let name = kind(step);
+        let refuse = |why: &str| refused(&format!("it has the step {name} after ByteLevel{why}"));
+        let individual = || step["individual_digits"].as_bool().unwrap_or(false);
+        let (node, split) = match name {
+            "Digits" if individual() => (read(r"\p{N}", ONIGURUMA)?, SplitBehavior::Isolated),
+            "Digits" => (read(r"\p{N}+", ONIGURUMA)?, SplitBehavior::Isolated),
+            "Punctuation" => (read(PUNCTUATION, ONIGURUMA)?, behavior(step)?),
+            "Split" => (split_pattern(step)?, behavior(step)?),
+            _ => return Err(refuse("")),
+        };
+        let invert = name == "Split" && step["invert"].as_bool().unwrap_or(false);
+        if let Some(node) = of_ascii(node.clone()) {
+            return split_step(&node, split, invert);
+        }
+        let inside = "which splits inside characters";
+        let (class, kind) = match (class_of(&node), split) {
+            (Some(one), SplitBehavior::Isolated) => one,
+            (Some((class, _)), SplitBehavior::Contiguous) => (class, ClassSplit::Runs),
+            _ => return Err(refuse(&format!(", {inside} at more than one class"))),
+        };
+        let Some((node, bytes)) = of_class(class, kind) else {
+            return Err(refuse(&format!(", {inside} after their first byte")));
+        };
+        if self.split_bytes.replace(bytes).is_some() {
+            return Err(refuse(&format!(", {inside} as another step does")));
+        }
+        split_step(&node, SplitBehavior::Isolated, false)
+    }
+
     /// Builds the split of tiktoken: its pre-tokens are the matches of a pattern.
     pub(crate) fn of_pattern(pattern: &str) -> Result<SplitSteps, Error> {
         let node = read(pattern, PatternDialect::Fancy).map_err(|error| error.at("pattern"))?;
         let list = vec![split_step(&node, SplitBehavior::Lossy, false)?];
-        Ok(SplitSteps { list, byte_level: true })
+        Ok(SplitSteps { list, byte_level: true, split_bytes: None })
     }
 
     /// Builds a split whose pre-tokens are the matches of a pattern; other text has no tokens.
     pub(crate) fn of_matches(node: &PatternNode) -> Result<SplitSteps, Error> {
         let list = vec![split_step(node, SplitBehavior::Lossy, false)?];
-        Ok(SplitSteps { list, byte_level: false })
+        Ok(SplitSteps { list, ..SplitSteps::none() })
     }
 
     /// Returns no steps: the text is one pre-token.
     pub(crate) fn none() -> SplitSteps {
-        SplitSteps { list: Vec::new(), byte_level: false }
+        SplitSteps { list: Vec::new(), byte_level: false, split_bytes: None }
     }
 
     /// Inserts a first step that cuts out the added tokens with a string.
@@ -160,6 +195,40 @@ impl SplitSteps {
             }
             false => Ok(self.list),
         }
+    }
+}
+
+/// Returns how a Metaspace step prepends spaces: `always`, `first` or `never`.
+pub(crate) fn prepend_scheme(step: &Value) -> &str {
+    let without = step["add_prefix_space"].as_bool() == Some(false);
+    step["prepend_scheme"].as_str().unwrap_or(if without { "never" } else { "always" })
+}
+
+/// Returns `true` for a step that prepends a space to every part.
+fn writes_spaces(step: &Value) -> bool {
+    kind(step) == "Metaspace"
+        && step["replacement"].as_str() == Some("\u{2581}")
+        && prepend_scheme(step) == "always"
+}
+
+/// Builds the split at white space after which every word gets a space: words with single spaces are
+/// given back.
+fn spaced_words() -> Result<SplitStep, Error> {
+    let repeat = |set: CharSet, min, max| {
+        let node = Box::new(PatternNode::Class(set));
+        PatternNode::Repeat { node, min, max, lazy: false }
+    };
+    let space = repeat(CharSet::single(' '), 0, Some(1));
+    let word = repeat(white_space().complement(), 1, None);
+    split_step(&PatternNode::Concat(vec![space, word]), SplitBehavior::Lossy, false)
+}
+
+/// Returns the pattern of a Split step.
+fn split_pattern(step: &Value) -> Result<PatternNode, Error> {
+    match (step["pattern"]["Regex"].as_str(), &step["pattern"]["String"]) {
+        (Some(pattern), _) => read(pattern, ONIGURUMA),
+        (None, Value::String(text)) => Ok(literal(text)),
+        _ => Err(refused("its Split step has an unknown kind of pattern")),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, byte_token_table};
 use crate::bpe::merge_derivations::{MergeDerivations, characters};
 use crate::bpe::pretoken_model::PretokenModel;
 use crate::bpe::pretokenizer::pretoken_splitter::SectionFilter;
-use crate::bpe::pretokenizer::pretokenizer_config::SplitSteps;
+use crate::bpe::pretokenizer::pretokenizer_config::{SplitSteps, prepend_scheme};
 use crate::bpe::sources::{unigram, wordpiece};
 use crate::bpe::spec::{BpeSpec, refused};
 use crate::normalization::{InsertedSpace, NormalizerAnswers, SpaceMarks, TextNormalizer};
@@ -47,12 +47,8 @@ pub(in crate::bpe) fn read(
         return Err(refused("its pre-tokenizer and its decoder represent bytes differently")
             .at("pre_tokenizer"));
     }
-    let mut filter = SectionFilter {
-        name: normalizer.name(),
-        text: normalizer.filter(answers)?,
-        rules: normalizer.rules().clone(),
-        added_separates: false,
-    };
+    let (text, rules) = normalizer.filter(answers)?;
+    let mut filter = SectionFilter { name: normalizer.name(), text, rules, added_separates: false };
     let added = added_texts(&file, spaces, &mut filter)?;
     let is_needed = filter.text.is_some() || !filter.rules.is_empty();
     let filter = is_needed.then_some(filter);
@@ -303,7 +299,7 @@ fn normalizer(
     for step in steps(&file.pre_tokenizer, "pretokenizers") {
         if kind(step) == "Metaspace" {
             marks = SpaceMarks::Written;
-            let scheme = step["prepend_scheme"].as_str().unwrap_or("always");
+            let scheme = prepend_scheme(step);
             spaces.prepends |= scheme != "never";
             spaces.prepends_after_special |= scheme == "always";
             spaces.before_sections |= scheme == "always";
@@ -323,6 +319,10 @@ fn normalizer(
             );
             return Err(refused(&message).at("normalizer"));
         }
+    }
+    if spaces.in_normalizer && normalizer.maps_clusters() {
+        return Err(refused("its normalizer prepends a space and has the step Precompiled")
+            .at("normalizer"));
     }
     if spaces.prepends && normalizer.rules().strips_start {
         return Err(refused("its normalizer strips the start of a text, and a space is put there")
