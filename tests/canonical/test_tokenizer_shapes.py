@@ -135,12 +135,12 @@ def test_steps_after_bytes_became_characters(name: str) -> None:
 
 def test_splits_inside_characters_survive_saving_and_added_tokens(tmp_path: Path) -> None:
     tokenizer = trained(sequence(*FALCON))
-    tokenizer.add_tokens(["ò1", "½½"])
+    tokenizer.add_tokens(["日1", "²日"])
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     vocabulary.encoder()
     vocabulary.save(tmp_path / "saved", canonical=True)
     for each in (vocabulary, Vocabulary.load(tmp_path / "saved")):
-        check_language(tokenizer, each, r"(ò|²|1|½|a){0,4}")
+        check_language(tokenizer, each, r"(ò|²|1|日|a){0,4}")
 
 
 @pytest.mark.parametrize(
