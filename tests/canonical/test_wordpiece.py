@@ -55,8 +55,8 @@ def check(tokenizer: Tokenizer, words: set[str], pattern: str) -> str:
     return "equal"
 
 
-def check_random(seed: int) -> str:
-    """The masks of a language of words allow exactly the encodings that decode to themselves."""
+def random_words(seed: int) -> tuple[Tokenizer, set[str], str]:
+    """A random model, and the members of a language of words with its pattern."""
     rng = random.Random(seed)
     letters = "abé"[: rng.randrange(2, 4)]
     piece = lambda: "".join(rng.choices(letters, k=rng.randrange(1, 5)))  # noqa: E731
@@ -76,7 +76,12 @@ def check_random(seed: int) -> str:
         for text in product(alphabet, repeat=size)
     }
     pattern = f" [{alphabet.replace('-', chr(92) + '-')}]{{1,{count}}}"
-    return check(tokenizer, words, pattern)
+    return tokenizer, words, pattern
+
+
+def check_random(seed: int) -> str:
+    """The masks of a language of words allow exactly the encodings that decode to themselves."""
+    return check(*random_words(seed))
 
 
 @pytest.mark.parametrize("count", [120, pytest.param(10_000, marks=SLOW)])

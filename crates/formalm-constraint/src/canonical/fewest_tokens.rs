@@ -22,6 +22,7 @@ use formalm_machines::{MaskClasses, SPECIAL_BYTE};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::fewest_with_open_pieces::TokenBounds;
 use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
 use super::product::{Product, ProductState};
@@ -49,11 +50,18 @@ const MAX_COMPLETION_STATES: usize = 20_000;
 
 /// A known completion, in canonical tokens.
 #[derive(Debug)]
-struct Completion {
+pub(super) struct Completion {
     /// The number of tokens.
-    count: u32,
+    pub(super) count: u32,
     /// The first token, and whether it continues the pre-token.
     first: Option<(u32, bool)>,
+}
+
+impl Completion {
+    /// Returns `true` if a pre-token begins with the first token.
+    pub(super) fn begins_pretoken(&self) -> bool {
+        self.first.is_some_and(|(_, continues)| !continues)
+    }
 }
 
 /// The last tokens that some completion within a budget may follow.
@@ -68,11 +76,16 @@ enum LastTokens {
 /// The results so far.
 #[derive(Debug, Default)]
 pub(crate) struct FewestTokens {
-    completions: FxHashMap<ProductState, Option<Arc<Completion>>>,
+    /// Known completions; by product state alone, unless pieces are open.
+    completions: FxHashMap<SubsetElement, Option<Arc<Completion>>>,
     known: FxHashMap<(SubsetElement, u32), LastTokens>,
-    given_up: FxHashSet<(SubsetElement, u32)>,
+    pub(super) given_up: FxHashSet<(SubsetElement, u32)>,
     /// The fewest tokens of any kind.
     any_tokens: FinishSearch,
+    /// Short strings from a product state.
+    strings: FxHashMap<ProductState, Option<Arc<[u8]>>>,
+    /// Bounds where pieces are open.
+    pub(super) bounds: FxHashMap<SubsetElement, TokenBounds>,
     /// Lower bounds for machines with a stack.
     pub(super) distances: TokenDistances,
 }
@@ -84,7 +97,7 @@ pub(crate) struct FewestQuery<'a, K: MaskClasses> {
     pub(crate) live: &'a mut Liveness,
     pub(crate) fewest: &'a mut FewestTokens,
     expansions: usize,
-    depth: usize,
+    pub(super) depth: usize,
 }
 
 impl FewestTokens {
@@ -99,6 +112,8 @@ impl FewestTokens {
             + 40 * self.completions.len()
             + map_slot_bytes(&self.known)
             + set_slot_bytes(&self.given_up)
+            + map_slot_bytes(&self.strings)
+            + map_slot_bytes(&self.bounds)
             + self.any_tokens.memory_bytes()
             + self.distances.memory_bytes()
     }
@@ -114,6 +129,10 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         if fewest.known.len() > MAX_SETS {
             fewest.known.clear();
         }
+        if fewest.bounds.len() > MAX_SETS {
+            fewest.bounds.clear();
+            fewest.completions.clear();
+        }
         FewestQuery { context, product, live, fewest, expansions: 0, depth: 0 }
     }
 
@@ -125,6 +144,9 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         budget: u32,
     ) -> Result<bool, Error> {
         let element = self.common(element)?;
+        if self.context.encoder.has_open_pieces() {
+            return self.fits_with_pieces(element, budget);
+        }
         if self.all_fit(element, budget)? || self.follows_known(element, last, budget)? {
             return Ok(true);
         }
@@ -138,8 +160,11 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         element: SubsetElement,
         last: u32,
     ) -> Result<Option<u32>, Error> {
-        let Some(completion) = self.completion(element.product_state)? else { return Ok(None) };
+        let Some(completion) = self.completion(element)? else { return Ok(None) };
         let count = completion.count;
+        if self.context.encoder.has_open_pieces() {
+            return Ok(Some(count));
+        }
         let fits = self.all_fit(element, count)? || self.follows_known(element, last, count)?;
         Ok(fits.then_some(count))
     }
@@ -197,7 +222,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         budget: u32,
     ) -> Result<Option<u32>, Error> {
         let Some(count) = self.known_count(element, last)? else { return Ok(None) };
-        let completion = self.completion(element.product_state)?;
+        let completion = self.completion(element)?;
         Ok(completion.filter(|_| count <= budget).and_then(|one| one.first).map(|first| first.0))
     }
 
@@ -234,10 +259,8 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         if self.may_end(element)? {
             return Ok(true);
         }
-        let completion = self.completion(element.product_state)?;
-        Ok(completion.is_some_and(|one| {
-            one.count <= budget && one.first.is_some_and(|(_, continues)| !continues)
-        }))
+        let completion = self.completion(element)?;
+        Ok(completion.is_some_and(|one| one.count <= budget && one.begins_pretoken()))
     }
 
     /// Returns `true` if a known completion of at most `budget` tokens continues the pre-token
@@ -251,7 +274,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         if element.pretoken != PretokenState::PLAIN {
             return Ok(false);
         }
-        let completion = self.completion(element.product_state)?;
+        let completion = self.completion(element)?;
         let Some(completion) = completion.filter(|one| one.count <= budget) else {
             return Ok(false);
         };
@@ -284,24 +307,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
         if let Some(known) = self.fewest.known.get(&(element, budget)) {
             return Ok(known.clone());
         }
-        let machine = self.context.machine;
-        let (most, within_reach) = if machine.is_finite() {
-            let state = self.product.parts(element.product_state).0;
-            // Special tokens have no bytes in this vocabulary.
-            let fits = !self.context.special.is_empty()
-                || self.fewest.any_tokens.fits(machine, self.context.vocabulary, state, budget)?;
-            (MAX_EXPANSIONS, fits)
-        } else {
-            match self.distance(element)? {
-                Some(distance) => (MAX_EXPANSIONS, distance <= budget),
-                None => (MAX_STACK_EXPANSIONS, true),
-            }
-        };
-        if !within_reach {
-            return Ok(LastTokens::None);
-        }
-        if self.expansions > most || self.depth > MAX_DEPTH {
-            self.fewest.given_up.insert((element, budget));
+        if !self.is_searched(element, budget)? {
             return Ok(LastTokens::None);
         }
         let given_up = self.fewest.given_up.len();
@@ -314,6 +320,42 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
             self.fewest.known.insert((element, budget), found.clone());
         }
         Ok(found)
+    }
+
+    /// Returns `false` if so few tokens of any kind do not lead to a member, or if the search gives
+    /// up.
+    pub(super) fn is_searched(
+        &mut self,
+        element: SubsetElement,
+        budget: u32,
+    ) -> Result<bool, Error> {
+        let (most, within_reach) = self.within_reach(element, budget)?;
+        if within_reach && (self.expansions > most || self.depth > MAX_DEPTH) {
+            self.fewest.given_up.insert((element, budget));
+            return Ok(false);
+        }
+        Ok(within_reach)
+    }
+
+    /// Returns `false` if so few tokens of any kind do not lead to a member, and the number of
+    /// elements that a search may expand.
+    pub(super) fn within_reach(
+        &mut self,
+        element: SubsetElement,
+        budget: u32,
+    ) -> Result<(usize, bool), Error> {
+        let machine = self.context.machine;
+        if machine.is_finite() {
+            let state = self.product.parts(element.product_state).0;
+            // Special tokens have no bytes in this vocabulary.
+            let fits = !self.context.special.is_empty()
+                || self.fewest.any_tokens.fits(machine, self.context.vocabulary, state, budget)?;
+            return Ok((MAX_EXPANSIONS, fits));
+        }
+        Ok(match self.distance(element)? {
+            Some(distance) => (MAX_EXPANSIONS, distance <= budget),
+            None => (MAX_STACK_EXPANSIONS, true),
+        })
     }
 
     /// Computes [`FewestQuery::within`] from what is within `left` tokens after each next token.
@@ -356,20 +398,45 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
     }
 
     /// Returns a completion, if one is found quickly.
-    fn completion(&mut self, at: ProductState) -> Result<Option<Arc<Completion>>, Error> {
-        if let Some(known) = self.fewest.completions.get(&at) {
+    pub(super) fn completion(
+        &mut self,
+        element: SubsetElement,
+    ) -> Result<Option<Arc<Completion>>, Error> {
+        let at = element.product_state;
+        let key = match self.context.encoder.has_open_pieces() {
+            true => element,
+            false => SubsetElement::new(at),
+        };
+        if let Some(known) = self.fewest.completions.get(&key) {
+            return Ok(known.clone());
+        }
+        let start = (self.product.parts(at).1, key.pretoken);
+        let string = self.string(at)?;
+        let found = string.and_then(|text| tokens_along(self.context, start, &text));
+        let found = found.map(Arc::new);
+        self.fewest.completions.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// Returns a short string of the language that has canonical tokens after a boundary, if one is
+    /// found quickly.
+    fn string(&mut self, at: ProductState) -> Result<Option<Arc<[u8]>>, Error> {
+        if let Some(known) = self.fewest.strings.get(&at) {
             return Ok(known.clone());
         }
         let (state, splitter_state) = self.product.parts(at);
-        let mut found = None;
-        if let Some(text) = self.shortest_string(state)? {
-            found = tokens_along(self.context, splitter_state, &text);
-        }
+        let start = (splitter_state, PretokenState::PLAIN);
+        let context = self.context;
+        let is_encoded = |text: &Vec<u8>| match context.encoder.has_open_pieces() {
+            true => context.encoder.splitter().pretokens_after(splitter_state, text).is_some(),
+            false => tokens_along(context, start, text).is_some(),
+        };
+        let mut found = self.shortest_string(state)?.filter(is_encoded);
         if found.is_none() && self.context.machine.is_finite() {
             found = self.search_string(at)?;
         }
-        let found = found.map(Arc::new);
-        self.fewest.completions.insert(at, found.clone());
+        let found: Option<Arc<[u8]>> = found.map(Into::into);
+        self.fewest.strings.insert(at, found.clone());
         Ok(found)
     }
 
@@ -391,7 +458,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
     }
 
     /// Searches the shortest string that the splitter admits, without special tokens.
-    fn search_string(&mut self, from: ProductState) -> Result<Option<Completion>, Error> {
+    fn search_string(&mut self, from: ProductState) -> Result<Option<Vec<u8>>, Error> {
         let mut visited = vec![(from, 0, 0u8)];
         let mut seen: FxHashSet<ProductState> = FxHashSet::from_iter([from]);
         let mut at = 0;
@@ -408,8 +475,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
                     at = visited[at].1;
                 }
                 text.reverse();
-                let splitter_state = self.product.parts(from).1;
-                return Ok(tokens_along(self.context, splitter_state, &text));
+                return Ok(Some(text));
             }
             for byte in self.context.machine.live_bytes(state)?.iter() {
                 for boundary in BOUNDARIES {
@@ -425,11 +491,12 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
     }
 }
 
-/// Returns the canonical tokens of a string after a splitter state, counted. Returns `None` if no
-/// canonical text goes on so, or if the tokens depend on the last one in more than adjacency.
+/// Returns the canonical tokens of a string after a splitter state and the state of a pre-token,
+/// counted. Returns `None` if no canonical text goes on so, or if the tokens depend on the last one in
+/// more than adjacency.
 fn tokens_along<K: MaskClasses>(
     context: ProductContext<'_, K>,
-    mut state: SplitterState,
+    (mut state, pretoken): (SplitterState, PretokenState),
     text: &[u8],
 ) -> Option<Completion> {
     let (encoder, splitter) = (context.encoder, context.encoder.splitter());
@@ -442,7 +509,18 @@ fn tokens_along<K: MaskClasses>(
         let pretokens = splitter.pretokens_after(state, section)?;
         let first = pretokens.first().map_or(section.len(), |one| one.0);
         tokens.clear();
-        if first > 0 {
+        let has_open_pieces = encoder.has_open_pieces();
+        if at == 0 && first == 0 && encoder.is_inside_character(context.open_pieces, pretoken) {
+            return None;
+        }
+        if first > 0 && has_open_pieces {
+            let rest = &section[..first];
+            if splitter.is_in_added_token(state)
+                || !encoder.encode_rest(context.open_pieces, pretoken, rest, &mut tokens)
+            {
+                return None;
+            }
+        } else if first > 0 {
             // By characters, merging needs whole ones.
             let is_whole = encoder.symbol(0).is_some() || splitter.is_between_characters(state);
             if !is_whole || splitter.is_in_added_token(state) {
@@ -469,6 +547,6 @@ fn tokens_along<K: MaskClasses>(
     }
 }
 
-fn token_list(tokens: &TokenSet) -> Vec<u32> {
+pub(super) fn token_list(tokens: &TokenSet) -> Vec<u32> {
     tokens.clone().into_list()
 }

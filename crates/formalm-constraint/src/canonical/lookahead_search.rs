@@ -162,25 +162,12 @@ impl<K: MaskClasses> LookaheadSearch<K> {
     ///
     /// # Errors
     ///
-    /// The tokenizer does not merge: tokens that lead to one position then differ in what may
-    /// follow, which the search does not tell apart. [`Error::Limit`].
+    /// [`Error::Limit`].
     fn fewest<'a>(
         &'a mut self,
         context: ProductContext<'a, K>,
         (state, splitter_state, pretoken): TextState,
     ) -> Result<(FewestQuery<'a, K>, SubsetElement), Error> {
-        if !context.encoder.is_merging() {
-            return Err(Error::Language {
-                message: "the fewest canonical tokens to a member are known for BPE tokenizers \
-                          only, and this one is a Unigram or WordPiece tokenizer"
-                    .to_owned(),
-                span: None,
-                hint: Some(
-                    "use tokenization=\"all\" with finish=True, or drop it and raise max_tokens"
-                        .to_owned(),
-                ),
-            });
-        }
         let LookaheadSearch { keys, product, live, fewest, .. } = self;
         let (context, state) = match keys {
             Some(keys) => (
@@ -217,17 +204,21 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         query.known_count(element, last)
     }
 
-    /// Sets the tokens after which a completion of at most `left` tokens is found.
+    /// Sets those of the tokens in `allowed` after which a completion of at most `left` tokens is
+    /// found, and perhaps others that are not allowed.
     pub(crate) fn keep(
         &mut self,
         context: ProductContext<'_, K>,
         from: TextState,
-        last: u32,
-        left: u32,
+        (last, left): (u32, u32),
+        allowed: &MaskWords,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
         let (mut query, element) = self.fewest(context, from)?;
-        query.keep(element, last, left, words)
+        match context.encoder.has_open_pieces() {
+            true => query.keep_with_pieces(element, left, allowed, words),
+            false => query.keep(element, last, left, words),
+        }
     }
 
     /// Returns the first token of a known completion of at most `budget` tokens.

@@ -18,6 +18,7 @@
 
 mod excluded_members;
 mod fewest_tokens;
+mod fewest_with_open_pieces;
 mod joint_targets;
 mod language_targets;
 mod liveness;
@@ -499,7 +500,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let mut kept = vec![0; out.len()];
         let elements = self.elements(state);
         for &NumberedElement { element, .. } in &*elements {
-            search.keep(context, here(positions, element), last, left, &mut kept)?;
+            search.keep(context, here(positions, element), (last, left), out, &mut kept)?;
         }
         let mut is_empty = true;
         for (kept, word) in kept.iter_mut().zip(&*out) {

@@ -178,19 +178,20 @@ impl BpeEncoder {
         near
     }
 
-    /// Returns `true` if the tokens so far are followed by canonical tokens when the pre-token goes
-    /// on with `rest` and ends there.
-    pub fn continues_with(
+    /// Appends the canonical tokens after those so far when the pre-token goes on with `rest` and
+    /// ends there. Returns `false` if there are none.
+    pub fn encode_rest(
         &self,
         open_pieces: &OpenPiecesTable,
         from: PretokenState,
         rest: &[u8],
+        out: &mut Vec<u32>,
     ) -> bool {
         let from = open_pieces.get(from.number());
         match &self.model {
             PretokenModel::Merges => false,
-            PretokenModel::Unigram(model) => model.continues(&from, rest),
-            PretokenModel::WordPiece(model) => model.continues(&from, rest),
+            PretokenModel::Unigram(model) => model.encode_rest(&from, rest, out),
+            PretokenModel::WordPiece(model) => model.encode_rest(&from, rest, out),
         }
     }
 

@@ -317,15 +317,7 @@ impl UnigramModel {
         let mut end = text.len();
         while end > 0 {
             let Some((_, start, piece)) = best[end] else { return false };
-            if piece != NONE {
-                let piece = &self.trie.pieces[piece as usize];
-                if !piece.has_text {
-                    return false;
-                }
-                out.push(piece.token);
-            } else if let Some(bytes) = self.byte_tokens_of(&text[start..end]) {
-                out.extend(text[start..end].iter().rev().map(|&byte| bytes[usize::from(byte)]));
-            } else {
+            if !self.push_unit(&text[start..end], piece, out) {
                 return false;
             }
             end = start;
@@ -334,15 +326,16 @@ impl UnigramModel {
         true
     }
 
-    /// Returns `true` if the units so far are followed by others with text in the best segmentation
-    /// of a pre-token that goes on with `rest` and ends there.
-    pub(crate) fn continues(&self, from: &OpenPieces, rest: &[u8]) -> bool {
+    /// Appends the tokens of the rest of a pre-token that ends with `rest`. Returns `false` if the best
+    /// segmentation of the pre-token does not begin with the units so far, or if some unit of the
+    /// rest has no tokens.
+    pub(crate) fn encode_rest(&self, from: &OpenPieces, rest: &[u8], out: &mut Vec<u32>) -> bool {
         let text = [&from.character[..], rest].concat();
         if std::str::from_utf8(&text).is_err() {
             return false;
         }
-        // Per offset: the best score, and the start of the last unit and whether it has tokens.
-        let mut best: Vec<Option<(f64, usize, bool)>> = vec![None; text.len() + 1];
+        // Per offset: the best score, and the start and piece of the last unit.
+        let mut best: Vec<Option<(f64, usize, u32)>> = vec![None; text.len() + 1];
         let pairs = from.pairs.iter().map(|&(node, score)| (BEFORE, node, score));
         for (start, mut node, score) in pairs {
             for end in 1..=text.len() {
@@ -351,7 +344,7 @@ impl UnigramModel {
                 let Some(piece) = self.trie.piece(node) else { continue };
                 let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] = Some((sum, start, false));
+                    best[end] = Some((sum, start, piece));
                 }
             }
         }
@@ -367,33 +360,52 @@ impl UnigramModel {
                 node = child;
                 let Some(piece) = self.trie.piece(node) else { continue };
                 is_piece = is_piece || end == start + width;
-                let piece = &self.trie.pieces[piece as usize];
-                let sum = self.arithmetic.store(piece.score + score);
+                let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] = Some((sum, start, piece.has_text));
+                    best[end] = Some((sum, start, piece));
                 }
             }
             let end = start + width;
             if !is_piece {
                 let sum = self.arithmetic.store(self.trie.unknown_score + score);
                 if best[end].is_none_or(|(most, ..)| sum > most) {
-                    best[end] =
-                        Some((sum, start, self.byte_tokens_of(&text[start..end]).is_some()));
+                    best[end] = Some((sum, start, NONE));
                 }
             }
             start = end;
         }
+        let before = out.len();
         let mut end = text.len();
         let mut first = end;
         while end > 0 {
-            let Some((_, start, true)) = best[end] else { return false };
-            if start == BEFORE {
+            let Some((_, start, piece)) = best[end].filter(|&(_, start, _)| start != BEFORE) else {
+                return false;
+            };
+            if !self.push_unit(&text[start..end], piece, out) {
                 return false;
             }
             (first, end) = (end, start);
         }
-        from.character.is_empty()
-            || (first == char_len(text[0]) && !self.trie.is_piece(&text[..first]))
+        out[before..].reverse();
+        let is_whole = from.character.is_empty();
+        if !is_whole && (first != char_len(text[0]) || self.trie.is_piece(&text[..first])) {
+            return false;
+        }
+        // Bytes that have been read are tokens of their own.
+        out.drain(before..before + from.character.len());
+        true
+    }
+
+    /// Appends the tokens of a unit in reverse, or returns `false` if it has none.
+    fn push_unit(&self, text: &[u8], piece: u32, out: &mut Vec<u32>) -> bool {
+        if piece != NONE {
+            let piece = &self.trie.pieces[piece as usize];
+            out.push(piece.token);
+            return piece.has_text;
+        }
+        let Some(bytes) = self.byte_tokens_of(text) else { return false };
+        out.extend(text.iter().rev().map(|&byte| bytes[usize::from(byte)]));
+        true
     }
 
     /// Returns the byte tokens for a character without a piece. Those of a space would be the bytes of

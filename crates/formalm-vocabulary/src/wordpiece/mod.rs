@@ -193,11 +193,11 @@ impl WordPieceModel {
         true
     }
 
-    /// Returns `true` if the tokens so far are followed by others when the word goes on with `rest`
-    /// and ends there.
-    pub(crate) fn continues(&self, from: &OpenPieces, rest: &[u8]) -> bool {
+    /// Appends the tokens of the rest of a word that ends with `rest`. Returns `false` if the longest
+    /// pieces of the word do not begin with the tokens so far, or if the rest has no tokens.
+    pub(crate) fn encode_rest(&self, from: &OpenPieces, rest: &[u8], out: &mut Vec<u32>) -> bool {
         let begins = from.base() != INSIDE;
-        self.read(from, rest).is_some() && self.encode(rest, begins, &mut Vec::new())
+        self.read(from, rest).is_some() && self.encode(rest, begins, out)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -3,11 +3,11 @@
 //! What is canonical so far stays so, whatever follows. An element is therefore live iff the
 //! language can be completed by text for which the segmentation through its end stays the best. A
 //! known completion of the language shows it nearly always: the text between the end and the next
-//! boundary is segmented once ([`BpeEncoder::continues_with`]). Where no token contains the last
+//! boundary is segmented once ([`BpeEncoder::encode_rest`]). Where no token contains the last
 //! character so far and the first one of a completion, all tokens of a group are settled at once.
 //! A search over tokens decides the rest.
 //!
-//! [`BpeEncoder::continues_with`]: formalm_vocabulary::bpe::BpeEncoder::continues_with
+//! [`BpeEncoder::encode_rest`]: formalm_vocabulary::bpe::BpeEncoder::encode_rest
 
 use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
 use formalm_machines::{MaskClasses, SPECIAL_BYTE};
@@ -338,7 +338,10 @@ fn witness<K: MaskClasses>(
             context.encoder.pretoken_may_end(pretoken)
                 && !context.encoder.is_inside_character(context.open_pieces, pretoken)
         }
-        false => context.encoder.continues_with(context.open_pieces, pretoken, &rest),
+        false => {
+            let tokens = &mut Vec::new();
+            context.encoder.encode_rest(context.open_pieces, pretoken, &rest, tokens)
+        }
     };
     if !continues {
         return Ok(None);
