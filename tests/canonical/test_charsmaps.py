@@ -11,9 +11,10 @@ from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers
 
 from formalm import Constraint, Vocabulary, VocabularyError
 from formalm import Regex as Pattern
-from tests.canonical.given_back import check_given_back, library
+from formalm.continuations import continuation
+from tests.canonical.given_back import check_given_back, library, spelled
 from tests.canonical.sentencepiece_models import charsmap
-from tests.canonical.small_tokenizers import PIECES, trained
+from tests.canonical.small_tokenizers import PIECES, members, sequences, trained
 from tests.canonical.unigram_models import tokenizer_of
 
 SLOW = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -32,6 +33,7 @@ def steps(shape: str, rule: str) -> list[Any]:
         "alone": [own],
         "T5": [own, SPACES],
         "mT5": [own, *trimmed],
+        "DeBERTa": [normalizers.Strip(), own, SPACES],
         "ALBERT": [*quotes, *plain, own, SPACES],
         "lowercase": [own, normalizers.Lowercase()],
         "NFKD": [normalizers.NFKD(), own],
@@ -73,7 +75,7 @@ PATTERNS = [
     ("shape", "rule"),
     [
         *(("alone", rule) for rule in RULES),
-        *((shape, "nmt_nfkc") for shape in ("T5", "mT5", "ALBERT", "lowercase")),
+        *((shape, "nmt_nfkc") for shape in ("T5", "mT5", "DeBERTa", "ALBERT", "lowercase")),
         ("mT5", "nfkc"),
     ],
 )
@@ -109,6 +111,24 @@ def test_the_texts_left_unchanged_are_those_of_the_library(
         text = "".join(rng.choices(CHARACTERS, k=rng.randrange(1, 9)))
         is_kept = tokenizer.normalizer.normalize_str(text) == text
         assert (encoder.first_change(text) is None) == is_kept, ascii(text)
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("shape", ["T5", "mT5", "DeBERTa", "ALBERT"])
+def test_a_text_begins_as_the_tokenizer_begins_it(shape: str, words: bool) -> None:
+    tokenizer, vocabulary = made(shape, "nmt_nfkc", words)
+    for pattern in ("( |a|\t|x){0,4}", "(e|é|\u0301| ){0,3}", "(\u3000|a| |中){0,3}"):
+        language = Pattern(pattern)
+        constraint = Constraint(language, vocabulary, tokenization="canonical")
+        found = continuation(constraint, [])
+        expected = set()
+        for member in filter(None, members(language)):
+            ids = tokenizer.encode(member.decode(), add_special_tokens=False).ids
+            if spelled(vocabulary, ids) == b" " + member:
+                expected.add(tuple(ids))
+        # The empty text has no tokens, or its inserted space alone.
+        empty = {(), (tokenizer.token_to_id("▁"),)}
+        assert sequences(found.constraint, found.token_ids) - empty == expected - empty
 
 
 def test_every_pair_in_a_short_cluster_is_changed_as_the_library_changes_it() -> None:

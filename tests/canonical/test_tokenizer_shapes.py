@@ -8,8 +8,18 @@ from pathlib import Path
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, normalizers, pre_tokenizers
 
-from formalm import Vocabulary, VocabularyError
-from tests.canonical.small_tokenizers import PIECES, check_language, trained, with_fallback
+from formalm import Constraint, LimitError, TokenError, Vocabulary, VocabularyError
+from formalm import Regex as Pattern
+from formalm.generation.finish_steering import FinishSteering
+from tests.canonical.given_back import spelled
+from tests.canonical.small_tokenizers import (
+    PIECES,
+    check_language,
+    members,
+    sequences,
+    trained,
+    with_fallback,
+)
 
 LEVEL = pre_tokenizers.ByteLevel(False, use_regex=False)
 O200K = (
@@ -95,6 +105,48 @@ def test_masks_accept_exactly_the_encodings(name: str, pattern: str) -> None:
     tokenizer = SHAPES[name]()
     tokenizer.encode_special_tokens = True
     check_language(tokenizer, Vocabulary.from_tokenizer_json(tokenizer.to_str()), pattern)
+
+
+PROMPTS = ["the", "a b", "x1", "1", "é", "a  ", "it'", "日"]
+CONTINUED = [r"[ab1 ]{1,3}", r"(the| the|'s|  |\n|e){1,2}", r"(²|ò|1|\.|,| ){1,2}"]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_masks_after_prompts_and_within_budgets(name: str) -> None:
+    """Of prompt and member together, the prompt's own tokens come first."""
+    tokenizer = SHAPES[name]()
+    tokenizer.encode_special_tokens = True
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    checked = 0
+    for pattern in CONTINUED:
+        constraint = Constraint(Pattern(pattern), vocabulary, tokenization="canonical")
+        steering = FinishSteering(constraint)
+        for prompt in PROMPTS:
+            expected = continued(tokenizer, vocabulary, prompt, pattern)
+            before = tokenizer.encode(prompt, add_special_tokens=False).ids
+            if not expected:
+                with pytest.raises(TokenError, match="no member continues"):
+                    constraint.matcher(after=before)
+                continue
+            assert sequences(constraint, before) == expected
+            fewest = min(map(len, expected))
+            steering.check(constraint.matcher(after=before), fewest)
+            with pytest.raises(LimitError):
+                steering.check(constraint.matcher(after=before), fewest - 1)
+            checked += 1
+    assert checked > 12
+
+
+def continued(
+    tokenizer: Tokenizer, vocabulary: Vocabulary, prompt: str, pattern: str
+) -> set[tuple[int, ...]]:
+    before = tokenizer.encode(prompt, add_special_tokens=False).ids
+    found = set()
+    for member in members(Pattern(pattern)):
+        ids = tokenizer.encode(prompt + member.decode(), add_special_tokens=False).ids
+        if ids[: len(before)] == before and spelled(vocabulary, ids[len(before) :]) == member:
+            found.add(tuple(ids[len(before) :]))
+    return found
 
 
 AFTER_BYTES = {

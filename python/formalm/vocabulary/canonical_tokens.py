@@ -265,9 +265,11 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
         front = ["", "x ", "a b, the " * 9, "The 1 end. " * 40]
         texts += [text + run * n for text in front for run in _RUNS for n in range(2, 18)]
     texts += islice(_overlaps(encoder.added_texts(), core.special_tokens), 500)
+    strips = "Strip" in (encoder.normalizer or "")
     for text in texts:
         marked = encoder.marks_spaces and "\u2581" in text
-        if not marked and not (encoder.prepends_space and text[:1] in ("", " ")):
+        is_lost = text[:1] in ("", " ") or (strips and text[0].isspace())
+        if not marked and not (encoder.prepends_space and is_lost):
             yield text
 
 

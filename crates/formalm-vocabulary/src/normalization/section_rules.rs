@@ -79,7 +79,7 @@ enum RestStart {
     Required,
     /// A space that is inserted.
     Inserted,
-    /// Anything but an added token.
+    /// Anything but an added token; no white space if that is stripped.
     NoAdded,
     Nothing,
 }
@@ -157,6 +157,7 @@ impl SectionRules {
     pub(crate) fn start(&self) -> SectionState {
         SectionState {
             start: match (self.strips_start, self.strips_first_spaces) {
+                (true, _) if self.begins_with_space => RestStart::Any,
                 (true, _) => RestStart::NoWhiteSpace,
                 (false, true) => RestStart::NoSpace,
                 (false, false) => RestStart::Any,
@@ -286,7 +287,7 @@ impl SectionRules {
             RestStart::Space if c == ' ' => RestStart::Any,
             RestStart::OneSpace if c == ' ' => RestStart::Required,
             RestStart::Inserted if c == ' ' => RestStart::NoAdded,
-            RestStart::NoAdded => RestStart::Any,
+            RestStart::NoAdded if !(self.strips_start && is_white) => RestStart::Any,
             _ => return None,
         };
         let last = match (c, is_white) {

@@ -49,6 +49,10 @@ impl SplitSteps {
             } else if kind(step) == "WhitespaceSplit" && writes_spaces(next) {
                 rest = &after[1..];
                 spaced_words().map(Some)
+            } else if kind(step) == "WhitespaceSplit" && prepend_scheme(next) == "first" {
+                Err(refused(
+                    "it splits at white space, and prepends a space to the first word only",
+                ))
             } else {
                 split_steps.step(step, marked)
             };

@@ -49,6 +49,8 @@ pub(in crate::bpe) fn read(
     }
     let (text, rules) = normalizer.filter(answers)?;
     let mut filter = SectionFilter { name: normalizer.name(), text, rules, added_separates: false };
+    // A continued text may begin with white space; only after the inserted space it is stripped.
+    filter.rules.begins_with_space = spaces.prepends && filter.rules.strips_start;
     let added = added_texts(&file, spaces, &mut filter)?;
     let is_needed = filter.text.is_some() || !filter.rules.is_empty();
     let filter = is_needed.then_some(filter);
@@ -275,7 +277,7 @@ fn normalizer(
     let list = steps(&file.normalizer, "normalizers");
     for step in &list {
         match kind(step) {
-            "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => {
+            "Prepend" if reads_marks && step["prepend"].as_str() == Some("\u{2581}") => {
                 spaces = PrependedSpaces {
                     prepends: true,
                     prepends_after_special: true,
@@ -324,7 +326,7 @@ fn normalizer(
         return Err(refused("its normalizer prepends a space and has the step Precompiled")
             .at("normalizer"));
     }
-    if spaces.prepends && normalizer.rules().strips_start {
+    if spaces.in_normalizer && normalizer.rules().strips_start {
         return Err(refused("its normalizer strips the start of a text, and a space is put there")
             .at("normalizer"));
     }
