@@ -17,6 +17,8 @@
 //! Condition 2 looks ahead. A state holds how many bytes the cluster has if it must go on, and else by
 //! what a pair would be completed ([`ClusterRules`]).
 
+use std::collections::BTreeMap;
+
 use formalm_core::CharSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -117,7 +119,7 @@ pub(super) struct ClusterParts {
 pub(crate) struct ClusterRules {
     parts: ClusterParts,
     /// The rows of characters that begin pairs.
-    rows: FxHashMap<char, u16>,
+    rows: BTreeMap<char, u16>,
     /// Per row, the characters that complete a pair, ascending.
     seconds: Vec<Vec<char>>,
 }
@@ -191,10 +193,7 @@ impl ClusterRules {
 
     /// Returns the sets of characters that the rules distinguish.
     pub(crate) fn sets(&self) -> Vec<CharSet> {
-        let of = |mut list: Vec<char>| {
-            list.sort_unstable();
-            CharSet::from_ranges(list.into_iter().map(|c| (c, c)))
-        };
+        let of = |list: Vec<char>| CharSet::from_ranges(list.into_iter().map(|c| (c, c)));
         let lengths = ['\u{7F}', '\u{7FF}', '\u{FFFF}'];
         let mut sets: Vec<CharSet> =
             lengths.iter().map(|&last| CharSet::from_ranges([('\0', last)])).collect();
@@ -205,18 +204,15 @@ impl ClusterRules {
         self.rows.iter().for_each(|(&first, &row)| firsts[usize::from(row)].push(first));
         sets.extend(firsts.into_iter().map(of));
         // Characters that complete pairs of the same rows are equivalent.
-        let mut columns: FxHashMap<char, Vec<usize>> = FxHashMap::default();
+        let mut columns: BTreeMap<char, Vec<usize>> = BTreeMap::new();
         for (row, seconds) in self.seconds.iter().enumerate() {
             seconds.iter().for_each(|&second| columns.entry(second).or_default().push(row));
         }
-        let mut by_rows: FxHashMap<Vec<usize>, Vec<char>> = FxHashMap::default();
+        let mut by_rows: BTreeMap<Vec<usize>, Vec<char>> = BTreeMap::new();
         for (second, rows) in columns {
             by_rows.entry(rows).or_default().push(second);
         }
-        let mut seconds: Vec<Vec<char>> = by_rows.into_values().collect();
-        seconds.iter_mut().for_each(|list| list.sort_unstable());
-        seconds.sort_unstable();
-        sets.extend(seconds.into_iter().map(of));
+        sets.extend(by_rows.into_values().map(of));
         sets
     }
 
