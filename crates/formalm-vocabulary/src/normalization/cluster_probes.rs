@@ -4,7 +4,7 @@
 //! pair is replaced unless its cluster is long, or began before it. Each string is changed unless a
 //! character has the property that is asked for.
 
-use formalm_core::CharSet;
+use formalm_core::{CharSet, SetOnce};
 use formalm_regex::{PatternDialect, PatternFlags, PatternNode, parse};
 use unicode_normalization::char::is_combining_mark;
 
@@ -42,9 +42,16 @@ fn newest(kind: usize) -> CharSet {
 
 /// Returns the characters that may have the property of a kind in some version.
 fn candidates(kind: usize) -> Vec<char> {
+    static MARKS: SetOnce<Vec<char>> = SetOnce::new();
     let newest = newest(kind);
-    let is_mark = |c: char| (kind == 0 || kind == 3) && is_combining_mark(c);
-    ('\0'..=char::MAX).filter(|&c| newest.contains(c) || is_mark(c)).collect()
+    let mut list: Vec<char> = newest.ranges().iter().flat_map(|&(a, b)| a..=b).collect();
+    if kind == 0 || kind == 3 {
+        let marks = || ('\u{300}'..='\u{E01EF}').filter(|&c| is_combining_mark(c)).collect();
+        list.extend(MARKS.get_or_init(marks));
+        list.sort_unstable();
+        list.dedup();
+    }
+    list
 }
 
 /// Returns the text of a kind of probes: a line for each candidate.

@@ -313,12 +313,16 @@ impl TextNormalizer {
             })
         };
         let is_kept = |text: &str| image(text) == text;
-        let writes_changed =
-            ('\u{80}'..=char::MAX).filter(|&c| !map.characters.contains(c)).any(|c| {
-                let text = String::from(c);
-                let own = image(&text);
-                own != text && (!is_kept(&own) || own.chars().any(|c| map.characters.contains(c)))
-            });
+        // No step changes any other character.
+        let may_change = |c: char| {
+            is_combining_mark(c) || !c.to_lowercase().eq([c]) || !std::iter::once(c).nfkd().eq([c])
+        };
+        let is_changed = |c: char| map.characters.contains(c);
+        let candidates = ('\0'..=char::MAX).filter(|&c| may_change(c) && !is_changed(c));
+        let writes_changed = candidates.map(String::from).any(|text| {
+            let own = image(&text);
+            own != text && (!is_kept(&own) || own.chars().any(is_changed))
+        });
         let decomposes = self.form.is_some();
         let restores = map.pairs.iter().filter(|([one, other], _)| {
             is_kept(&String::from(*one)) && is_kept(&String::from(*other))
