@@ -420,7 +420,7 @@ impl<'a, K: MaskClasses> FewestQuery<'a, K> {
 
     /// Returns a short string of the language that has canonical tokens after a boundary, if one is
     /// found quickly.
-    fn string(&mut self, at: ProductState) -> Result<Option<Arc<[u8]>>, Error> {
+    pub(super) fn string(&mut self, at: ProductState) -> Result<Option<Arc<[u8]>>, Error> {
         if let Some(known) = self.fewest.strings.get(&at) {
             return Ok(known.clone());
         }

@@ -6,8 +6,8 @@
 //! completion after these open pieces.
 
 use formalm_core::{Error, deadline::check_deadline};
-use formalm_machines::MaskClasses;
-use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, TokenSet};
+use formalm_machines::{MaskClasses, SPECIAL_BYTE};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fewest_tokens::{FewestQuery, token_list};
@@ -170,10 +170,21 @@ impl<K: MaskClasses> FewestQuery<'_, K> {
         tokens: &TokenSet,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
+        let (encoder, vocabulary) = (self.context.encoder, self.context.vocabulary);
+        let next_byte = self.short_completion(group.0, left)?;
+        let is_apart = |token: u32| {
+            let last = vocabulary.token_bytes(token).and_then(<[u8]>::last);
+            encoder.origin(token) == TokenOrigin::Merged
+                && next_byte.zip(last).is_some_and(|(next, &last)| !encoder.may_adjoin(last, next))
+        };
         // Many tokens leave the same pieces open.
         let mut known: FxHashMap<SubsetElement, bool> = FxHashMap::default();
         for token in token_list(tokens) {
             if !has(allowed, token) || has(words, token) {
+                continue;
+            }
+            if is_apart(token) {
+                patch(words, &[token], &[]);
                 continue;
             }
             let Some(next) = self.after_token(element, group, token) else { continue };
@@ -190,6 +201,23 @@ impl<K: MaskClasses> FewestQuery<'_, K> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the first byte of a completion that has tokens, and no more bytes than `left`, so that
+    /// it has no more tokens wherever a piece ends before it.
+    fn short_completion(&mut self, group: SubsetElement, left: u32) -> Result<Option<u8>, Error> {
+        let (encoder, product_state) = (self.context.encoder, group.product_state);
+        let splitter_state = self.product.parts(product_state).1;
+        let splitter = encoder.splitter();
+        if !encoder.encodes_all()
+            || !splitter.is_between_characters(splitter_state)
+            || splitter.is_in_added_token(splitter_state)
+        {
+            return Ok(None);
+        }
+        let text = self.string(product_state)?;
+        let text = text.filter(|text| text.len() <= left as usize && !text.contains(&SPECIAL_BYTE));
+        Ok(text.and_then(|text| text.first().copied()))
     }
 
     /// Returns `true` if a known completion of at most `left` tokens follows every token of a group,
