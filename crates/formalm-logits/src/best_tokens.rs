@@ -108,8 +108,8 @@ impl<E: Element> Kernel for Tops<'_, E> {
         let mut block = [E::Real::LOWEST; BLOCK];
         let mut masked = [E::Real::LOWEST; BLOCK];
         for at in (0..self.row.width()).step_by(BLOCK) {
-            self.row.read::<E>(at, &mut block);
-            mask_block(&block, &self.allowed.block(at), &mut masked);
+            let cells = self.row.view::<E>(at, &mut block);
+            mask_block(cells, &self.allowed.block(at), &mut masked);
             if let Some((id, value)) = self.after {
                 for (place, cell) in masked.iter_mut().enumerate() {
                     let follows = (*cell < value) | (*cell == value) & ((at + place) as u32 > id);
@@ -145,8 +145,8 @@ impl<E: Element> Kernel for Collect<'_, E> {
                 continue;
             }
             let at = number * BLOCK;
-            self.row.read::<E>(at, &mut block);
-            mask_block(&block, &self.allowed.block(at), &mut masked);
+            let cells = self.row.view::<E>(at, &mut block);
+            mask_block(cells, &self.allowed.block(at), &mut masked);
             let tops = lane_tops(&masked);
             if top_of(&tops) < bound {
                 continue;

@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 
 use crate::exponential::{Real, tempered_weights};
-use crate::mass_ranks::RankedRow;
+use crate::mass_ranks::{RankRules, RankedRow};
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
 use crate::row_scan::{RowScan, RowSums, lane_tops, mask_block, power_of_two, top_of};
 use crate::vectorized::{Kernel, run};
@@ -75,73 +75,19 @@ fn draw_by_rank(
     rules: &DrawRules,
     uniform: f64,
 ) -> Option<u32> {
+    let &DrawRules { temperature, top_p, min_p, .. } = rules;
     let top = scan.sums().max_allowed;
-    let is_tempered = rules.temperature != 1.0;
-    let known = (scan.sums().log_allowed - top).exp();
-    if !is_tempered && let Some(found) = draw_from_few(scan, row, allowed, rules, uniform, known) {
+    let total = if temperature == 1.0 {
+        (scan.sums().log_allowed - top).exp()
+    } else {
+        tempered_masses(row, allowed, top, temperature).iter().sum()
+    };
+    if let Some(found) = draw_from_few(scan, row, allowed, rules, uniform, total) {
         return Some(found);
     }
-    let blocks = std::mem::take(&mut scan.blocks);
-    let mut levels = std::mem::take(&mut scan.levels);
-    let mut ranked = RankedRow {
-        row,
-        allowed,
-        blocks: &blocks,
-        top,
-        temperature: rules.temperature,
-        total: known,
-        known: Vec::new(),
-        scratch: &mut levels,
-        found: Vec::new(),
-        before_found: 0.0,
-    };
-    let cut = rules.min_p.map(|share| top + rules.temperature * share.ln());
-    match rules.top_p {
-        Some(share) if cut.is_none() => ranked.sum_near(&[share, share * uniform], None),
-        Some(share) => ranked.sum_near(&[share], cut),
-        None => ranked.sum_near(&[], cut),
-    }
-    let total = ranked.total;
-    // The total under another temperature is known only now.
-    let few =
-        if is_tempered { draw_from_few(scan, row, allowed, rules, uniform, total) } else { None };
-    let found = few.or_else(|| draw_ranked(&mut ranked, rules, cut, uniform));
-    (scan.blocks, scan.levels) = (blocks, levels);
-    found
-}
-
-/// Draws from a ranked row that is summed above `cut`, below which min-p keeps nothing.
-fn draw_ranked(
-    ranked: &mut RankedRow<'_>,
-    rules: &DrawRules,
-    cut: Option<f64>,
-    uniform: f64,
-) -> Option<u32> {
-    let total = ranked.total;
-    // Both rules keep a number of best tokens; top-p keeps the mass `reached`, and up to one token
-    // more.
-    let reached = rules.top_p.map_or(total, |share| share * total);
-    let spare = rules.top_p.map_or(0.0, |_| ranked.largest_weight_at(reached));
-    let (mut least, mut most) = (reached, reached + spare);
-    let above = cut.map_or(f64::INFINITY, |cut| ranked.mass_from(cut));
-    if above < most {
-        (least, most) = (least.min(above), above);
-    }
-    if cut.is_some() {
-        ranked.sum_near(&[uniform * least / total], None);
-    }
-    let found = ranked.reach(uniform * least, true)?;
-    if least == most || found.mass > uniform * most {
-        return Some(found.id);
-    }
-    // The draw depends on the mass of the last token that top-p keeps.
-    let first = (ranked.before_found, std::mem::take(&mut ranked.found));
-    let last = ranked.reach(reached, false)?;
-    if above < last.mass {
-        return ranked.reach_again(first, uniform * above).map(|found| found.id);
-    }
-    let found = ranked.reach_again(first, uniform * last.mass)?;
-    Some(if last.precedes(found) { last.id } else { found.id })
+    let rules = RankRules { temperature, top_p, min_p };
+    let ranked = RankedRow { row, allowed, blocks: &scan.blocks, top, total, rules };
+    ranked.draw(&mut scan.ranks, uniform)
 }
 
 /// Draws by top-p or min-p if the tokens that they keep are surely among the best few, as they are
@@ -208,13 +154,7 @@ fn draw_by_id(
     let blocks = if temperature == 1.0 {
         block_masses(scan)
     } else {
-        let top = scan.sums().max_allowed;
-        match row.element_type() {
-            ElementType::Float16 => tempered::<Half>(row, allowed, top, temperature),
-            ElementType::Bfloat16 => tempered::<Brain>(row, allowed, top, temperature),
-            ElementType::Float32 => tempered::<f32>(row, allowed, top, temperature),
-            ElementType::Float64 => tempered::<f64>(row, allowed, top, temperature),
-        }
+        tempered_masses(row, allowed, scan.sums().max_allowed, temperature)
     };
     let (number, share) = block_at(&blocks, uniform)?;
     within_block(number, share, &block_weights(row, allowed, number, None, temperature))
@@ -429,8 +369,8 @@ impl<E: Element> Kernel for BlockWeights<'_, E> {
     fn run<const FMA: bool>(self) -> [f64; BLOCK] {
         let mut block = [E::Real::LOWEST; BLOCK];
         let mut masked = [E::Real::LOWEST; BLOCK];
-        self.row.read::<E>(self.at, &mut block);
-        mask_block(&block, &self.allowed.block(self.at), &mut masked);
+        let cells = self.row.view::<E>(self.at, &mut block);
+        mask_block(cells, &self.allowed.block(self.at), &mut masked);
         let reference = match self.reference {
             Some(reference) => reference,
             None => top_of(&lane_tops(&masked)).into(),
@@ -482,13 +422,22 @@ fn within_block(number: usize, share: f64, weights: &[f64; BLOCK]) -> Option<u32
     last
 }
 
-fn tempered<E: Element>(
-    row: Row<'_>,
-    allowed: Allowed<'_>,
-    top: f64,
-    temperature: f64,
-) -> Vec<f64> {
-    run(Tempered::<E> { row, allowed, top, temperature, kind: PhantomData })
+/// Returns the sum of each block under a temperature, relative to `top`.
+fn tempered_masses(row: Row<'_>, allowed: Allowed<'_>, top: f64, temperature: f64) -> Vec<f64> {
+    match row.element_type() {
+        ElementType::Float16 => {
+            run(Tempered::<Half> { row, allowed, top, temperature, kind: PhantomData })
+        }
+        ElementType::Bfloat16 => {
+            run(Tempered::<Brain> { row, allowed, top, temperature, kind: PhantomData })
+        }
+        ElementType::Float32 => {
+            run(Tempered::<f32> { row, allowed, top, temperature, kind: PhantomData })
+        }
+        ElementType::Float64 => {
+            run(Tempered::<f64> { row, allowed, top, temperature, kind: PhantomData })
+        }
+    }
 }
 
 /// The sum of each block under a temperature.
@@ -511,8 +460,8 @@ impl<E: Element> Kernel for Tempered<'_, E> {
         let mut sums = Vec::with_capacity(self.row.width().div_ceil(BLOCK));
         // A closure would be compiled without the vector instructions.
         for at in (0..self.row.width()).step_by(BLOCK) {
-            self.row.read::<E>(at, &mut block);
-            mask_block(&block, &self.allowed.block(at), &mut masked);
+            let cells = self.row.view::<E>(at, &mut block);
+            mask_block(cells, &self.allowed.block(at), &mut masked);
             let (top, temperature) = (self.top, self.temperature);
             sums.push(tempered_weights::<E::Real, FMA>(&masked, &mut weights, top, temperature));
         }

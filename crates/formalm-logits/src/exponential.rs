@@ -54,6 +54,12 @@ pub(crate) trait Real:
 
     fn plus(self, other: Self) -> Self;
 
+    /// Returns the next larger number.
+    fn next_above(self) -> Self;
+
+    /// Returns a number near one of float32.
+    fn of_f32(value: f32) -> Self;
+
     /// Returns a key with the same order; for NaN and negative zero, one of some order.
     fn key(self) -> u64;
 }
@@ -143,6 +149,16 @@ impl Real for f32 {
     }
 
     #[inline(always)]
+    fn next_above(self) -> f32 {
+        self.next_up()
+    }
+
+    #[inline(always)]
+    fn of_f32(value: f32) -> f32 {
+        value
+    }
+
+    #[inline(always)]
     fn key(self) -> u64 {
         let bits = (self + 0.0).to_bits();
         u64::from(if bits >> 31 != 0 { !bits } else { bits | 0x8000_0000 })
@@ -202,6 +218,16 @@ impl Real for f64 {
     #[inline(always)]
     fn plus(self, other: f64) -> f64 {
         self + other
+    }
+
+    #[inline(always)]
+    fn next_above(self) -> f64 {
+        self.next_up()
+    }
+
+    #[inline(always)]
+    fn of_f32(value: f32) -> f64 {
+        value.into()
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ mod best_tokens;
 mod class_sums;
 mod draw;
 mod exponential;
+mod filter;
 mod mass_ranks;
 mod part_sums;
 mod row;

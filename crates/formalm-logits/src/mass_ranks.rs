@@ -1,531 +1,497 @@
-//! The token at which a given mass is reached when tokens are taken from the best on.
+//! Draws from the best tokens on: the token at which a given mass is reached.
 //!
-//! Sorting a row takes milliseconds, and most tokens are far from the place in question:
+//! Sorting a row takes milliseconds. Top-p and min-p keep the tokens of at least some value, and
+//! only these are copied, weighed and divided:
 //!
 //! ```text
-//!  sample     8192 elements ─► levels, values a little above and below each place sought
-//!  one pass   the mass of all tokens of at least each level
-//!  one pass   the tokens between the two levels around a place
-//!  selection  among these
+//!  sample     512 elements ─► a value a little below the last token that is kept
+//!  one pass   the values of at least that; their weights
+//!  levels     the mass above each of a few values ─► those between two of them, again and again
+//!  selection  among the last 64
 //! ```
 //!
-//! Summing above levels in the scan itself would save the reading of the row, but takes longer than
-//! the pass: the vectors of both do not fit into the registers.
+//! Neither the sample nor the levels decide anything: a mass that is not reached by the copied
+//! tokens makes all be copied.
 
 use std::marker::PhantomData;
 
 use crate::exponential::{Real, tempered_weights};
+use crate::filter::{Filter, LEVELS, ROOM};
 use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
-use crate::row_scan::{BlockSum, LANES, block_total, mask_block};
+use crate::row_scan::{BlockSum, LANES};
 use crate::vectorized::{Kernel, run};
 
-/// Maximum number of levels of a pass, besides that of min-p. Each takes a tenth of the time of a
-/// scan.
-const LEVELS: usize = 4;
-/// Neighbors that are sampled together: a cache line of float32.
-const NEIGHBORS: usize = 16;
-/// Blocks of sampled elements. The fewer they are, the more tokens lie between two levels.
-const SAMPLED_BLOCKS: usize = 16;
+/// Elements of a sample.
+const SAMPLED: usize = BLOCK;
+/// Fewer sampled tokens tell nothing; the row then has few.
+const FEWEST_SAMPLED: usize = 64;
 /// Distance of a level from the place sought, in standard deviations of the sample's estimate.
 const DEVIATIONS: f64 = 2.2;
-/// The same of the levels by which the sample itself is divided.
-const FIRST_DEVIATIONS: [f64; 4] = [-DEVIATIONS, -0.7, 0.7, DEVIATIONS];
-/// Number of tokens between two levels from which on another pass with closer levels is worthwhile.
-const MANY: usize = 8192;
-/// Buckets of values whose masses are summed, a power of two.
-const BUCKETS: usize = 256;
-/// Up to this many tokens are put in order without buckets.
+/// Up to this many tokens are put in order.
 const SORTED_AT_ONCE: usize = 64;
-/// Passes with closer levels. Equal values cannot be separated by more of them.
-const ROUNDS: usize = 6;
 
-/// Values that divide a row.
-#[derive(Debug, Default)]
-pub(crate) struct LevelScratch {
-    /// Levels of the next pass, descending.
-    levels: Vec<f64>,
-    /// Values that probably have enough mass, of which no sum is known.
-    edges: Vec<f64>,
+/// The rules that keep a number of best tokens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankRules {
+    pub(crate) temperature: f64,
+    pub(crate) top_p: Option<f64>,
+    pub(crate) min_p: Option<f64>,
 }
 
-impl LevelScratch {
-    fn sort(&mut self) {
-        self.levels.sort_unstable_by(|one, other| other.total_cmp(one));
-        self.levels.dedup();
+/// Values and their weights, in no particular order.
+#[derive(Debug, Default)]
+pub(crate) struct WeighedValues<R> {
+    /// The first `count` are in use.
+    values: Vec<R>,
+    weights: Vec<R>,
+    count: usize,
+}
+
+/// The scratch space of draws.
+#[derive(Debug, Default)]
+pub(crate) struct RankScratch {
+    narrow: Parts<f32>,
+    wide: Parts<f64>,
+    /// Sampled values, and the total weight up to each, descending.
+    sample: Vec<(f32, f64)>,
+}
+
+/// The copied tokens, and those among which a place is sought.
+#[derive(Debug, Default)]
+pub(crate) struct Parts<R> {
+    all: WeighedValues<R>,
+    near: WeighedValues<R>,
+}
+
+/// The types in which copied tokens are kept.
+pub(crate) trait Ranked: Real + Filter + Default {
+    fn parts(scratch: &mut RankScratch) -> &mut Parts<Self>;
+}
+
+impl Ranked for f32 {
+    fn parts(scratch: &mut RankScratch) -> &mut Parts<f32> {
+        &mut scratch.narrow
     }
 }
 
-/// A token in the order from the best on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ranked {
-    pub(crate) id: u32,
-    pub(crate) value: f64,
-    /// The mass of all tokens up to this one.
-    pub(crate) mass: f64,
+impl Ranked for f64 {
+    fn parts(scratch: &mut RankScratch) -> &mut Parts<f64> {
+        &mut scratch.wide
+    }
 }
 
-impl Ranked {
+/// A token in the order from the best on: the one after `equal` others of its value, by id.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place<R> {
+    value: R,
+    equal: usize,
+    /// The mass of all tokens up to this one.
+    mass: f64,
+}
+
+impl<R: PartialOrd> Place<R> {
     /// Returns `true` if this token comes before the other.
-    pub(crate) fn precedes(self, other: Ranked) -> bool {
-        self.value > other.value || self.value == other.value && self.id < other.id
+    fn precedes(&self, other: &Place<R>) -> bool {
+        self.value > other.value || self.value == other.value && self.equal < other.equal
     }
 }
 
 /// A scanned row whose tokens have weights e^((x − top) / temperature).
+#[derive(Clone, Copy)]
 pub(crate) struct RankedRow<'a> {
     pub(crate) row: Row<'a>,
     pub(crate) allowed: Allowed<'a>,
     pub(crate) blocks: &'a [BlockSum],
     /// The largest allowed value.
     pub(crate) top: f64,
-    pub(crate) temperature: f64,
     /// The sum of all weights.
     pub(crate) total: f64,
-    /// Values from the best on, each with the mass of the tokens of at least that value.
-    pub(crate) known: Vec<(f64, f64)>,
-    pub(crate) scratch: &'a mut LevelScratch,
-    /// The tokens among which the last one was found, and the mass of all before them.
-    pub(crate) found: Vec<(u64, u32, f64)>,
-    pub(crate) before_found: f64,
+    pub(crate) rules: RankRules,
 }
 
 impl RankedRow<'_> {
-    /// Sums all tokens, those above levels around shares of the mass, and those above another value.
-    pub(crate) fn sum_near(&mut self, shares: &[f64], other: Option<f64>) {
+    /// Draws a token that top-p and min-p keep, at `uniform` from 0 to below 1.
+    pub(crate) fn draw(&self, scratch: &mut RankScratch, uniform: f64) -> Option<u32> {
         match self.row.element_type() {
-            ElementType::Float16 => self.choose::<Half>(shares),
-            ElementType::Bfloat16 => self.choose::<Brain>(shares),
-            ElementType::Float32 => self.choose::<f32>(shares),
-            ElementType::Float64 => self.choose::<f64>(shares),
-        }
-        self.scratch.levels.extend(other);
-        self.scratch.sort();
-        self.sum_levels();
-    }
-
-    fn choose<E: Element>(&mut self, shares: &[f64]) {
-        self.scratch.levels.clear();
-        self.scratch.edges.clear();
-        if !shares.is_empty() {
-            let (row, allowed) = (self.row, self.allowed);
-            let tempering = (self.top, self.temperature);
-            let LevelScratch { levels, edges } = &mut *self.scratch;
-            run(Sample::<E> { row, allowed, tempering, shares, levels, edges, kind: PhantomData });
+            ElementType::Float16 => self.draw_as::<Half>(scratch, uniform),
+            ElementType::Bfloat16 => self.draw_as::<Brain>(scratch, uniform),
+            ElementType::Float32 => self.draw_as::<f32>(scratch, uniform),
+            ElementType::Float64 => self.draw_as::<f64>(scratch, uniform),
         }
     }
 
-    /// Sums the tokens above the levels of the scratch space.
-    fn sum_levels(&mut self) {
-        match self.row.element_type() {
-            ElementType::Float16 => self.sum_levels_of::<Half>(),
-            ElementType::Bfloat16 => self.sum_levels_of::<Brain>(),
-            ElementType::Float32 => self.sum_levels_of::<f32>(),
-            ElementType::Float64 => self.sum_levels_of::<f64>(),
+    fn draw_as<E: Element>(&self, scratch: &mut RankScratch, uniform: f64) -> Option<u32> {
+        let RankRules { temperature, top_p, min_p } = self.rules;
+        let cut = min_p.map(|share| at_least::<E::Real>(self.top + temperature * share.ln()));
+        let mut sample = std::mem::take(&mut scratch.sample);
+        sample.clear();
+        if top_p.is_some() {
+            self.sample(&mut sample);
         }
+        let parts = E::Real::parts(scratch);
+        let found = self.find::<E>(parts, &sample, cut, uniform);
+        scratch.sample = sample;
+        let found = found?;
+        run(FindEqual::<E> { ranked: *self, place: found, kind: PhantomData })
     }
 
-    fn sum_levels_of<E: Element>(&mut self) {
-        let (row, allowed, blocks) = (self.row, self.allowed, self.blocks);
-        let (levels, tempering) = (&self.scratch.levels[..], (self.top, self.temperature));
-        let kernel = SumLevels::<E> { row, allowed, blocks, levels, tempering, kind: PhantomData };
-        let (total, masses) = run(kernel);
-        self.total = total;
-        for (&level, mass) in self.scratch.levels.iter().zip(masses) {
-            if self.known.iter().all(|one| one.0 != level) {
-                self.known.push((level, mass));
-            }
-        }
-        self.known.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
-    }
-
-    /// Returns the mass of the tokens of at least a value that was summed.
-    pub(crate) fn mass_from(&self, value: f64) -> f64 {
-        self.known.iter().find(|one| one.0 == value).map_or(self.total, |one| one.1)
-    }
-
-    /// Returns the largest weight of a token that may be the first whose mass reaches `target`.
-    pub(crate) fn largest_weight_at(&self, target: f64) -> f64 {
-        let value = self.around(target, false).0.map_or(self.top, |upper| upper.0);
-        ((value - self.top) / self.temperature).exp()
-    }
-
-    /// Returns the nearest known value that has too little mass, and the nearest that has enough.
-    fn around(&self, target: f64, is_strict: bool) -> (Option<(f64, f64)>, Option<f64>) {
-        let is_below = |one: &(f64, f64)| !reaches(one.1, target, is_strict);
-        let place = self.known.partition_point(is_below);
-        let upper = place.checked_sub(1).map(|above| self.known[above]);
-        (upper, self.known.get(place).map(|one| one.0))
-    }
-
-    /// Returns the first token whose mass reaches `target`, or exceeds it if `is_strict`; the last one
-    /// with a weight if none does.
-    pub(crate) fn reach(&mut self, target: f64, is_strict: bool) -> Option<Ranked> {
-        for _ in 0..ROUNDS {
-            let (upper, lower) = self.around(target, is_strict);
-            let (above, mass) = upper.map_or((None, 0.0), |one| (Some(one.0), one.1));
-            let is_near = |edge: &&f64| {
-                above.is_none_or(|value| value > **edge) && lower.is_none_or(|value| value < **edge)
-            };
-            let edge = self.scratch.edges.iter().filter(is_near).copied().reduce(f64::max);
-            if self.gather(above, edge.or(lower), MANY) {
-                let found = self.select(mass, target, is_strict);
-                if edge.is_none() || found.is_some_and(|one| reaches(one.mass, target, is_strict)) {
-                    self.before_found = mass;
-                    return found;
-                }
-                // The edge has too little mass.
-                self.scratch.levels.clear();
-                self.scratch.levels.extend(edge);
-            } else {
-                self.choose_between(above, edge.or(lower));
-                if self.scratch.levels.is_empty() {
-                    break; // equal values
-                }
-            }
-            self.sum_levels();
-        }
-        let (upper, lower) = self.around(target, is_strict);
-        self.before_found = upper.map_or(0.0, |one| one.1);
-        self.gather(upper.map(|one| one.0), lower, usize::MAX);
-        self.select(self.before_found, target, is_strict)
-    }
-
-    /// Returns the token that exceeds a slightly larger target than one that was reached before, given
-    /// `before_found` and `found` of then.
-    pub(crate) fn reach_again(
-        &mut self,
-        (before, found): (f64, Vec<(u64, u32, f64)>),
-        target: f64,
-    ) -> Option<Ranked> {
-        self.found = found;
-        let again = self.select(before, target, true);
-        if again.is_some_and(|one| reaches(one.mass, target, true)) {
-            again
-        } else {
-            self.reach(target, true)
-        }
-    }
-
-    /// Chooses levels among the first tokens between two values.
-    fn choose_between(&mut self, upper: Option<f64>, lower: Option<f64>) {
-        self.found.sort_unstable_by_key(|one| std::cmp::Reverse(one.0));
-        let levels = &mut self.scratch.levels;
-        levels.clear();
-        let step = (self.found.len() - 1) / (LEVELS + 1);
-        let values = (1..=LEVELS).map(|at| self.row.get(self.found[at * step].1 as usize));
-        levels.extend(values.filter(|&value| Some(value) != lower && Some(value) != upper));
-        self.scratch.sort();
-    }
-
-    /// Gathers the tokens below `upper` and from `lower` on. Returns `false` if there are more than
-    /// `most`; then it has the first ones.
-    fn gather(&mut self, upper: Option<f64>, lower: Option<f64>, most: usize) -> bool {
-        match self.row.element_type() {
-            ElementType::Float16 => self.gather_as::<Half>(upper, lower, most),
-            ElementType::Bfloat16 => self.gather_as::<Brain>(upper, lower, most),
-            ElementType::Float32 => self.gather_as::<f32>(upper, lower, most),
-            ElementType::Float64 => self.gather_as::<f64>(upper, lower, most),
-        }
-    }
-
-    fn gather_as<E: Element>(
-        &mut self,
-        upper: Option<f64>,
-        lower: Option<f64>,
-        most: usize,
-    ) -> bool {
-        self.found.clear();
-        run(Gather::<E> {
-            row: self.row,
-            allowed: self.allowed,
-            blocks: self.blocks,
-            upper,
-            lower: lower.unwrap_or(f64::NEG_INFINITY),
-            most,
-            tempering: (self.top, self.temperature),
-            found: &mut self.found,
-            kind: PhantomData,
-        })
-    }
-
-    /// Finds a token among those gathered. Buckets of values are summed, and only the tokens of the
-    /// bucket in question are put in order. `mass` is that of all tokens before those gathered.
-    fn select(&mut self, mut mass: f64, target: f64, is_strict: bool) -> Option<Ranked> {
-        let order = |one: &(u64, u32, f64), other: &(u64, u32, f64)| {
-            other.0.cmp(&one.0).then(one.1.cmp(&other.1))
+    /// Finds the place of a draw among the tokens that are kept: those from `cut` on, if it is given,
+    /// and up to the share of top-p.
+    fn find<E: Element>(
+        &self,
+        parts: &mut Parts<E::Real>,
+        sample: &[(f32, f64)],
+        cut: Option<E::Real>,
+        uniform: f64,
+    ) -> Option<Place<E::Real>> {
+        let Some(share) = self.rules.top_p else {
+            let mass = self.copy_from::<E>(parts, cut);
+            return parts.reach(&[], uniform * mass, true);
         };
-        let mut kept: Vec<(u64, u32, f64)>;
-        let mut rest = &self.found[..];
-        while rest.len() > SORTED_AT_ONCE {
-            let (low, high) = rest
-                .iter()
-                .fold((u64::MAX, 0), |(low, high), one| (low.min(one.0), high.max(one.0)));
-            if low == high {
-                break;
-            }
-            let shift = (BUCKETS.ilog2() as u64).max(64 - u64::from((high - low).leading_zeros()))
-                - u64::from(BUCKETS.ilog2());
-            let bucket = |key: u64| ((high - key) >> shift) as usize;
-            let mut sums = [0.0f64; BUCKETS];
-            for one in rest {
-                sums[bucket(one.0)] += one.2;
-            }
-            // The last bucket has a token, that of the lowest value.
-            let mut chosen = bucket(low);
-            for (at, sum) in sums[..chosen].iter().enumerate() {
-                if reaches(mass + sum, target, is_strict) {
-                    chosen = at;
-                    break;
-                }
-                mass += sum;
-            }
-            kept = rest.iter().copied().filter(|one| bucket(one.0) == chosen).collect();
-            rest = &kept;
+        let level = |share: f64, side: f64| level_near(sample, share, side).map(E::Real::of_f32);
+        let reached = share * self.total;
+        let floor = level(share, DEVIATIONS);
+        let limit = if cut > floor { cut } else { floor };
+        let mut mass = self.copy_from::<E>(parts, limit);
+        if mass < reached && limit != cut {
+            mass = self.copy_from::<E>(parts, cut);
         }
-        let mut sorted = rest.to_vec();
-        sorted.sort_unstable_by(order);
-        let mut last = None;
-        for (_, id, weight) in sorted {
-            mass += weight;
-            last = Some(Ranked { id, value: self.row.get(id as usize), mass });
-            if reaches(mass, target, is_strict) {
-                break;
-            }
+        let least = uniform * reached.min(mass);
+        let place = least / self.total;
+        let near = [(place, -DEVIATIONS), (place, DEVIATIONS), (share, -DEVIATIONS)];
+        let levels = near.into_iter().filter_map(|(share, side)| level(share, side));
+        let levels = parts.all.with_masses(levels.collect());
+        let found = parts.reach(&levels, least, true)?;
+        if mass < reached {
+            return Some(found); // min-p keeps fewer, or rounding
         }
-        last
+        // The last token that is kept exceeds the mass by less than its weight.
+        let above_last = levels.iter().rev().find(|one| one.1 < reached).map(|one| one.0);
+        let largest = above_last.filter(|&one| one < found.value).unwrap_or(found.value);
+        let largest: f64 = largest.into();
+        let weight = ((largest - self.top) / self.rules.temperature).exp() * (1.0 + 1e-6);
+        if found.mass > uniform * (reached + weight) {
+            return Some(found);
+        }
+        let last = parts.reach(&levels, reached, false)?;
+        let found = parts.reach(&levels, uniform * last.mass, true)?;
+        Some(if last.precedes(&found) { last } else { found })
     }
+
+    /// Copies the allowed tokens from a value on, all if it is not given; returns their mass.
+    fn copy_from<E: Element>(&self, parts: &mut Parts<E::Real>, low: Option<E::Real>) -> f64 {
+        // Minus infinity has no weight.
+        let lowest = E::Real::LOWEST.next_above();
+        let low = low.map_or(lowest, |low| if low > lowest { low } else { lowest });
+        run(CopyFrom::<E> { ranked: *self, low, to: &mut parts.all, kind: PhantomData })
+    }
+
+    /// Samples values, with the total weight up to each, from the best on.
+    fn sample(&self, found: &mut Vec<(f32, f64)>) {
+        // An odd stride avoids the period of padded or structured rows.
+        let every = (self.row.width() / SAMPLED) | 1;
+        let mut block = [f32::LOWEST; BLOCK];
+        let mut count = 0;
+        for at in (0..self.row.width()).step_by(every) {
+            if count < SAMPLED && self.allowed.has(at) {
+                block[count] = self.row.get(at) as f32;
+                count += 1;
+            }
+        }
+        if count < FEWEST_SAMPLED {
+            return;
+        }
+        block[..count].sort_unstable_by(|one, other| other.total_cmp(one));
+        let (top, temperature) = (self.top, self.rules.temperature);
+        let weights = run(Weights { values: &block, top, temperature });
+        let mut sum = 0.0;
+        found.extend(block[..count].iter().zip(weights).map(|(&value, weight)| {
+            sum += f64::from(weight);
+            (value, sum)
+        }));
+    }
+}
+
+/// Returns the value near a share of the sampled mass, `side` deviations of its estimate away; `None`
+/// outside the sample.
+fn level_near(sample: &[(f32, f64)], share: f64, side: f64) -> Option<f32> {
+    let sum = sample.last()?.1;
+    let (mut above, mut squares, mut before) = (0.0, 0.0, 0.0);
+    for one in sample {
+        let weight = one.1 - before;
+        squares += weight * weight;
+        if before < share * sum {
+            above = squares;
+        }
+        before = one.1;
+    }
+    let variance = above * (1.0 - share).powi(2) + (squares - above) * share * share;
+    let mass = share * sum + side * variance.sqrt();
+    let place = sample.partition_point(|one| one.1 < mass);
+    if mass <= 0.0 { None } else { sample.get(place).map(|one| one.0) }
+}
+
+/// Returns the smallest number of a type that is at least `value`.
+fn at_least<R: Real>(value: f64) -> R {
+    let near = R::of(value);
+    if near.into() < value { near.next_above() } else { near }
+}
+
+fn descending<R: PartialOrd>(one: &R, other: &R) -> std::cmp::Ordering {
+    other.partial_cmp(one).unwrap_or(std::cmp::Ordering::Equal)
 }
 
 fn reaches(mass: f64, target: f64, is_strict: bool) -> bool {
     if is_strict { mass > target } else { mass >= target }
 }
 
-/// Adds the weights of a block whose values are at least each level.
-#[inline(always)]
-fn add_level_sums<R: Real>(
-    values: &[R; BLOCK],
-    weights: &[R; BLOCK],
-    levels: &[R],
-    masses: &mut [f64],
-) {
-    for (to, &level) in masses.iter_mut().zip(levels) {
-        let mut sums = [R::ZERO; LANES];
-        let chunks = values.as_chunks::<LANES>().0.iter();
-        for (values, weights) in chunks.zip(weights.as_chunks::<LANES>().0) {
-            for lane in 0..LANES {
-                let own = if values[lane] >= level { weights[lane] } else { R::ZERO };
-                sums[lane] = sums[lane].plus(own);
-            }
-        }
-        *to += block_total(&sums);
-    }
-}
-
-/// The levels before shares of the mass, and edges after them, from a sample of a row.
-struct Sample<'a, E> {
-    row: Row<'a>,
-    allowed: Allowed<'a>,
-    /// The largest value and the temperature.
-    tempering: (f64, f64),
-    shares: &'a [f64],
-    levels: &'a mut Vec<f64>,
-    edges: &'a mut Vec<f64>,
-    kind: PhantomData<E>,
-}
-
-impl<E: Element> Kernel for Sample<'_, E> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let mut values = [[E::Real::LOWEST; BLOCK]; SAMPLED_BLOCKS];
-        let mut weights = [[E::Real::ZERO; BLOCK]; SAMPLED_BLOCKS];
-        let groups = self.row.width() / NEIGHBORS;
-        // An odd stride avoids the period of padded or structured rows.
-        let every = groups.div_ceil(SAMPLED_BLOCKS * BLOCK / NEIGHBORS) | 1;
-        for (place, group) in (0..groups).step_by(every).enumerate() {
-            let at = group * NEIGHBORS;
-            let word = self.allowed.word(at / 32) >> (at % 32);
-            let to = place * NEIGHBORS;
-            let cells = &mut values[to / BLOCK][to % BLOCK..to % BLOCK + NEIGHBORS];
-            for (bit, cell) in cells.iter_mut().enumerate() {
-                let value = self.row.at::<E>(at + bit);
-                *cell = if word >> bit & 1 != 0 { value } else { E::Real::LOWEST };
-            }
-        }
-        let (top, temperature) = self.tempering;
-        for (values, weights) in values.iter().zip(&mut weights) {
-            tempered_weights::<E::Real, FMA>(values, weights, top, temperature);
-        }
-        // A few of the elements give levels, which divide all of them.
-        let mut few: Vec<(f64, f64)> = Vec::with_capacity(BLOCK);
-        for (values, weights) in values.iter().zip(&weights) {
-            for at in (0..BLOCK).step_by(SAMPLED_BLOCKS + 1) {
-                let value: f64 = values[at].into();
-                if value.is_finite() {
-                    few.push((value, weights[at].into()));
+impl<R: Ranked> Parts<R> {
+    /// Returns the first of the copied tokens whose mass reaches `target`, or exceeds it if
+    /// `is_strict`; the last one if none does. `levels` are values, descending, and the masses from
+    /// each on.
+    fn reach(&mut self, levels: &[(R, f64)], target: f64, is_strict: bool) -> Option<Place<R>> {
+        let mut own: Vec<(R, f64)>;
+        let mut levels = levels;
+        let mut above = 0.0;
+        let mut is_first = true;
+        loop {
+            if levels.is_empty() {
+                let part = if is_first { &self.all } else { &self.near };
+                if part.count <= SORTED_AT_ONCE {
+                    return part.sorted_place(above, target, is_strict);
                 }
-            }
-        }
-        few.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
-        let (mut sum, mut squares) = (0.0, 0.0);
-        let cumulative: Vec<(f64, f64)> = few
-            .iter()
-            .map(|one| {
-                sum += one.1;
-                squares += one.1 * one.1;
-                (sum, squares)
-            })
-            .collect();
-        let place = |share: f64| cumulative.partition_point(|one| one.0 < share * sum);
-        for &share in self.shares {
-            let above = cumulative.get(place(share)).map_or(squares, |one| one.1);
-            let variance = above * (1.0 - share).powi(2) + (squares - above) * share * share;
-            let deviation = variance.sqrt() / sum;
-            let mut first = [E::Real::LOWEST; FIRST_DEVIATIONS.len()];
-            for (to, distance) in first.iter_mut().zip(FIRST_DEVIATIONS) {
-                let near = few.get(place(share + distance * deviation)).or(few.last());
-                *to = near.map_or(E::Real::LOWEST, |one| E::Real::of(one.0));
-            }
-            let mut masses = [0.0; FIRST_DEVIATIONS.len() + 1];
-            for (values, weights) in values.iter().zip(&weights) {
-                add_level_sums(values, weights, &first, &mut masses);
-                add_level_sums(values, weights, &[E::Real::LOWEST], &mut masses[first.len()..]);
-            }
-            let deviation = deviation / (SAMPLED_BLOCKS as f64).sqrt();
-            let (before, after) = (share - DEVIATIONS * deviation, share + DEVIATIONS * deviation);
-            for (near, edges) in [(before, &mut *self.levels), (after, &mut *self.edges)] {
-                let mass = near * masses[first.len()];
-                let at = masses[..first.len()].partition_point(|&one| one < mass);
-                if at == 0 || at == first.len() {
-                    let value = few.get(place(near)).map(|one| one.0);
-                    edges.extend(value.filter(|_| near > 0.0));
-                    continue;
+                let (lowest, highest) = part.ends();
+                if lowest == highest {
+                    return Some(part.equal_place(above, target, is_strict));
                 }
-                let (high, low) = (first[at - 1].into(), first[at].into());
-                let part = (mass - masses[at - 1]) / (masses[at] - masses[at - 1]);
-                let level = E::Real::of(high + part * (low - high));
-                edges.push(level.into());
+                own = part.with_masses(part.pivots(lowest));
+                levels = &own;
             }
+            let next = levels.partition_point(|one| !reaches(above + one.1, target, is_strict));
+            let low = levels.get(next).map_or(R::LOWEST, |one| one.0);
+            let infinity = R::of(f64::INFINITY);
+            let (high, before) = next.checked_sub(1).map_or((infinity, 0.0), |at| levels[at]);
+            if is_first {
+                self.near.copy_between(&self.all, low, high);
+                // The last level has all tokens, and rounding took a part of the mass.
+                is_first = self.near.count == 0;
+            } else {
+                self.near.keep_between(low, high);
+            }
+            if !is_first {
+                above += before;
+            }
+            levels = &[];
         }
     }
 }
 
-/// The masses above levels, and of all tokens.
-struct SumLevels<'a, E> {
-    row: Row<'a>,
-    allowed: Allowed<'a>,
-    blocks: &'a [BlockSum],
-    levels: &'a [f64],
-    /// The largest value and the temperature.
-    tempering: (f64, f64),
-    kind: PhantomData<E>,
-}
-
-impl<E: Element> Kernel for SumLevels<'_, E> {
-    type Output = (f64, [f64; LEVELS + 1]);
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> (f64, [f64; LEVELS + 1]) {
-        let mut levels = [E::Real::LOWEST; LEVELS + 1];
-        for (to, &level) in levels.iter_mut().zip(self.levels) {
-            *to = E::Real::of(level);
-        }
-        let levels = &levels[..self.levels.len()];
-        let mut block = [E::Real::LOWEST; BLOCK];
-        let mut masked = [E::Real::LOWEST; BLOCK];
-        let mut weights = [E::Real::ZERO; BLOCK];
-        let (mut total, mut masses) = (0.0, [0.0; LEVELS + 1]);
-        let (top, temperature) = self.tempering;
-        for (number, known) in self.blocks.iter().enumerate() {
-            if known.top == f64::NEG_INFINITY {
-                continue;
-            }
-            let at = number * BLOCK;
-            self.row.read::<E>(at, &mut block);
-            mask_block(&block, &self.allowed.block(at), &mut masked);
-            total += tempered_weights::<E::Real, FMA>(&masked, &mut weights, top, temperature);
-            add_level_sums(&masked, &weights, levels, &mut masses);
-        }
-        (total, masses)
+impl<R: Ranked> WeighedValues<R> {
+    /// Returns levels, descending, and the masses of the values from each on.
+    fn with_masses(&self, mut levels: Vec<R>) -> Vec<(R, f64)> {
+        levels.sort_unstable_by(descending);
+        levels.dedup();
+        let masses = R::masses_from(self.values(), &self.weights[..self.count], &levels);
+        levels.into_iter().zip(masses).collect()
     }
-}
 
-/// The tokens below `upper` and from `lower` on, with their weights.
-struct Gather<'a, E> {
-    row: Row<'a>,
-    allowed: Allowed<'a>,
-    blocks: &'a [BlockSum],
-    upper: Option<f64>,
-    lower: f64,
-    most: usize,
-    tempering: (f64, f64),
-    found: &'a mut Vec<(u64, u32, f64)>,
-    kind: PhantomData<E>,
-}
+    /// Returns the smallest and the largest value.
+    fn ends(&self) -> (R, R) {
+        run(Ends(self.values()))
+    }
 
-impl<E: Element> Kernel for Gather<'_, E> {
-    type Output = bool;
+    fn values(&self) -> &[R] {
+        &self.values[..self.count]
+    }
 
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> bool {
-        let (lower, is_open) = (E::Real::of(self.lower), self.upper.is_none());
-        let upper = E::Real::of(self.upper.unwrap_or(0.0));
-        let mut block = [E::Real::LOWEST; BLOCK];
-        let mut ids: Vec<u32> = Vec::new();
-        let (mut count, mut is_all) = (0, true);
-        for (number, known) in self.blocks.iter().enumerate() {
-            if known.top == f64::NEG_INFINITY || known.top < self.lower {
-                continue;
-            }
-            if count > self.most {
-                is_all = false;
+    /// Returns values that divide the others into parts of similar size, descending. Each has values
+    /// on both sides, given that `lowest` is not the only one.
+    fn pivots(&self, lowest: R) -> Vec<R> {
+        let every = self.count / (4 * (LEVELS + 1));
+        let mut few: Vec<R> = (1..4 * (LEVELS + 1)).map(|at| self.values[at * every]).collect();
+        few.sort_unstable_by(descending);
+        let next = lowest.next_above();
+        let pivot = |at: usize| few[4 * at - 1];
+        let mut pivots: Vec<R> =
+            (1..=LEVELS).map(pivot).map(|one| if one > lowest { one } else { next }).collect();
+        pivots.dedup();
+        pivots
+    }
+
+    /// Puts the values in order, and returns the place of a mass. `above` is that of larger ones.
+    fn sorted_place(&self, above: f64, target: f64, is_strict: bool) -> Option<Place<R>> {
+        let mut sorted: Vec<(R, R)> =
+            self.values().iter().copied().zip(self.weights.iter().copied()).collect();
+        sorted.sort_unstable_by(|one, other| descending(&one.0, &other.0));
+        let (mut mass, mut found) = (above, None::<Place<R>>);
+        for (value, weight) in sorted {
+            mass += weight.into();
+            let equal = found.filter(|one| one.value == value).map_or(0, |one| one.equal + 1);
+            found = Some(Place { value, equal, mass });
+            if reaches(mass, target, is_strict) {
                 break;
             }
-            if ids.len() < count + 2 * BLOCK {
-                ids.resize(2 * ids.len() + 4 * BLOCK, 0);
+        }
+        found
+    }
+
+    /// Returns the place of a mass among equal values.
+    fn equal_place(&self, above: f64, target: f64, is_strict: bool) -> Place<R> {
+        let (value, weight) = (self.values[0], self.weights[0].into());
+        let steps = (target - above) / weight;
+        let steps = if is_strict { steps.floor() } else { steps.ceil() - 1.0 };
+        let equal = (steps.max(0.0) as usize).min(self.count - 1);
+        Place { value, equal, mass: above + (equal + 1) as f64 * weight }
+    }
+
+    /// Overwrites these with the values of others that are at least `low` and below `high`.
+    fn copy_between(&mut self, from: &WeighedValues<R>, low: R, high: R) {
+        self.make_room(from.count);
+        let to = [&mut self.values[..], &mut self.weights[..]];
+        let from = [from.values(), &from.weights[..from.count]];
+        self.count = R::keep_between(from, [low, high], to);
+    }
+
+    /// Keeps the values that are at least `low` and below `high`.
+    fn keep_between(&mut self, low: R, high: R) {
+        let part = [&mut self.values[..], &mut self.weights[..]];
+        self.count = R::keep_within(part, self.count, [low, high]);
+    }
+
+    /// Makes room for a number of values, and what kernels write beyond them.
+    fn make_room(&mut self, count: usize) {
+        let room = count + BLOCK + ROOM;
+        if self.values.len() < room {
+            self.values.resize(room + room / 2, R::ZERO);
+            self.weights.resize(room + room / 2, R::ZERO);
+        }
+    }
+}
+
+/// Copies the allowed tokens from a value on and weighs them; returns their mass.
+struct CopyFrom<'a, E: Element> {
+    ranked: RankedRow<'a>,
+    low: E::Real,
+    to: &'a mut WeighedValues<E::Real>,
+    kind: PhantomData<E>,
+}
+
+impl<E: Element> Kernel for CopyFrom<'_, E> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> f64 {
+        let to = self.to;
+        let (row, allowed) = (self.ranked.row, self.ranked.allowed);
+        let low: f64 = self.low.into();
+        let mut block = [E::Real::LOWEST; BLOCK];
+        to.count = 0;
+        for (number, known) in self.ranked.blocks.iter().enumerate() {
+            if known.top < low {
+                continue;
+            }
+            to.make_room(to.count + BLOCK);
+            let cells = row.view::<E>(number * BLOCK, &mut block);
+            let words = allowed.block(number * BLOCK);
+            to.count += E::Real::keep_from(cells, &words, self.low, &mut to.values[to.count..]);
+        }
+        let (top, temperature) = (self.ranked.top, self.ranked.rules.temperature);
+        // What follows the last value has no weight.
+        let end = to.count.next_multiple_of(BLOCK);
+        to.make_room(end);
+        to.values[to.count..end].fill(E::Real::LOWEST);
+        let chunks = to.values[..end].as_chunks::<BLOCK>().0.iter();
+        let mut mass = 0.0;
+        for (values, weights) in chunks.zip(to.weights.as_chunks_mut::<BLOCK>().0) {
+            mass += tempered_weights::<E::Real, FMA>(values, weights, top, temperature);
+        }
+        mass
+    }
+}
+
+/// The weights of sampled values.
+struct Weights<'a> {
+    values: &'a [f32; BLOCK],
+    top: f64,
+    temperature: f64,
+}
+
+impl Kernel for Weights<'_> {
+    type Output = [f32; BLOCK];
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> [f32; BLOCK] {
+        let mut weights = [0.0; BLOCK];
+        tempered_weights::<f32, FMA>(self.values, &mut weights, self.top, self.temperature);
+        weights
+    }
+}
+
+/// The smallest and the largest of some values.
+struct Ends<'a, R>(&'a [R]);
+
+impl<R: Real> Kernel for Ends<'_, R> {
+    type Output = (R, R);
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> (R, R) {
+        let (mut low, mut high) = ([self.0[0]; LANES], [self.0[0]; LANES]);
+        let (chunks, rest) = self.0.as_chunks::<LANES>();
+        for chunk in chunks {
+            for lane in 0..LANES {
+                low[lane] = if chunk[lane] < low[lane] { chunk[lane] } else { low[lane] };
+                high[lane] = if chunk[lane] > high[lane] { chunk[lane] } else { high[lane] };
+            }
+        }
+        let (mut lowest, mut highest) = (low[0], high[0]);
+        for &one in low.iter().chain(rest) {
+            lowest = if one < lowest { one } else { lowest };
+        }
+        for &one in high.iter().chain(rest) {
+            highest = if one > highest { one } else { highest };
+        }
+        (lowest, highest)
+    }
+}
+
+/// The id of a place: that of an allowed token after `equal` others of its value.
+struct FindEqual<'a, E: Element> {
+    ranked: RankedRow<'a>,
+    place: Place<E::Real>,
+    kind: PhantomData<E>,
+}
+
+impl<E: Element> Kernel for FindEqual<'_, E> {
+    type Output = Option<u32>;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> Option<u32> {
+        let value = self.place.value;
+        let wide: f64 = value.into();
+        let mut left = self.place.equal;
+        let mut block = [E::Real::LOWEST; BLOCK];
+        for (number, known) in self.ranked.blocks.iter().enumerate() {
+            if known.top < wide {
+                continue;
             }
             let at = number * BLOCK;
-            self.row.read::<E>(at, &mut block);
-            let words = self.allowed.block(at);
-            for (chunk, (cells, word)) in block.as_chunks::<32>().0.iter().zip(words).enumerate() {
-                let mut bits = 0u32;
-                for (place, &cell) in cells.iter().enumerate() {
-                    let is_inside =
-                        (cell >= lower) & (is_open | (cell < upper)) & (cell > E::Real::LOWEST);
-                    bits |= u32::from(is_inside) << place;
-                }
-                bits &= word;
-                // Most chunks have few tokens. Writing four whether they exist or not avoids a
-                // branch that cannot be predicted.
-                let first = (at + chunk * 32) as u32;
-                let end = count + bits.count_ones() as usize;
-                loop {
-                    for to in &mut ids[count..count + 4] {
-                        *to = first + bits.trailing_zeros();
-                        bits &= bits.wrapping_sub(1);
+            let cells = self.ranked.row.view::<E>(at, &mut block);
+            let mut has_any = false;
+            for &cell in cells {
+                has_any |= cell == value;
+            }
+            if !has_any {
+                continue;
+            }
+            for (place, &cell) in cells.iter().enumerate() {
+                if cell == value && self.ranked.allowed.has(at + place) {
+                    if left == 0 {
+                        return Some((at + place) as u32);
                     }
-                    count += 4;
-                    if count >= end {
-                        break;
-                    }
+                    left -= 1;
                 }
-                count = end;
             }
         }
-        ids.truncate(count);
-        self.found.reserve(ids.len());
-        let (top, temperature) = self.tempering;
-        let mut weights = [E::Real::ZERO; BLOCK];
-        for ids in ids.chunks(BLOCK) {
-            for (cell, &id) in block.iter_mut().zip(ids) {
-                *cell = self.row.at::<E>(id as usize);
-            }
-            tempered_weights::<E::Real, FMA>(&block, &mut weights, top, temperature);
-            for (place, &id) in ids.iter().enumerate() {
-                self.found.push((block[place].key(), id, weights[place].into()));
-            }
-        }
-        is_all
+        None
     }
 }

@@ -149,8 +149,8 @@ impl<E: Element> Kernel for ClassSums<'_, E> {
             if words.iter().all(|&word| word == 0) {
                 continue;
             }
-            self.row.read::<E>(number * BLOCK, &mut block);
-            mask_block(&block, &words, &mut masked);
+            let cells = self.row.view::<E>(number * BLOCK, &mut block);
+            mask_block(cells, &words, &mut masked);
             for (to, &value) in weights.iter_mut().zip(&masked) {
                 *to = weight::<E::Real, FMA>(value, exponent, floor);
             }

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::exponential::Real;
+use crate::mass_ranks::Ranked;
 
 /// Number of elements that are converted and summed at a time. A block of float32 fits into a
 /// quarter of a first-level cache.
@@ -134,6 +135,46 @@ impl<'a> Row<'a> {
         unsafe { self.load::<E>(at) }
     }
 
+    /// Returns the elements from `at` on, followed by minus infinity: where they are, if they need no
+    /// conversion, or copied into `block`.
+    ///
+    /// The row's elements must be of type `E`.
+    #[inline(always)]
+    pub(crate) fn view<'b, E: Element>(
+        self,
+        at: usize,
+        block: &'b mut [E::Real; BLOCK],
+    ) -> &'b [E::Real; BLOCK]
+    where
+        'a: 'b,
+    {
+        if E::IS_REAL && self.width.saturating_sub(at) >= BLOCK {
+            // SAFETY: within the row.
+            let start = unsafe { self.start.cast::<E::Real>().add(at) };
+            if start.is_aligned() {
+                // SAFETY: the elements are within the row, and are of this type.
+                return unsafe { &*start.cast::<[E::Real; BLOCK]>() };
+            }
+        }
+        self.read::<E>(at, block);
+        block
+    }
+
+    /// Asks for the memory of the block that follows the one at `at`.
+    #[inline(always)]
+    pub(crate) fn prefetch<E: Element>(self, at: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if self.width.saturating_sub(at) >= 2 * BLOCK {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: within the row.
+            let start = unsafe { self.start.add((at + BLOCK) * size_of::<E>()) };
+            for line in 0..BLOCK * size_of::<E>() / 64 {
+                // SAFETY: a prefetch has no effect on memory.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(line * 64).cast()) };
+            }
+        }
+    }
+
     /// Copies the elements from `at` on into `block`, followed by minus infinity.
     ///
     /// The row's elements must be of type `E`.
@@ -141,6 +182,15 @@ impl<'a> Row<'a> {
     pub(crate) fn read<E: Element>(self, at: usize, block: &mut [E::Real; BLOCK]) {
         debug_assert_eq!(size_of::<E>(), self.kind.size());
         let count = self.width.saturating_sub(at).min(BLOCK);
+        if E::IS_REAL && count == BLOCK {
+            // SAFETY: `at + BLOCK` elements are within the row, and are of this type.
+            unsafe {
+                let start = self.start.add(at * size_of::<E>());
+                let size = size_of_val(block);
+                std::ptr::copy_nonoverlapping(start, block.as_mut_ptr().cast(), size);
+            }
+            return;
+        }
         if count == BLOCK {
             for (place, cell) in block.iter_mut().enumerate() {
                 // SAFETY: `at + BLOCK` elements are within the row.
@@ -159,13 +209,18 @@ impl<'a> Row<'a> {
 /// A type of elements as it is stored.
 pub(crate) trait Element: Copy {
     /// The type in which it is computed with.
-    type Real: Real;
+    type Real: Ranked;
+
+    /// `true` if elements are stored as they are computed with.
+    const IS_REAL: bool;
 
     fn real(self) -> Self::Real;
 }
 
 impl Element for f32 {
     type Real = f32;
+
+    const IS_REAL: bool = true;
 
     #[inline(always)]
     fn real(self) -> f32 {
@@ -175,6 +230,8 @@ impl Element for f32 {
 
 impl Element for f64 {
     type Real = f64;
+
+    const IS_REAL: bool = true;
 
     #[inline(always)]
     fn real(self) -> f64 {
@@ -189,6 +246,8 @@ pub(crate) struct Half(u16);
 
 impl Element for Half {
     type Real = f32;
+
+    const IS_REAL: bool = false;
 
     #[inline(always)]
     fn real(self) -> f32 {
@@ -211,6 +270,8 @@ pub(crate) struct Brain(u16);
 
 impl Element for Brain {
     type Real = f32;
+
+    const IS_REAL: bool = false;
 
     #[inline(always)]
     fn real(self) -> f32 {
@@ -271,6 +332,10 @@ impl<'a> Allowed<'a> {
                 }
             }
         }
-        std::array::from_fn(|place| self.word(first + place))
+        let mut words = [0; BLOCK / 32];
+        for (place, word) in words.iter_mut().enumerate() {
+            *word = self.word(first + place);
+        }
+        words
     }
 }

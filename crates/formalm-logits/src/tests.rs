@@ -344,7 +344,7 @@ fn draws_agree_with_the_definition_away_from_boundaries() {
         let listed: Vec<(usize, f64)> =
             (0..width).filter(|&at| allowed.has(at)).map(|at| (at, row.get(at))).collect();
         let (expected, near, doubt) = naive_draw(&listed, &rules, uniform);
-        assert_eq!(found.is_none(), expected.is_none(), "case {case}");
+        assert_eq!(found.is_none(), expected.is_none(), "case {case}: {rules:?} {width} {kind:?}");
         if near > 1e-5 && doubt > 1e-5 {
             compared += 1;
             assert_eq!(
@@ -355,6 +355,56 @@ fn draws_agree_with_the_definition_away_from_boundaries() {
         }
     }
     assert!(compared > 7000, "{compared}");
+}
+
+#[test]
+fn draws_by_rank_from_wide_rows_agree_with_the_definition() {
+    let mut random = Random(5);
+    let mut scan = RowScan::default();
+    let mut compared = 0;
+    for case in 0..400 {
+        let kind = KINDS[case % 4];
+        let width = 5000 + random.below(30_000);
+        let scale = [0.0, 0.3, 1.0, 3.0][random.below(4)];
+        let step = [0.0, 0.0, 0.0, 0.25, 2.0][random.below(5)];
+        let shift = [0.0, -40.0, 300.0][random.below(3)];
+        let sparse = [0.0, 0.0, 0.5][random.below(3)];
+        let given: Vec<f64> = (0..width)
+            .map(|at| {
+                // Neighbors are alike, and the row has a trend: a sample may mislead.
+                let trend = [0.0, 2.0 * at as f64 / width as f64][case / 4 % 2];
+                let value = shift + trend + scale * random.normal();
+                let value = if step > 0.0 { (value / step).round() * step } else { value };
+                if random.uniform() < sparse { f64::NEG_INFINITY } else { value }
+            })
+            .collect();
+        let stored = store(kind, &given, random.below(8));
+        let row = stored.row();
+        let words = words(&mut random, width);
+        let allowed =
+            if random.below(3) == 0 { Allowed::all(width) } else { Allowed::of(&words, width) };
+        let rules = DrawRules {
+            temperature: [1.0, 1.0, 0.7, 1.5][random.below(4)],
+            top_k: None,
+            top_p: [None, Some(random.uniform()), Some(0.9), Some(1.0)][random.below(4)],
+            min_p: [None, Some(random.uniform()), Some(0.02), Some(1e-6)][random.below(4)],
+        };
+        scan.run(row, allowed);
+        let listed: Vec<(usize, f64)> =
+            (0..width).filter(|&at| allowed.has(at)).map(|at| (at, row.get(at))).collect();
+        for _ in 0..4 {
+            let uniform = random.uniform();
+            let found = draw(&mut scan, row, allowed, &rules, uniform);
+            let (expected, near, doubt) = naive_draw(&listed, &rules, uniform);
+            assert_eq!(found.is_none(), expected.is_none(), "case {case}: {rules:?}");
+            if near > 2e-6 && doubt > 2e-6 {
+                compared += 1;
+                let found = found.map(|id| id as usize);
+                assert_eq!(found, expected, "case {case}: {rules:?} {width} {kind:?} {uniform}");
+            }
+        }
+    }
+    assert!(compared > 700, "{compared}");
 }
 
 #[test]
