@@ -28,7 +28,8 @@ pub fn log_sum(values: &mut [f64]) -> f64 {
         [] => f64::NEG_INFINITY,
         [one] => *one,
         _ => {
-            values.sort_unstable_by(|one, other| other.total_cmp(one));
+            // Long lists are mostly sorted already, of which a stable sort makes use.
+            values.sort_by(|one, other| other.total_cmp(one));
             let top = values[0];
             if top == f64::NEG_INFINITY {
                 return top;

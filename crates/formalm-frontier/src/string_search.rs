@@ -80,7 +80,7 @@ pub struct StringHit {
 pub enum StringStep {
     /// The next member.
     Hit(StringHit),
-    /// Readings to evaluate before the next step; there may be none.
+    /// Readings to evaluate before the next step, at most a batch; there may be none.
     Evaluate(Vec<u32>),
     /// Evaluated readings whose answers are needed again.
     Recall(Vec<u32>),
@@ -261,7 +261,11 @@ impl StringSearch {
             let wanted = self.wanted(&entry);
             if !wanted.is_empty() || entry.member && !self.aside.is_empty() {
                 self.looked_at += 1;
+                // An entry may want thousands; those beyond the batch wait like the entry.
                 for node in wanted {
+                    if self.requests.len() == batch {
+                        break;
+                    }
                     if !self.requests.contains(&node) {
                         self.requests.push(node);
                     }
@@ -434,20 +438,26 @@ impl StringSearch {
         if !missing.is_empty() {
             return Err(MissingRows(missing));
         }
-        let tree = &self.tree;
-        pending.sort_unstable_by(|&one, &other| {
-            tree.logprob(other)
-                .total_cmp(&tree.logprob(one))
-                .then_with(|| tree.path(one).cmp(&tree.path(other)))
-        });
+        entry.pending = self.largest_first(pending);
         entry.exact.append(&mut exact);
         if !ranges.is_empty() {
             entry.ranges.append(&mut ranges);
             entry.next = NextBytes::Unknown(f64::INFINITY);
         }
-        entry.pending = pending;
         entry.bound = entry.bound.min(self.bound(entry));
         Ok(())
+    }
+
+    /// Sorts readings by probability, ties by tokens.
+    fn largest_first(&self, readings: Vec<u32>) -> Vec<u32> {
+        let tree = &self.tree;
+        // Most are in ascending order already, of which a stable sort makes use.
+        let mut sorted: Vec<(f64, u32)> =
+            readings.iter().rev().map(|&node| (tree.logprob(node), node)).collect();
+        sorted.sort_by(|one, other| {
+            other.0.total_cmp(&one.0).then_with(|| tree.path(one.1).cmp(&tree.path(other.1)))
+        });
+        sorted.into_iter().map(|one| one.1).collect()
     }
 
     /// Adds the tokens of a range with which an evaluated reading continues, if there are any.
