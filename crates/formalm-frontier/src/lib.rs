@@ -19,7 +19,7 @@ mod token_rows;
 mod token_search;
 mod walk_tree;
 
-pub use formalm_logits::{Row, RowSums};
+pub use formalm_logits::{Row, RowSum, RowSums};
 pub use log_sum::log_sum;
 pub use mass_search::{DecidedMass, MassBatch, MassOptions, MassSearch};
 pub use node_queue::NodeQueue;

@@ -6,7 +6,10 @@
 
 use std::collections::VecDeque;
 
-use formalm_logits::{Allowed, ElementType, RowSums, exponential_sum, log_sum_error};
+use formalm_logits::{
+    Allowed, ClassScanner, ElementType, RowSum, Soundness, class_sum_error, exponential_sum,
+    log_sum_error,
+};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::log_sum;
@@ -33,7 +36,7 @@ pub(crate) struct StoredRow {
     offset: f64,
     /// An upper bound on the log-sum of all allowed tokens.
     total: f64,
-    /// Upper bounds on the log-sums by first byte, which the first split of a row needs.
+    /// Upper bounds on the log-sums by first byte.
     by_byte: Option<Box<[f64; 256]>>,
 }
 
@@ -60,14 +63,15 @@ impl StoredRow {
     /// Returns the allowed part of an answer, after a look at the mask.
     pub(crate) fn of(
         scan: &mut TokenScan,
+        classes: &mut ClassScanner,
         answer: Continuations<'_>,
         kept: Option<&[(u32, f64)]>,
         tokens: &SortedTokens,
     ) -> StoredRow {
         match (answer, kept) {
             (Continuations::All(row, offset), None) => {
-                let sums = scan.sums(row);
-                StoredRow::whole(scan, &SharedRow::copied(row), offset, &sums, tokens)
+                let shared = SharedRow::copied(row);
+                StoredRow::read(scan, classes, &shared, Some(offset), tokens).0
             }
             _ => {
                 let kept = kept.unwrap_or_default().iter().copied();
@@ -76,52 +80,59 @@ impl StoredRow {
         }
     }
 
-    /// Returns the allowed part of a row with these sums, after a look at the mask.
-    pub(crate) fn whole(
-        scan: &TokenScan,
+    /// Returns the allowed part of a row, after a look at the mask, and the sum of the whole row.
+    /// `offset` is that sum, if it is known.
+    pub(crate) fn read(
+        scan: &mut TokenScan,
+        classes: &mut ClassScanner,
         shared: &SharedRow,
-        offset: f64,
-        sums: &RowSums,
+        offset: Option<f64>,
         tokens: &SortedTokens,
-    ) -> StoredRow {
+    ) -> (StoredRow, RowSum) {
         let row = shared.row();
-        if scan.allowed_count() as usize <= tokens.len() / LISTED_SHARE {
-            let mut few = Vec::new();
-            scan.each_allowed(|id| few.push((id, (row.get(id as usize) - offset).min(0.0))));
-            return StoredRow::few(few.into_iter(), tokens);
+        let is_few = scan.allowed_count() as usize <= tokens.len() / LISTED_SHARE;
+        let found = if is_few { None } else { classes.run(row, scan.words()) };
+        let Some(found) = found else {
+            let sums = scan.sums(row);
+            let sum = RowSum::from(sums);
+            if sum.soundness != Soundness::Sound {
+                return (StoredRow::empty(), sum);
+            }
+            let offset = offset.unwrap_or(sum.log_sum_exp);
+            if is_few {
+                let mut few = Vec::new();
+                scan.each_allowed(|id| few.push((id, (row.get(id as usize) - offset).min(0.0))));
+                return (StoredRow::few(few.into_iter(), tokens), sum);
+            }
+            let total = sums.log_allowed - offset + log_sum_error(row.element_type());
+            let values = RowValues::Whole(shared.clone(), scan.words().into());
+            return (StoredRow { values, offset, total, by_byte: None }, sum);
+        };
+        let sum = RowSum { log_sum_exp: found.log_sum_exp, soundness: found.soundness };
+        if sum.soundness != Soundness::Sound {
+            return (StoredRow::empty(), sum);
         }
-        let total = sums.log_allowed - offset + log_sum_error(row.element_type());
+        let offset = offset.unwrap_or(sum.log_sum_exp);
+        let error = class_sum_error(row.element_type());
+        let total = found.log_allowed - offset + error;
         let values = RowValues::Whole(shared.clone(), scan.words().into());
-        StoredRow { values, offset, total, by_byte: None }
+        let mut stored = StoredRow { values, offset, total, by_byte: None };
+        let mut by_byte = found.log_by_class;
+        let all = (0, tokens.len() as u32);
+        for (byte, sum) in by_byte.iter_mut().enumerate() {
+            *sum = if sum.is_nan() {
+                stored.log_sum(tokens.narrow(all, 0, byte as u8), tokens)
+            } else {
+                *sum - offset + error
+            };
+        }
+        stored.by_byte = Some(by_byte);
+        (stored, sum)
     }
 
     /// Returns `true` if sums over the row's own type are accurate.
     fn is_summable(&self) -> bool {
         matches!(self.values, RowValues::Whole(..)) && self.offset.abs() < LARGEST_OFFSET
-    }
-
-    /// Computes the sums by first byte.
-    fn split(&mut self, tokens: &SortedTokens) {
-        let RowValues::Whole(shared, words) = &self.values else { return };
-        if self.by_byte.is_some() || !self.is_summable() {
-            return;
-        }
-        let row = shared.row();
-        let size = tokens.first_bytes().len();
-        let error = log_sum_error(row.element_type());
-        let mut sums =
-            row.exponential_sums(Allowed::of(words, size), self.offset, tokens.first_bytes());
-        let all = (0, tokens.len() as u32);
-        for (byte, sum) in sums.iter_mut().enumerate() {
-            *sum = if *sum == 0.0 {
-                f64::NEG_INFINITY
-            } else if *sum < TINY {
-                self.log_sum(tokens.narrow(all, 0, byte as u8), tokens)
-            } else {
-                sum.ln() + error
-            };
-        }
-        self.by_byte = Some(sums);
     }
 
     /// Returns upper bounds on the log-sums by first byte, if they are known.
@@ -276,13 +287,6 @@ impl RowCache {
     #[inline]
     pub(crate) fn get(&self, node: u32) -> Option<&StoredRow> {
         self.rows.get(&node)
-    }
-
-    /// Computes the sums by first byte of a row that is cached.
-    pub(crate) fn split(&mut self, node: u32, tokens: &SortedTokens) {
-        if let Some(row) = self.rows.get_mut(&node) {
-            row.split(tokens);
-        }
     }
 
     pub(crate) fn keep(&mut self, node: u32, row: StoredRow) {

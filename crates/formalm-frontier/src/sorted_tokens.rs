@@ -8,6 +8,10 @@
 //!             └──── "an" ───┘                 "an" itself comes first
 //! ```
 
+use std::sync::Arc;
+
+use formalm_logits::TokenClasses;
+
 /// Token ids sorted by bytes, made once for a vocabulary.
 #[derive(Debug)]
 pub struct SortedTokens {
@@ -16,8 +20,8 @@ pub struct SortedTokens {
     bytes: Box<[u8]>,
     /// Where each rank's bytes start; one more at the end.
     starts: Box<[u32]>,
-    /// The first byte of each token, by id; 0 for tokens without bytes.
-    first_bytes: Box<[u8]>,
+    /// The first byte of each token; 0 for tokens without bytes.
+    first_bytes: Arc<TokenClasses>,
 }
 
 /// The rank of a token without bytes.
@@ -40,9 +44,9 @@ impl SortedTokens {
         }
         starts.push(bytes.len() as u32);
         let first = |one: &Option<&[u8]>| one.and_then(|one| one.first().copied()).unwrap_or(0);
-        let first_bytes = all.iter().map(first).collect();
+        let first_bytes: Vec<u8> = all.iter().map(first).collect();
         SortedTokens {
-            first_bytes,
+            first_bytes: Arc::new(TokenClasses::new(&first_bytes)),
             token_ids: token_ids.into(),
             rank_of: rank_of.into(),
             bytes: bytes.into(),
@@ -71,8 +75,8 @@ impl SortedTokens {
         self.rank_of.get(token_id as usize).copied().filter(|&rank| rank != NO_RANK)
     }
 
-    /// Returns the first byte of each token, by id.
-    pub(crate) fn first_bytes(&self) -> &[u8] {
+    /// Returns the first byte of each token, prepared for scans.
+    pub(crate) fn first_bytes(&self) -> &Arc<TokenClasses> {
         &self.first_bytes
     }
 

@@ -28,7 +28,7 @@
 
 use std::sync::Arc;
 
-use formalm_logits::RowSums;
+use formalm_logits::{ClassScanner, RowSum};
 use rustc_hash::FxHashMap;
 
 use crate::log_sum::{log_add, log_sum};
@@ -109,6 +109,7 @@ pub struct StringSearch {
     rows: RowCache,
     pub(crate) tokens: Arc<SortedTokens>,
     scan: TokenScan,
+    classes: ClassScanner,
     text: Vec<u8>,
     options: StringOptions,
     pub(crate) cut_by_context: bool,
@@ -138,6 +139,7 @@ impl StringSearch {
             requests: Vec::new(),
             looked_at: 0,
             rows: RowCache::new(options.cache_bytes),
+            classes: ClassScanner::new(tokens.first_bytes().clone()),
             tokens,
             scan,
             text: Vec::new(),
@@ -312,7 +314,8 @@ impl StringSearch {
         let accepting = self.scan.look(language, state)?;
         let kept = self.scan.kept(answer);
         let row = if self.options.lengths.may_grow(self.tree.depth(node)) {
-            StoredRow::of(&mut self.scan, answer, kept.as_deref(), &self.tokens)
+            let (scan, classes) = (&mut self.scan, &mut self.classes);
+            StoredRow::of(scan, classes, answer, kept.as_deref(), &self.tokens)
         } else {
             StoredRow::empty()
         };
@@ -336,28 +339,29 @@ impl StringSearch {
     pub fn record_rows<L: TokenLanguage>(
         &mut self,
         answers: &[(u32, SharedRow, bool)],
-        is_sound: impl Fn(&[RowSums]) -> bool,
+        is_sound: impl Fn(&[RowSum]) -> bool,
         language: &mut L,
-    ) -> Result<Vec<RowSums>, L::Error> {
+    ) -> Result<Vec<RowSum>, L::Error> {
         let mut found = Vec::with_capacity(answers.len());
         let mut recorded = Vec::with_capacity(answers.len());
         for (node, shared, is_normalized) in answers {
             let state = self.tree.state(*node, language)?;
             let accepting = self.scan.look(language, state)?;
-            let sums = self.scan.sums(shared.row());
-            let offset = if *is_normalized { 0.0 } else { sums.log_sum_exp };
-            let row = if self.options.lengths.may_grow(self.tree.depth(*node)) {
-                StoredRow::whole(&self.scan, shared, offset, &sums, &self.tokens)
+            let given = is_normalized.then_some(0.0);
+            let (row, sum) = if self.options.lengths.may_grow(self.tree.depth(*node)) {
+                let (scan, classes) = (&mut self.scan, &mut self.classes);
+                StoredRow::read(scan, classes, shared, given, &self.tokens)
             } else {
-                StoredRow::empty()
+                (StoredRow::empty(), self.scan.sums(shared.row()).into())
             };
             let end = if accepting {
+                let offset = given.unwrap_or(sum.log_sum_exp);
                 let answer = Continuations::All(shared.row(), offset);
                 self.tree.logprob(*node) + self.scan.end(answer, None)
             } else {
                 f64::NEG_INFINITY
             };
-            found.push(sums);
+            found.push(sum);
             recorded.push((*node, row, end));
         }
         if is_sound(&found) {
@@ -572,13 +576,10 @@ impl StringSearch {
     }
 
     /// Returns the next bytes of the ranges of an entry, whose rows are cached.
-    fn next_bytes(&mut self, entry: &StringEntry) -> NextBytes {
+    fn next_bytes(&self, entry: &StringEntry) -> NextBytes {
         let mut sums = [f64::NEG_INFINITY; 256];
         let size = self.strings.length(entry.string);
         for range in &entry.ranges {
-            if range.high - range.low == self.tokens.len() as u32 {
-                self.rows.split(range.node, &self.tokens);
-            }
             let Some(row) = self.rows.get(range.node) else { continue };
             let depth = (size - self.lengths[range.node as usize]) as usize;
             let logprob = self.tree.logprob(range.node);

@@ -109,7 +109,7 @@ impl<E: Element> Kernel for Tops<'_, E> {
         let mut masked = [E::Real::LOWEST; BLOCK];
         for at in (0..self.row.width()).step_by(BLOCK) {
             let cells = self.row.view::<E>(at, &mut block);
-            mask_block(cells, &self.allowed.block(at), &mut masked);
+            mask_block(cells, &self.allowed.block(at), E::Real::LOWEST, &mut masked);
             if let Some((id, value)) = self.after {
                 for (place, cell) in masked.iter_mut().enumerate() {
                     let follows = (*cell < value) | (*cell == value) & ((at + place) as u32 > id);
@@ -146,7 +146,7 @@ impl<E: Element> Kernel for Collect<'_, E> {
             }
             let at = number * BLOCK;
             let cells = self.row.view::<E>(at, &mut block);
-            mask_block(cells, &self.allowed.block(at), &mut masked);
+            mask_block(cells, &self.allowed.block(at), E::Real::LOWEST, &mut masked);
             let tops = lane_tops(&masked);
             if top_of(&tops) < bound {
                 continue;

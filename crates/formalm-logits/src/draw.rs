@@ -370,7 +370,7 @@ impl<E: Element> Kernel for BlockWeights<'_, E> {
         let mut block = [E::Real::LOWEST; BLOCK];
         let mut masked = [E::Real::LOWEST; BLOCK];
         let cells = self.row.view::<E>(self.at, &mut block);
-        mask_block(cells, &self.allowed.block(self.at), &mut masked);
+        mask_block(cells, &self.allowed.block(self.at), E::Real::LOWEST, &mut masked);
         let reference = match self.reference {
             Some(reference) => reference,
             None => top_of(&lane_tops(&masked)).into(),
@@ -461,7 +461,7 @@ impl<E: Element> Kernel for Tempered<'_, E> {
         // A closure would be compiled without the vector instructions.
         for at in (0..self.row.width()).step_by(BLOCK) {
             let cells = self.row.view::<E>(at, &mut block);
-            mask_block(cells, &self.allowed.block(at), &mut masked);
+            mask_block(cells, &self.allowed.block(at), E::Real::LOWEST, &mut masked);
             let (top, temperature) = (self.top, self.temperature);
             sums.push(tempered_weights::<E::Real, FMA>(&masked, &mut weights, top, temperature));
         }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod best_tokens;
+mod class_scan;
 mod class_sums;
 mod draw;
 mod exponential;
@@ -13,8 +14,9 @@ mod row_scan;
 mod tests;
 mod vectorized;
 
+pub use class_scan::{ClassScan, ClassScanner, TokenClasses, class_sum_error};
 pub use class_sums::{class_sums, log_sum_of};
 pub use draw::{DrawRules, DrawTable, draw};
 pub use part_sums::exponential_sum;
 pub use row::{Allowed, ElementType, Row};
-pub use row_scan::{LOG_SUM_ERROR, RowScan, RowSums, Soundness, log_sum_error, row_error};
+pub use row_scan::{LOG_SUM_ERROR, RowScan, RowSum, RowSums, Soundness, log_sum_error, row_error};

@@ -1,10 +1,7 @@
 //! Sums over parts of rows, relative to a given number.
 
-use std::marker::PhantomData;
-
 use crate::exponential::Real;
-use crate::row::{Allowed, BLOCK, Brain, Element, ElementType, Half, Row};
-use crate::row_scan::mask_block;
+use crate::row::{Allowed, Brain, Element, ElementType, Half, Row};
 use crate::vectorized::{Kernel, run};
 
 /// Number of lanes of a sum.
@@ -62,40 +59,12 @@ fn weight<R: Real, const FMA: bool>(value: R, exponent: R, floor: R) -> R {
 }
 
 impl Row<'_> {
-    /// Returns the sum of e^(x - offset) over the allowed tokens of each class, as accurate as
-    /// [`exponential_sum`]. A row may be wider than the vocabulary: elements without a class are
-    /// left out.
-    pub fn exponential_sums(
-        self,
-        allowed: Allowed<'_>,
-        offset: f64,
-        classes: &[u8],
-    ) -> Box<[f64; 256]> {
-        let (row, classes) = (self, &classes[..self.width().min(classes.len())]);
-        match self.element_type() {
-            ElementType::Float16 => {
-                run(ClassSums::<Half> { row, allowed, offset, classes, kind: PhantomData })
-            }
-            ElementType::Bfloat16 => {
-                run(ClassSums::<Brain> { row, allowed, offset, classes, kind: PhantomData })
-            }
-            ElementType::Float32 => {
-                run(ClassSums::<f32> { row, allowed, offset, classes, kind: PhantomData })
-            }
-            ElementType::Float64 => {
-                run(ClassSums::<f64> { row, allowed, offset, classes, kind: PhantomData })
-            }
-        }
-    }
-}
-
-impl Row<'_> {
     /// Copies the values of some tokens, minus infinity for those that are not allowed. Types of at
     /// most 32 bits fit into float32; those of float64 are rounded.
     ///
     /// # Panics
     ///
-    /// If an allowed token is not below the width.
+    /// If a token is not below the width.
     pub fn gather(self, allowed: Allowed<'_>, ids: &[u32], into: &mut [f32]) {
         match self.element_type() {
             ElementType::Float16 => self.gather_as::<Half>(allowed, ids, into),
@@ -117,56 +86,18 @@ impl Row<'_> {
         ids: &[u32],
         into: &mut [f32],
     ) {
-        for (to, &id) in into.iter_mut().zip(ids) {
-            *to = if allowed.has(id as usize) { self.at::<E>(id as usize) } else { f32::LOWEST };
+        let mut largest = 0;
+        for &id in ids {
+            largest = largest.max(id as usize);
         }
-    }
-}
-
-struct ClassSums<'a, E> {
-    row: Row<'a>,
-    allowed: Allowed<'a>,
-    offset: f64,
-    classes: &'a [u8],
-    kind: PhantomData<E>,
-}
-
-impl<E: Element> Kernel for ClassSums<'_, E> {
-    type Output = Box<[f64; 256]>;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> Box<[f64; 256]> {
-        /// Tables that neighbors alternate between, so that few additions wait for the one before.
-        const TABLES: usize = 4;
-        let top = E::Real::of(self.offset);
-        let (exponent, floor) = (E::Real::exponent(top), E::Real::floor(top));
-        let mut tables = [[0.0f64; 256]; TABLES];
-        let mut block = [E::Real::LOWEST; BLOCK];
-        let mut masked = [E::Real::LOWEST; BLOCK];
-        let mut weights = [E::Real::ZERO; BLOCK];
-        for (number, classes) in self.classes.chunks(BLOCK).enumerate() {
-            let words = self.allowed.block(number * BLOCK);
-            if words.iter().all(|&word| word == 0) {
-                continue;
-            }
-            let cells = self.row.view::<E>(number * BLOCK, &mut block);
-            mask_block(cells, &words, &mut masked);
-            for (to, &value) in weights.iter_mut().zip(&masked) {
-                *to = weight::<E::Real, FMA>(value, exponent, floor);
-            }
-            for (place, (&class, &one)) in classes.iter().zip(&weights).enumerate() {
-                tables[place % TABLES][class as usize] += Into::<f64>::into(one);
-            }
+        assert!(ids.is_empty() || largest < self.width(), "token {largest} of a row");
+        let into = &mut into[..ids.len()];
+        for place in 0..ids.len() {
+            let id = ids[place];
+            // SAFETY: every id is within the row. Reading all of them avoids a branch.
+            let value = unsafe { self.load::<E>(id as usize) };
+            into[place] = if allowed.has(id as usize) { value } else { f32::LOWEST };
         }
-        let exponent: f64 = exponent.into();
-        let scale = (exponent * E::Real::ln2::<FMA>() - self.offset).exp();
-        let mut sums = Box::new([0.0; 256]);
-        for (class, sum) in sums.iter_mut().enumerate() {
-            for table in &tables {
-                *sum += table[class] * scale;
-            }
-        }
-        sums
     }
 }
 
@@ -188,25 +119,14 @@ mod tests {
                 logits.iter().map(|&value| (f64::from(value) - offset).exp()).sum();
             let found = exponential_sum(&logits, offset);
             prop_assert!((found - expected).abs() <= crate::LOG_SUM_ERROR * expected + 1e-30);
-            let classes: Vec<u8> = (0..logits.len()).map(|at| (at * 7 % 256) as u8).collect();
             let words = vec![bits; logits.len().div_ceil(32)];
             let allowed = Allowed::of(&words, logits.len());
-            let wide: Vec<f64> = logits.iter().map(|&value| value.into()).collect();
             let ids: Vec<u32> = (0..logits.len() as u32).rev().collect();
             let mut gathered = vec![0.0; ids.len()];
             Row::of_f32(&logits).gather(allowed, &ids, &mut gathered);
             for (&id, value) in ids.iter().zip(gathered) {
                 let expected = if allowed.has(id as usize) { logits[id as usize] } else { f32::LOWEST };
                 prop_assert_eq!(value, expected);
-            }
-            for row in [Row::of_f32(&logits), Row::of_f64(&wide)] {
-                let sums = row.exponential_sums(allowed, offset, &classes);
-                for (class, &found) in sums.iter().enumerate() {
-                    let of_class = (0..logits.len())
-                        .filter(|&at| classes[at] as usize == class && allowed.has(at));
-                    let expected: f64 = of_class.map(|at| (row.get(at) - offset).exp()).sum();
-                    prop_assert!((found - expected).abs() <= crate::LOG_SUM_ERROR * expected + 1e-30);
-                }
             }
         }
     }

@@ -119,20 +119,9 @@ impl<'a> Row<'a> {
     ///
     /// The row's elements are of type `E`, and `at` is below the width.
     #[inline(always)]
-    unsafe fn load<E: Element>(self, at: usize) -> E::Real {
+    pub(crate) unsafe fn load<E: Element>(self, at: usize) -> E::Real {
         // SAFETY: promised by the caller; the read is unaligned.
         unsafe { self.start.cast::<E>().add(at).read_unaligned() }.real()
-    }
-
-    /// Returns an element; inlined where the type is known.
-    ///
-    /// The row's elements must be of type `E`.
-    #[inline(always)]
-    pub(crate) fn at<E: Element>(self, at: usize) -> E::Real {
-        debug_assert_eq!(size_of::<E>(), self.kind.size());
-        assert!(at < self.width);
-        // SAFETY: `at` is within the row.
-        unsafe { self.load::<E>(at) }
     }
 
     /// Returns the elements from `at` on, followed by minus infinity: where they are, if they need no
@@ -302,7 +291,11 @@ impl<'a> Allowed<'a> {
     /// Returns `true` if the token is allowed.
     #[inline]
     pub fn has(self, id: usize) -> bool {
-        self.word(id >> 5) >> (id & 31) & 1 != 0
+        let word = match self.words {
+            None => u32::MAX,
+            Some(words) => words.get(id >> 5).copied().unwrap_or(0),
+        };
+        (id < self.size) & (word >> (id & 31) & 1 != 0)
     }
 
     /// Returns the bits of 32 tokens.

@@ -75,6 +75,21 @@ pub struct RowSums {
     pub soundness: Soundness,
 }
 
+/// The sum of a row alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowSum {
+    /// The logarithm of the sum of exponentials of the whole row.
+    pub log_sum_exp: f64,
+    /// If it is not [`Soundness::Sound`], the sum has no meaning.
+    pub soundness: Soundness,
+}
+
+impl From<RowSums> for RowSum {
+    fn from(sums: RowSums) -> RowSum {
+        RowSum { log_sum_exp: sums.log_sum_exp, soundness: sums.soundness }
+    }
+}
+
 /// The allowed part of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockSum {
@@ -254,7 +269,7 @@ impl<E: Element> Kernel for Scan<'_, E> {
                 self.push(sum, exponent.into(), top_wide, &tops);
                 continue;
             }
-            mask_block(block, &bits, &mut masked);
+            mask_block(block, &bits, E::Real::LOWEST, &mut masked);
             let tops = lane_tops(&masked);
             let own = top_of(&tops);
             let own_wide: f64 = own.into();
@@ -328,6 +343,10 @@ impl Total {
         self.sum += sum * power_of_two(exponent - self.exponent);
     }
 
+    pub(crate) fn is_empty(self) -> bool {
+        self.exponent == f64::NEG_INFINITY
+    }
+
     pub(crate) fn log(self, ln2: f64) -> f64 {
         if self.sum > 0.0 { self.sum.ln() + self.exponent * ln2 } else { f64::NEG_INFINITY }
     }
@@ -381,18 +400,19 @@ pub(crate) fn group_tops<R: Real>(tops: &[R; LANES]) -> [f64; GROUPS] {
     wide
 }
 
-/// Copies a block with minus infinity in place of what is not allowed.
+/// Copies a block with another number in place of what is not allowed.
 #[inline(always)]
 pub(crate) fn mask_block<R: Real>(
     block: &[R; BLOCK],
     bits: &[u32; BLOCK / 32],
+    instead: R,
     masked: &mut [R; BLOCK],
 ) {
     for (place, &word) in bits.iter().enumerate() {
         let from = &block[place * 32..place * 32 + 32];
         let to = &mut masked[place * 32..place * 32 + 32];
         for bit in 0..32 {
-            to[bit] = if word & BITS[bit] != 0 { from[bit] } else { R::LOWEST };
+            to[bit] = if word & BITS[bit] != 0 { from[bit] } else { instead };
         }
     }
 }
@@ -461,7 +481,7 @@ pub(crate) fn block_total<R: Real>(sums: &[R; LANES]) -> f64 {
 }
 
 /// The bits of a word, lowest first.
-const BITS: [u32; 32] = {
+pub(crate) const BITS: [u32; 32] = {
     let mut bits = [0; 32];
     let mut at = 0;
     while at < 32 {

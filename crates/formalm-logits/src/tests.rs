@@ -1,8 +1,10 @@
 //! The kernels against their definitions in float64, over random rows of every type.
 
+use std::sync::Arc;
+
 use crate::{
-    Allowed, DrawRules, DrawTable, ElementType, Row, RowScan, Soundness, class_sums, draw,
-    log_sum_error, log_sum_of,
+    Allowed, ClassScanner, DrawRules, DrawTable, ElementType, Row, RowScan, Soundness,
+    TokenClasses, class_sum_error, class_sums, draw, log_sum_error, log_sum_of,
 };
 
 /// A generator of random numbers (SplitMix64).
@@ -431,6 +433,75 @@ fn class_sums_agree_with_float64() {
             assert!(found == exact || (log_sum_of(row, &own) - exact).abs() < 1e-12);
         }
     }
+}
+
+#[test]
+fn scans_by_class_agree_with_float64() {
+    let mut random = Random(6);
+    let mut compared = 0;
+    for case in 0..1500 {
+        let kind = KINDS[case % 4];
+        let width = 1 + random.below(3000);
+        let given = values(&mut random, width);
+        let stored = store(kind, &given, random.below(8));
+        let row = stored.row();
+        let size = [width, width / 2, width + 40][random.below(3)];
+        let classes: Vec<u8> = (0..size)
+            .map(|_| [7, 7, random.below(256) as u8, random.below(3) as u8][random.below(4)])
+            .collect();
+        let mut scanner = ClassScanner::new(Arc::new(TokenClasses::new(&classes)));
+        let (words, others) = (words(&mut random, width), words(&mut random, width));
+        let exact: Vec<f64> = (0..width).map(|at| row.get(at)).collect();
+        let soundness = naive_soundness(&exact);
+        let top = exact
+            .iter()
+            .copied()
+            .fold(0.0, |top: f64, x| if x.is_finite() { top.max(x.abs()) } else { top });
+        // The tokens of a mask are listed when it comes again.
+        for words in [&words, &others, &words, &words, &others] {
+            let allowed = Allowed::of(words, size.min(width));
+            let Some(found) = scanner.run(row, words) else {
+                assert!(top > 300.0, "case {case}: {top}");
+                continue;
+            };
+            if soundness == Soundness::Nan {
+                assert!(matches!(found.soundness, Soundness::Nan | Soundness::PositiveInfinity));
+                continue;
+            }
+            assert_eq!(found.soundness, soundness, "case {case}");
+            if soundness != Soundness::Sound {
+                continue;
+            }
+            let whole = log_sum(exact.iter().copied());
+            let slack = 8.0 * f64::EPSILON * top.max(1.0);
+            assert!(
+                (found.log_sum_exp - whole).abs() <= log_sum_error(kind) + slack,
+                "case {case}"
+            );
+            for class in 0..=255u8 {
+                let own = (0..size.min(width))
+                    .filter(|&at| classes[at] == class && allowed.has(at))
+                    .map(|at| exact[at]);
+                let expected = log_sum(own);
+                let sum = found.log_by_class[class as usize];
+                if expected == f64::NEG_INFINITY {
+                    assert_eq!(sum, expected, "case {case}: {class}");
+                } else if sum.is_nan() {
+                    assert!(expected < whole - 57.0, "case {case}: {class} {expected} {whole}");
+                } else {
+                    compared += 1;
+                    let error = (sum - expected).abs();
+                    assert!(error <= class_sum_error(kind) + slack, "case {case}: {class} {error}");
+                }
+            }
+            let part =
+                log_sum((0..size.min(width)).filter(|&at| allowed.has(at)).map(|at| exact[at]));
+            if part > whole - 57.0 {
+                assert!((found.log_allowed - part).abs() <= class_sum_error(kind) + slack);
+            }
+        }
+    }
+    assert!(compared > 100_000, "{compared}");
 }
 
 #[test]

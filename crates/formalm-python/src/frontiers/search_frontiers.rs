@@ -4,7 +4,7 @@
 //! follows from their answers.
 
 use formalm_frontier::{
-    Batch, EntryArrays, InvalidSearch, NodeArrays, QueueArrays, RowSums, SequenceTree, SharedRow,
+    Batch, EntryArrays, InvalidSearch, NodeArrays, QueueArrays, RowSum, SequenceTree, SharedRow,
     StringOptions, StringSearch, StringStep, TokenOptions, TokenSearch,
 };
 use numpy::{Element, PyArray1, PyReadonlyArray1};
@@ -392,7 +392,7 @@ impl StringFrontier {
         let answers: Vec<_> =
             each.map(|((node, row), normalized)| (node, row, normalized)).collect();
         let language = &mut parts.language;
-        let is_sound = |sums: &[RowSums]| kinds.are_sound(sums);
+        let is_sound = |sums: &[RowSum]| kinds.are_sound(sums);
         let sums = py.detach(|| search.record_rows(&answers, is_sound, language));
         Ok(kinds.with_codes(&sums.map_err(|refusal| refused(py, &refusal))?))
     }

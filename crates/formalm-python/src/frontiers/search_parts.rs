@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use formalm_constraint::{AdvanceError, STATE_TABLE_LIMIT, StateTable};
 use formalm_frontier::{
-    Continuations, LengthLimits, Row, RowSums, SequenceTree, SharedRow, TokenLanguage, TokenScan,
+    Continuations, LengthLimits, Row, RowSum, SequenceTree, SharedRow, TokenLanguage, TokenScan,
     TopK,
 };
 use formalm_logits::ElementType;
@@ -248,19 +248,20 @@ pub(super) fn shared_row(array: &Bound<'_, PyAny>) -> PyResult<SharedRow> {
 pub(super) struct RowKinds(Vec<(ElementType, bool)>);
 
 impl RowKinds {
-    fn codes(&self, sums: &[RowSums]) -> impl Iterator<Item = u8> {
+    fn codes<S: Copy + Into<RowSum>>(&self, sums: &[S]) -> impl Iterator<Item = u8> {
         let each = sums.iter().zip(&self.0);
-        each.map(|(sums, &(kind, is_normalized))| soundness(sums, kind, is_normalized))
+        each.map(|(&sums, &(kind, is_normalized))| soundness(sums, kind, is_normalized))
     }
 
     /// Returns `true` if all rows are sound.
-    pub(super) fn are_sound(&self, sums: &[RowSums]) -> bool {
+    pub(super) fn are_sound<S: Copy + Into<RowSum>>(&self, sums: &[S]) -> bool {
         self.codes(sums).all(|code| code == 0)
     }
 
     /// Returns the log-sum-exp of each row, and the code of its soundness.
-    pub(super) fn with_codes(&self, sums: &[RowSums]) -> Vec<(f64, u8)> {
-        sums.iter().zip(self.codes(sums)).map(|(one, code)| (one.log_sum_exp, code)).collect()
+    pub(super) fn with_codes<S: Copy + Into<RowSum>>(&self, sums: &[S]) -> Vec<(f64, u8)> {
+        let each = sums.iter().zip(self.codes(sums));
+        each.map(|(&one, code)| (one.into().log_sum_exp, code)).collect()
     }
 }
 

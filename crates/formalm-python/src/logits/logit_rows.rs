@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use formalm_core::{Error, deadline::Deadline, pool};
 use formalm_logits::{
-    Allowed, DrawRules, ElementType, Row, RowScan, RowSums, Soundness, class_sums, draw, log_sum_of,
+    Allowed, DrawRules, ElementType, Row, RowScan, RowSum, RowSums, Soundness, class_sums, draw,
+    log_sum_of,
 };
 use numpy::{
     PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
@@ -76,15 +77,16 @@ pub(crate) fn row_of<'a>(array: &'a Bound<'_, PyAny>) -> PyResult<Row<'a>> {
 
 /// Returns a code of a row's soundness: 0 sound, 1 NaN, 2 infinity, 3 all minus infinity, 4 not
 /// normalized although it should be.
-pub(crate) fn soundness(sums: &RowSums, kind: ElementType, is_normalized: bool) -> u8 {
-    match sums.soundness {
+pub(crate) fn soundness(sum: impl Into<RowSum>, kind: ElementType, is_normalized: bool) -> u8 {
+    let sum: RowSum = sum.into();
+    match sum.soundness {
         Soundness::Nan => 1,
         Soundness::PositiveInfinity => 2,
         Soundness::AllNegativeInfinity => 3,
         Soundness::Sound => {
             let is_half = kind.size() == 2;
             let tolerance = if is_half { TOLERANCE_HALF } else { TOLERANCE };
-            u8::from(is_normalized && (sums.log_sum_exp.exp() - 1.0).abs() > tolerance) * 4
+            u8::from(is_normalized && (sum.log_sum_exp.exp() - 1.0).abs() > tolerance) * 4
         }
     }
 }
@@ -117,7 +119,7 @@ pub(crate) fn log_sums(
             || (),
             |(), _, &row| {
                 let sums = with_scan(|scan| scan.run(row, Allowed::all(0)));
-                (sums.log_sum_exp, soundness(&sums, row.element_type(), is_normalized))
+                (sums.log_sum_exp, soundness(sums, row.element_type(), is_normalized))
             },
         )
     }))
@@ -136,7 +138,7 @@ pub(crate) fn masked_log_sums(
     let row = row_of(row)?;
     let allowed = allowed(&words, size)?;
     let sums = py.detach(|| with_scan(|scan| scan.run(row, allowed)));
-    Ok((sums.log_sum_exp, sums.log_allowed, soundness(&sums, row.element_type(), is_normalized)))
+    Ok((sums.log_sum_exp, sums.log_allowed, soundness(sums, row.element_type(), is_normalized)))
 }
 
 /// Returns the best allowed tokens and their values, best first; those that follow `after`, a token
@@ -363,7 +365,7 @@ fn step_row(
     };
     Ok(with_scan(|scan| {
         let sums = scan.run(row, allowed);
-        let soundness = soundness(&sums, row.element_type(), is_normalized);
+        let soundness = soundness(sums, row.element_type(), is_normalized);
         let token =
             if soundness == 0 { draw(scan, row, allowed, rules, job.uniform) } else { None };
         let value = token.map_or(f64::NAN, |token| row.get(token as usize));
