@@ -345,7 +345,6 @@ fn weigh<R: Real, const FMA: bool>(
 }
 
 /// Adds the weights of tokens, times a factor, to the sums of their classes.
-#[expect(clippy::needless_range_loop, reason = "see below")]
 #[inline(always)]
 fn add_by_class<R: Real>(
     others: &[u32],

@@ -1,5 +1,9 @@
 //! The searches against brute force over all token sequences of a small random model.
 
+mod automata;
+mod masses;
+mod walks;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
