@@ -1,5 +1,7 @@
 //! Sums of probabilities given by their logarithms.
 
+use formalm_logits::wide_exponential_sum;
+
 /// A sum of terms that are not negative, with a correction of its rounding (Neumaier's summation).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CompensatedSum {
@@ -28,8 +30,7 @@ pub fn log_sum(values: &mut [f64]) -> f64 {
         [] => f64::NEG_INFINITY,
         [one] => *one,
         _ => {
-            // Long lists are mostly sorted already, of which a stable sort makes use.
-            values.sort_by(|one, other| other.total_cmp(one));
+            values.sort_unstable_by(|one, other| other.total_cmp(one));
             let top = values[0];
             if top == f64::NEG_INFINITY {
                 return top;
@@ -38,6 +39,17 @@ pub fn log_sum(values: &mut [f64]) -> f64 {
             values.iter().for_each(|value| sum.add((value - top).exp()));
             top + sum.value().ln()
         }
+    }
+}
+
+/// Returns the logarithm of a sum of exponentials of sorted values, largest first, rounded up: it
+/// exceeds the sum by less than 1e-12.
+pub(crate) fn log_sum_of_sorted(values: &[f64]) -> f64 {
+    match values {
+        [] => f64::NEG_INFINITY,
+        [one] => *one,
+        &[top, ..] if top == f64::NEG_INFINITY => top,
+        &[top, ..] => top + wide_exponential_sum(values, top).ln() + 2e-13,
     }
 }
 

@@ -194,6 +194,7 @@ impl EntryArrays {
             exact = end;
             let end = pending + self.pending_lengths[at] as usize;
             entry.pending = self.pending[pending..end].to_vec();
+            (entry.pending_sum, entry.pending_top) = (f64::NAN, f64::NAN);
             pending = end;
             for _ in 0..self.range_lengths[at] {
                 let (node, low, high) = (

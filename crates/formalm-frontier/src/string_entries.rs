@@ -52,8 +52,15 @@ pub(crate) struct StringEntry {
     pub(crate) bound: f64,
     /// Readings that spell all of it; only for members.
     pub(crate) exact: Vec<u32>,
-    /// Readings of its prefixes that were not evaluated.
+    /// Readings of its prefixes that were not evaluated; for members, those that can add to it.
     pub(crate) pending: Vec<u32>,
+    /// The log-probability of the pending readings together, and of the largest of them; NaN if they
+    /// are not known.
+    pub(crate) pending_sum: f64,
+    pub(crate) pending_top: f64,
+    /// The number of evaluations before the pending readings were last looked through for evaluated
+    /// ones.
+    pub(crate) looked_at: u32,
     /// The tokens with which evaluated readings extend beyond it.
     pub(crate) ranges: Vec<TokenRange>,
     /// The bytes whose strings are queued already. Those strings have a copy of the pending readings.
@@ -70,6 +77,9 @@ impl StringEntry {
             bound: f64::NEG_INFINITY,
             exact: Vec::new(),
             pending: Vec::new(),
+            pending_sum: f64::NEG_INFINITY,
+            pending_top: f64::NEG_INFINITY,
+            looked_at: 0,
             ranges: Vec::new(),
             done: ByteBits::default(),
             next: NextBytes::Unknown(f64::INFINITY),

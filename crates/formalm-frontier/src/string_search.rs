@@ -31,7 +31,7 @@ use std::sync::Arc;
 use formalm_logits::{ClassScanner, RowSum};
 use rustc_hash::FxHashMap;
 
-use crate::log_sum::{log_add, log_sum};
+use crate::log_sum::{log_add, log_sum, log_sum_of_sorted};
 use crate::prefix_strings::PrefixStrings;
 use crate::row_cache::{RowCache, StoredRow};
 use crate::sequence_tree::SequenceTree;
@@ -106,6 +106,8 @@ pub struct StringSearch {
     aside: Vec<Box<StringEntry>>,
     requests: Vec<u32>,
     looked_at: usize,
+    /// Number of times that evaluations were recorded.
+    evaluations: u32,
     rows: RowCache,
     pub(crate) tokens: Arc<SortedTokens>,
     scan: TokenScan,
@@ -138,6 +140,7 @@ impl StringSearch {
             aside: Vec::new(),
             requests: Vec::new(),
             looked_at: 0,
+            evaluations: 1,
             rows: RowCache::new(options.cache_bytes),
             classes: ClassScanner::new(tokens.first_bytes().clone()),
             tokens,
@@ -185,6 +188,7 @@ impl StringSearch {
         let mut entry = StringEntry::new(string, context, false);
         if self.may_extend(root, context) {
             entry.pending.push(root);
+            self.sum_pending(&mut entry);
         }
         self.add(entry, vec![root], language)?;
         Ok(root)
@@ -249,8 +253,7 @@ impl StringSearch {
                 break;
             }
             let Some(mut entry) = self.queue.pop(&self.strings) else { break };
-            let is_evaluated = |&node: &u32| !self.ends[node as usize].is_nan();
-            if entry.pending.iter().any(is_evaluated) {
+            if self.has_evaluated(&mut entry) {
                 // Evaluated for other strings: its bound fell.
                 let absorbed = self.absorb(&mut entry);
                 self.queue.push(&self.strings, entry);
@@ -284,6 +287,21 @@ impl StringSearch {
             }
         }
         Ok(StringStep::Evaluate(std::mem::take(&mut self.requests)))
+    }
+
+    /// Returns `true` if a pending reading has been evaluated, for other strings.
+    fn has_evaluated(&self, entry: &mut StringEntry) -> bool {
+        if entry.looked_at == self.evaluations {
+            return false;
+        }
+        let ends = &self.ends;
+        for &node in &entry.pending {
+            if !ends[node as usize].is_nan() {
+                return true;
+            }
+        }
+        entry.looked_at = self.evaluations;
+        false
     }
 
     fn recall(&mut self, nodes: Vec<u32>) -> StringStep {
@@ -326,6 +344,7 @@ impl StringSearch {
         };
         self.rows.keep(node, row);
         self.ends[node as usize] = end;
+        self.evaluations += 1;
         Ok(())
     }
 
@@ -369,6 +388,7 @@ impl StringSearch {
                 self.rows.keep(node, row);
                 self.ends[node as usize] = end;
             }
+            self.evaluations += 1;
         }
         Ok(found)
     }
@@ -384,7 +404,16 @@ impl StringSearch {
         let grows = !entry.ranges.is_empty() || !language.is_finished(state)?;
         if language.is_accepting(state) {
             let mut member = StringEntry::new(entry.string, entry.context, true);
-            (member.exact, member.pending) = (exact, entry.pending.clone());
+            member.exact = exact;
+            let size = self.strings.length(entry.string);
+            let can_add = |node: &u32| self.can_add(*node, size);
+            member.pending = entry.pending.iter().copied().filter(can_add).collect();
+            if member.pending.len() == entry.pending.len() {
+                (member.pending_sum, member.pending_top) = (entry.pending_sum, entry.pending_top);
+            } else {
+                self.sum_pending(&mut member);
+            }
+            member.looked_at = entry.looked_at;
             self.push(member);
         }
         if grows {
@@ -422,7 +451,8 @@ impl StringSearch {
                     if self.lengths[child as usize] == size && entry.member {
                         exact.push(child);
                     }
-                    if self.may_extend(child, entry.context) {
+                    let may_extend = self.may_extend(child, entry.context);
+                    if may_extend && (!entry.member || self.can_add(child, size)) {
                         waiting.push(child);
                     }
                 }
@@ -442,7 +472,8 @@ impl StringSearch {
         if !missing.is_empty() {
             return Err(MissingRows(missing));
         }
-        entry.pending = self.largest_first(pending);
+        self.set_pending(entry, pending);
+        entry.looked_at = self.evaluations;
         entry.exact.append(&mut exact);
         if !ranges.is_empty() {
             entry.ranges.append(&mut ranges);
@@ -452,8 +483,8 @@ impl StringSearch {
         Ok(())
     }
 
-    /// Sorts readings by probability, ties by tokens.
-    fn largest_first(&self, readings: Vec<u32>) -> Vec<u32> {
+    /// Replaces the pending readings of an entry: by probability, ties by tokens.
+    fn set_pending(&self, entry: &mut StringEntry, readings: Vec<u32>) {
         let tree = &self.tree;
         // Most are in ascending order already, of which a stable sort makes use.
         let mut sorted: Vec<(f64, u32)> =
@@ -461,7 +492,10 @@ impl StringSearch {
         sorted.sort_by(|one, other| {
             other.0.total_cmp(&one.0).then_with(|| tree.path(one.1).cmp(&tree.path(other.1)))
         });
-        sorted.into_iter().map(|one| one.1).collect()
+        let values: Vec<f64> = sorted.iter().map(|one| one.0).collect();
+        entry.pending_top = values.first().copied().unwrap_or(f64::NEG_INFINITY);
+        entry.pending_sum = log_sum_of_sorted(&values);
+        entry.pending = sorted.into_iter().map(|one| one.1).collect();
     }
 
     /// Adds the tokens of a range with which an evaluated reading continues, if there are any.
@@ -516,6 +550,9 @@ impl StringSearch {
             self.queue.push(&self.strings, entry);
             return Ok(Err(MissingRows(missing)));
         }
+        if entry.pending_sum.is_nan() {
+            self.sum_pending(&mut entry);
+        }
         if let NextBytes::Unknown(_) = entry.next {
             entry.next = self.next_bytes(&entry);
             let bound = self.bound(&entry).min(entry.bound);
@@ -562,7 +599,14 @@ impl StringSearch {
             }
             self.add_range(&mut longer.ranges, range.node, (middle, high));
         }
+        let is_same = longer.pending.is_empty();
         longer.pending.extend_from_slice(&entry.pending);
+        if is_same {
+            (longer.pending_sum, longer.pending_top) = (entry.pending_sum, entry.pending_top);
+            longer.looked_at = entry.looked_at;
+        } else {
+            self.sum_pending(&mut longer);
+        }
         let added = self.add(longer, exact, language);
         entry.done.insert(byte);
         match &entry.next {
@@ -618,13 +662,10 @@ impl StringSearch {
 
     /// Returns the log of an upper bound on a member, or on each member that extends a string.
     fn bound(&self, entry: &StringEntry) -> f64 {
-        let logprob = |&node: &u32| self.tree.logprob(node);
         if entry.member {
-            let mut values: Vec<f64> = self.open(entry).iter().map(logprob).collect();
-            values.push(self.total(entry));
-            return log_sum(&mut values);
+            return log_sum(&mut [self.pending_sum(entry), self.total(entry)]);
         }
-        let mut values: Vec<f64> = entry.pending.iter().map(logprob).collect();
+        let mut values = vec![self.pending_sum(entry)];
         match &entry.next {
             NextBytes::Unknown(most) => {
                 let mut ranges: Vec<f64> = entry.ranges.iter().map(|range| range.logprob).collect();
@@ -637,6 +678,23 @@ impl StringSearch {
         log_sum(&mut values)
     }
 
+    fn pending_sum(&self, entry: &StringEntry) -> f64 {
+        if entry.pending_sum.is_nan() { self.sum_of(&entry.pending).0 } else { entry.pending_sum }
+    }
+
+    /// Computes what an entry keeps of the probabilities of its pending readings.
+    fn sum_pending(&self, entry: &mut StringEntry) {
+        (entry.pending_sum, entry.pending_top) = self.sum_of(&entry.pending);
+    }
+
+    /// Returns the log-probability of readings together, and of the largest of them.
+    fn sum_of(&self, readings: &[u32]) -> (f64, f64) {
+        let mut values: Vec<f64> = readings.iter().map(|&node| self.tree.logprob(node)).collect();
+        // Most are sorted already, of which a stable sort makes use.
+        values.sort_by(|one, other| other.total_cmp(one));
+        (log_sum_of_sorted(&values), values.first().copied().unwrap_or(f64::NEG_INFINITY))
+    }
+
     /// Returns the readings to evaluate before the search proceeds, largest first.
     fn wanted(&self, entry: &StringEntry) -> Vec<u32> {
         let logprob = |node: u32| self.tree.logprob(node);
@@ -646,7 +704,11 @@ impl StringSearch {
             }
             let least = entry.bound + WORTH_EVALUATING.ln();
             let worth = |&node: &u32| logprob(node) >= least;
-            let worth: Vec<u32> = entry.pending.iter().copied().filter(worth).collect();
+            let worth: Vec<u32> = if entry.pending_top < least {
+                Vec::new()
+            } else {
+                entry.pending.iter().copied().filter(worth).collect()
+            };
             let has_next = match &entry.next {
                 NextBytes::Unknown(_) => !entry.ranges.is_empty(),
                 NextBytes::Best(_) => true,
@@ -655,17 +717,16 @@ impl StringSearch {
             let first = || entry.pending[..1].to_vec();
             return if worth.is_empty() && !has_next { first() } else { worth };
         }
-        let waiting = self.open(entry);
+        let waiting = &entry.pending;
         if waiting.is_empty() || self.options.tolerance == 0.0 {
-            return waiting;
+            return waiting.clone();
         }
         let spare = self.total(entry) + self.options.tolerance.ln();
-        let mut values: Vec<f64> = waiting.iter().map(|&node| logprob(node)).collect();
-        if log_sum(&mut values) <= spare {
+        if self.pending_sum(entry) <= spare {
             return Vec::new();
         }
         let least = spare - (waiting.len() as f64).ln();
-        waiting.into_iter().filter(|&node| logprob(node) > least).collect()
+        waiting.iter().copied().filter(|&node| logprob(node) > least).collect()
     }
 
     /// Returns the log of the sum over a member's readings found so far.
@@ -683,12 +744,9 @@ impl StringSearch {
         if end.is_nan() { f64::NEG_INFINITY } else { end }
     }
 
-    /// Returns the readings whose evaluation can still add to a member.
-    fn open(&self, entry: &StringEntry) -> Vec<u32> {
-        let size = self.strings.length(entry.string);
-        let complete = self.options.lengths.complete;
-        let open = |node: &u32| complete || self.lengths[*node as usize] < size;
-        entry.pending.iter().copied().filter(open).collect()
+    /// Returns `true` if the evaluation of a reading can still add to a member of `size` bytes.
+    fn can_add(&self, node: u32, size: u32) -> bool {
+        self.options.lengths.complete || self.lengths[node as usize] < size
     }
 
     fn may_extend(&mut self, node: u32, context: u32) -> bool {

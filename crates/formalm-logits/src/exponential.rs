@@ -57,9 +57,6 @@ pub(crate) trait Real:
     /// Returns the next larger number.
     fn next_above(self) -> Self;
 
-    /// Returns a number near one of float32.
-    fn of_f32(value: f32) -> Self;
-
     /// Returns a key with the same order; for NaN and negative zero, one of some order.
     fn key(self) -> u64;
 }
@@ -154,11 +151,6 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn of_f32(value: f32) -> f32 {
-        value
-    }
-
-    #[inline(always)]
     fn key(self) -> u64 {
         let bits = (self + 0.0).to_bits();
         u64::from(if bits >> 31 != 0 { !bits } else { bits | 0x8000_0000 })
@@ -223,11 +215,6 @@ impl Real for f64 {
     #[inline(always)]
     fn next_above(self) -> f64 {
         self.next_up()
-    }
-
-    #[inline(always)]
-    fn of_f32(value: f32) -> f64 {
-        value.into()
     }
 
     #[inline(always)]

@@ -148,7 +148,9 @@ impl RankedRow<'_> {
             let mass = self.copy_from::<E>(parts, cut);
             return parts.reach(&[], uniform * mass, true);
         };
-        let level = |share: f64, side: f64| level_near(sample, share, side).map(E::Real::of_f32);
+        let level = |share: f64, side: f64| {
+            level_near(sample, share, side).map(|value| E::Real::of(value.into()))
+        };
         let reached = share * self.total;
         let floor = level(share, DEVIATIONS);
         let limit = if cut > floor { cut } else { floor };

@@ -51,6 +51,38 @@ impl Kernel for ExponentialSum<'_> {
     }
 }
 
+/// Returns the sum of e^(value - offset), for values of at most `offset`, with a relative error below
+/// 1e-13. Values more than 700 below `offset` count as 1e-300.
+pub fn wide_exponential_sum(values: &[f64], offset: f64) -> f64 {
+    run(WideExponentialSum(values, offset))
+}
+
+struct WideExponentialSum<'a>(&'a [f64], f64);
+
+impl Kernel for WideExponentialSum<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> f64 {
+        let floor = <f64 as Real>::floor(0.0);
+        let mut sums = [0.0f64; LANES];
+        let (chunks, rest) = self.0.as_chunks::<LANES>();
+        for chunk in chunks {
+            for lane in 0..LANES {
+                sums[lane] += (chunk[lane] - self.1).weight::<FMA>(0.0, floor);
+            }
+        }
+        let mut sum = 0.0;
+        for one in sums {
+            sum += one;
+        }
+        for value in rest {
+            sum += (value - self.1).weight::<FMA>(0.0, floor);
+        }
+        sum
+    }
+}
+
 /// Returns the weight of a value; 0 for minus infinity.
 #[inline(always)]
 fn weight<R: Real, const FMA: bool>(value: R, exponent: R, floor: R) -> R {
@@ -119,6 +151,10 @@ mod tests {
                 logits.iter().map(|&value| (f64::from(value) - offset).exp()).sum();
             let found = exponential_sum(&logits, offset);
             prop_assert!((found - expected).abs() <= crate::LOG_SUM_ERROR * expected + 1e-30);
+            let wide: Vec<f64> = values.iter().map(|&value| f64::from(value) * 1.7 + offset).collect();
+            let expected: f64 = wide.iter().map(|value| (value - offset).exp()).sum();
+            let found = wide_exponential_sum(&wide, offset);
+            prop_assert!((found - expected).abs() <= 1e-13 * expected + 1e-290);
             let words = vec![bits; logits.len().div_ceil(32)];
             let allowed = Allowed::of(&words, logits.len());
             let ids: Vec<u32> = (0..logits.len() as u32).rev().collect();
