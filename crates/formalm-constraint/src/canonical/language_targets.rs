@@ -60,7 +60,7 @@ impl LanguageTargetCache {
             self.bytes = 0;
         }
         let (vocabulary, machine) = (context.vocabulary, context.machine);
-        let ClassTargets { loop_class, groups: found } = match machine.is_finite() {
+        let ClassTargets { loop_class, groups: found, untabulated: others } = match machine.is_finite() {
             true => {
                 let key = MaskClassId::from_number(state.number());
                 class_targets(
@@ -76,25 +76,27 @@ impl LanguageTargetCache {
                 context.keys.visit(ReadTokens { context, transitions, key })?
             }
         };
+        // The state of each mask class that tokens lead to, by a token that does.
+        let mut states: FxHashMap<u32, StateId> = FxHashMap::default();
+        let mut state_of = |key: MaskClassId, first: u32| {
+            if machine.is_finite() {
+                return Ok(Some(StateId::from_number(key.number())));
+            }
+            if let Some(&known) = states.get(&key.number()) {
+                return Ok(Some(known));
+            }
+            let bytes = vocabulary.token_bytes(first).unwrap_or_default();
+            let there = machine.walk(state, bytes)?.ok();
+            states.extend(there.map(|there| (key.number(), there)));
+            Ok::<_, Error>(there)
+        };
         let mut groups = Vec::with_capacity(found.len());
         for TargetGroup { key, first, tokens } in found {
-            let there = match machine.is_finite() {
-                true => Ok(StateId::from_number(key.number())),
-                false => {
-                    let bytes = vocabulary.token_bytes(first).unwrap_or_default();
-                    machine.walk(state, bytes)?
-                }
-            };
-            groups.extend(there.ok().map(|there| (there, tokens)));
+            groups.extend(state_of(key, first)?.map(|there| (there, tokens)));
         }
-        let mut untabulated = Vec::new();
-        for &token in context.encoder.untabulated_tokens(vocabulary) {
-            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-            if !bytes.is_empty()
-                && let Ok(next) = machine.walk(state, bytes)?
-            {
-                untabulated.push((token, next));
-            }
+        let mut untabulated = Vec::with_capacity(others.len());
+        for (token, key) in others {
+            untabulated.extend(state_of(key, token)?.map(|there| (token, there)));
         }
         let class_targets = Arc::new(LanguageTargets { loop_class, groups, untabulated });
         let bytes: usize =

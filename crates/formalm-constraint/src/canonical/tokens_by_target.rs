@@ -16,11 +16,14 @@ const MIN_BITMASK_TOKENS: usize = 768;
 /// Subtrees of at most this many nodes are read rather than tested for loops. Chosen, not measured.
 const MAX_READ_NODES: u32 = 4;
 
-/// The targets, from one mask class, of the tokens with a transition.
+/// The targets of tokens from one mask class.
 #[derive(Debug)]
 pub(super) struct ClassTargets {
     pub(super) loop_class: Option<CoarseCharClass>,
+    /// The tokens with a transition.
     pub(super) groups: Vec<TargetGroup>,
+    /// The tokens without one that begin at a character boundary.
+    pub(super) untabulated: Vec<(u32, MaskClassId)>,
 }
 
 /// The tokens that lead to one mask class.
@@ -147,7 +150,7 @@ impl TargetSorter {
     }
 }
 
-/// Computes the targets of the tokens with a transition from a mask class.
+/// Computes the targets of the tokens from a mask class.
 pub(super) fn class_targets<K: MaskClasses>(
     context: ProductContext<'_, K>,
     transitions: &TokenTransitions,
@@ -164,7 +167,8 @@ pub(super) fn class_targets<K: MaskClasses>(
         }
         None => walk.all(key)?,
     }
-    Ok(ClassTargets { loop_class, groups: walk.sorted.finish(transitions) })
+    let untabulated = walk.untabulated(key)?;
+    Ok(ClassTargets { loop_class, groups: walk.sorted.finish(transitions), untabulated })
 }
 
 /// A walk over the vocabulary.
@@ -188,6 +192,32 @@ impl<K: MaskClasses, S: MaskAutomaton> TargetWalk<'_, K, S> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the tokens without a transition. Each begins where it differs from the one before.
+    fn untabulated(&self, key: MaskClassId) -> Result<Vec<(u32, MaskClassId)>, Error> {
+        let ProductContext { vocabulary, encoder, .. } = self.context;
+        let mut list = Vec::new();
+        // The mask classes after each byte of the token read last, up to one that is not viable.
+        let (mut last, mut path): (&[u8], Vec<Option<MaskClassId>>) = (&[], vec![Some(key)]);
+        for &token in encoder.untabulated_tokens(vocabulary) {
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let common = last.iter().zip(bytes).take_while(|(one, other)| one == other).count();
+            path.truncate(common + 1);
+            while path.len() <= bytes.len()
+                && let Some(&Some(here)) = path.last()
+            {
+                path.push(self.steps.step(here, bytes[path.len() - 1])?);
+            }
+            if path.len() == bytes.len() + 1
+                && !bytes.is_empty()
+                && let Some(&Some(there)) = path.last()
+            {
+                list.push((token, there));
+            }
+            last = bytes;
+        }
+        Ok(list)
     }
 
     /// Reads the tokens that leave the characters on which a mask class loops.

@@ -75,8 +75,8 @@ impl BpeEncoder {
         self.transition_tables(vocabulary).transitions.as_ref()
     }
 
-    /// Returns the tokens without a transition, except byte tokens and tokens that begin inside a
-    /// character.
+    /// Returns the tokens without a transition, in the order of their bytes, except byte tokens and
+    /// tokens that begin inside a character.
     pub fn untabulated_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
         &self.transition_tables(vocabulary).untabulated
     }
@@ -172,7 +172,9 @@ impl BpeEncoder {
                     && !transitions.as_ref().is_some_and(|transitions| transitions.has(*token))
                     && (self.origin(*token) == TokenOrigin::Added || !unstable.contains(token))
             };
-            let untabulated = (0..self.origins.len() as u32).filter(is_untabulated).collect();
+            let mut untabulated: Vec<u32> =
+                (0..self.origins.len() as u32).filter(is_untabulated).collect();
+            untabulated.sort_by_key(|&token| vocabulary.token_bytes(token));
             let filter_states = filter_states
                 .drain(..)
                 .map(|state| state.unwrap_or(FilterState::WEAKEST))
