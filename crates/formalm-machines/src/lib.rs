@@ -15,8 +15,8 @@ pub use mask_classes::{
     CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd,
     LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalConfiguration, LexicalMachine,
     LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NEEDS_DEEPER_STACK,
-    NoLexicalMachine, ParserStateId, ParserTables, RegularMaskClasses, StackPrefixId, StateClasses,
-    StringClasses, SublanguageHost, SublanguagePosition, SublanguageTables, ValueClasses, ValueEnd,
-    self_loop_repetition,
+    NoLexicalMachine, ParserStateId, ParserTables, PartPosition, RegularMaskClasses, StackPrefixId,
+    StateClasses, StringClasses, SublanguageHost, SublanguagePosition, SublanguageTables,
+    ValueClasses, ValueEnd, self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

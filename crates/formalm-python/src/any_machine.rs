@@ -16,8 +16,9 @@ use formalm_core::{
 use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, CompletionLength,
-    IdentityClasses, Intersection, IntersectionBounds, MemberEnds, PositionAutomaton, Precision,
-    Prefix, PrefixedMachine, PrefixedMaskClasses, ProductCache, RegularMaskClasses, StateClasses,
+    IdentityClasses, Intersection, IntersectionBounds, MemberEnds, PartPosition, PositionAutomaton,
+    Precision, Prefix, PrefixedMachine, PrefixedMaskClasses, ProductCache, RegularMaskClasses,
+    StateClasses,
 };
 use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;
@@ -156,6 +157,10 @@ impl ReadingHints for AnyMachine {
 
     fn is_exact(&self) -> bool {
         on_any!(self, one => one.is_exact())
+    }
+
+    fn reads_text(&self) -> bool {
+        on_any!(self, one => one.reads_text())
     }
 
     fn is_char_boundary(&self, state: StateId) -> bool {
@@ -576,6 +581,10 @@ macro_rules! delegate_mask_classes {
         impl MemberEnds for $classes {
             fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
                 $on!(&self.kind, one => one.last_bytes())
+            }
+
+            fn part(&self, state: StateId) -> Result<Option<PartPosition>, Error> {
+                $on!(&self.kind, one => one.part(state))
             }
         }
 

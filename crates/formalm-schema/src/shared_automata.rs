@@ -5,11 +5,10 @@
 //! An automaton that has grown large is no longer handed out; only the schemas that hold it keep
 //! it.
 
-use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, SetOnce, process_fork::PerProcess};
+use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, keyed_hash, process_fork::PerProcess};
 
 /// Maximum number of cached automata; the least recently used one is evicted. Chosen, not measured.
 const MAX_AUTOMATA: usize = 64;
@@ -54,14 +53,6 @@ impl LanguageDescription {
         let length = parts.iter().fold(mark.len(), |all, one| all.saturating_add(one.length));
         LanguageDescription { hash: keyed_hash(&(mark, parts)), length }
     }
-}
-
-/// Returns a 128-bit hash with random keys of this process, so that nobody can construct
-/// collisions.
-pub(crate) fn keyed_hash(entry: &(impl Hash + ?Sized)) -> u128 {
-    static KEYS: SetOnce<[RandomState; 2]> = SetOnce::new();
-    let [high, low] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
-    u128::from(high.hash_one(entry)) << 64 | u128::from(low.hash_one(entry))
 }
 
 /// Returns the automaton for a description, from the cache or made by `make` (`None` for the empty

@@ -20,6 +20,7 @@ mod narrow_alternatives;
 mod shortest_completion;
 pub(crate) mod transition_table;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
@@ -99,7 +100,15 @@ pub struct Automaton {
     /// Number of times that recognizers had lost their states when it was built, see
     /// [`Renewal::is_abandoned`].
     losses: u32,
+    /// Identifies the automaton, and so the numbers of its states, in this process.
+    serial: u64,
     fork_check: ForkCheck,
+}
+
+/// Returns a number that no other automaton of this process has.
+fn next_serial() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Automaton {
@@ -152,6 +161,7 @@ impl Automaton {
             many_states: endless,
             limits,
             losses,
+            serial: next_serial(),
             fork_check: ForkCheck::new(),
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
@@ -174,9 +184,16 @@ impl Automaton {
             classes: self.classes.clone(),
             rows: TransitionRows::sparse(),
             losses,
+            serial: next_serial(),
             fork_check: ForkCheck::new(),
             ..*self
         })
+    }
+
+    /// Returns a number that no other automaton of this process has. Together with it, the number
+    /// of a state identifies what may follow.
+    pub fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// Returns `true` if automata of the language have more states than are worth keeping.

@@ -60,22 +60,23 @@ impl LanguageTargetCache {
             self.bytes = 0;
         }
         let (vocabulary, machine) = (context.vocabulary, context.machine);
-        let ClassTargets { loop_class, groups: found, untabulated: others } = match machine.is_finite() {
-            true => {
-                let key = MaskClassId::from_number(state.number());
-                class_targets(
-                    context,
-                    transitions,
-                    &StatesAsClasses::new(machine),
-                    key,
-                    &mut self.loops,
-                )?
-            }
-            false => {
-                let key = context.keys.mask_class(state)?;
-                context.keys.visit(ReadTokens { context, transitions, key })?
-            }
-        };
+        let ClassTargets { loop_class, groups: found, untabulated: others } =
+            match machine.is_finite() {
+                true => {
+                    let key = MaskClassId::from_number(state.number());
+                    class_targets(
+                        context,
+                        transitions,
+                        &StatesAsClasses::new(machine),
+                        key,
+                        &mut self.loops,
+                    )?
+                }
+                false => {
+                    let key = context.keys.mask_class(state)?;
+                    context.keys.visit(ReadTokens { context, transitions, key })?
+                }
+            };
         // The state of each mask class that tokens lead to, by a token that does.
         let mut states: FxHashMap<u32, StateId> = FxHashMap::default();
         let mut state_of = |key: MaskClassId, first: u32| {

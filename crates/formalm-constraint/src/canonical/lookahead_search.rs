@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, ScratchCopies, StateId};
+use formalm_core::{Error, LazyDfa, MemoryBytes, ScratchCopies, StateId};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
@@ -14,6 +14,7 @@ use super::excluded_members::{ExcludedMembers, excluded_members};
 use super::fewest_tokens::{FewestQuery, FewestTokens};
 use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
+use super::part_signatures::PartSignatures;
 use super::product::Product;
 use super::subsets::SubsetElement;
 use super::{ProductContext, prompt};
@@ -31,6 +32,7 @@ pub(crate) struct LookaheadSearch<K> {
     product: Product,
     live: Liveness,
     fewest: FewestTokens,
+    signatures: PartSignatures,
     /// Queries that dropped searches had left undecided.
     undecided: usize,
     /// Searches for the fewest tokens that gave up, of dropped ones.
@@ -50,6 +52,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             product: Product::default(),
             live: Liveness::default(),
             fewest: FewestTokens::default(),
+            signatures: PartSignatures::default(),
             undecided: 0,
             given_up: 0,
         }
@@ -78,6 +81,23 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             None => (context, state),
         };
         Ok((context, product, live, state))
+    }
+
+    /// Returns what may follow a state as far as it matters to its masks, if that has a signature.
+    pub(crate) fn signature(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<Option<u128>, Error> {
+        let LookaheadSearch { keys, product, signatures, .. } = self;
+        let (context, state) = match keys {
+            Some(keys) => (
+                ProductContext { keys, machine: keys.machine(), ..context },
+                keys.machine().import_state(state)?,
+            ),
+            None => (context, state),
+        };
+        signatures.of(context, product, state)
     }
 
     /// Returns `true` if some string completes the input from a state between pre-tokens and admits
@@ -259,6 +279,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         self.product.memory_bytes()
             + self.live.memory_bytes()
             + self.fewest.memory_bytes()
+            + self.signatures.memory_bytes()
             + ahead.map_or(0, |keys| keys.memory_bytes() + keys.machine().memory_bytes())
     }
 }

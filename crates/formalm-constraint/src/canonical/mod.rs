@@ -23,6 +23,8 @@ mod joint_targets;
 mod language_targets;
 mod liveness;
 mod lookahead_search;
+mod part_masks;
+mod part_signatures;
 mod product;
 mod prompt;
 mod reached_product_states;
@@ -54,6 +56,7 @@ use crate::mask_cache::MaskCache;
 pub use excluded_members::ExcludedMembers;
 use joint_targets::TokenChoice;
 use lookahead_search::{LookaheadSearch, TextState};
+use part_masks::{PartKey, PartMasks};
 use reached_product_states::TextPositions;
 use subsets::{MaskSource, NumberedElement, SubsetElement, Subsets};
 
@@ -639,6 +642,36 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     /// Computes the tokens that continue a pre-token, without checking adjacency, and those that
     /// begin one.
     fn compute(&self, keys: &K, source: MaskSource) -> Result<(Mask, Mask), Error> {
+        let shared = self.encoder.extension::<PartMasks>();
+        let key = self.part_key(keys, source.masked)?;
+        if let Some((shared, key)) = shared.zip(key.as_ref())
+            && let Some(masks) = shared.get(key)
+        {
+            return Ok(masks);
+        }
+        let undecided = self.undecided_count();
+        let masks = self.compute_here(keys, source)?;
+        // What a bounded search leaves open in one context may be decided in another.
+        if let Some((shared, key)) = shared.zip(key)
+            && self.undecided_count() == undecided
+        {
+            shared.insert(key, &masks);
+        }
+        Ok(masks)
+    }
+
+    /// Returns what the masks of an element depend on, if positions elsewhere may share them.
+    fn part_key(&self, keys: &K, element: SubsetElement) -> Result<Option<PartKey>, Error> {
+        let context = self.context(keys);
+        let CanonicalState { positions, search } = &mut *self.lock();
+        search.limit(keys);
+        let (state, splitter_state, pretoken) = here(positions, element);
+        let signature = search.signature(context, state)?;
+        Ok(signature.map(|signature| (signature, splitter_state, pretoken)))
+    }
+
+    /// Computes the masks of a source in its own context.
+    fn compute_here(&self, keys: &K, source: MaskSource) -> Result<(Mask, Mask), Error> {
         let mut known = None;
         if let Some((masked, id)) = source.base {
             let base = MaskSource { masked, id, base: None };

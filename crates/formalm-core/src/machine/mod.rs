@@ -125,6 +125,11 @@ pub trait ReadingHints: LazyDfa {
         true
     }
 
+    /// Returns `true` if every member is known to be valid UTF-8.
+    fn reads_text(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if an input may stop in `state`. A machine that is queried about whole
     /// characters has no answer inside one.
     fn is_char_boundary(&self, _state: StateId) -> bool {

@@ -5,6 +5,7 @@
 //!                    step_meter (steps)
 //!  survives a fork   fork_safe_mutex, set_once, pool
 //!  keeps values      append_vec (lock-free), lru_cache
+//!  tells them apart  keyed_hash
 //! ```
 
 mod append_vec;
@@ -12,6 +13,7 @@ pub mod deadline;
 mod fork_safe_mutex;
 pub mod interrupt;
 mod interrupt_check;
+mod keyed_hash;
 mod lru_cache;
 pub mod pool;
 pub mod process_fork;
@@ -22,6 +24,7 @@ mod step_meter;
 pub use append_vec::AppendVec;
 pub use fork_safe_mutex::{ForkCheck, ForkSafeMutex};
 pub use interrupt_check::InterruptCheck;
+pub use keyed_hash::keyed_hash;
 pub use lru_cache::LruCache;
 pub use set_once::{OnceSlice, SetOnce};
 pub use step_budget::{StepBudget, record_steps, steps_taken};

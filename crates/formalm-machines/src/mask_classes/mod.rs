@@ -143,6 +143,26 @@ pub trait MemberEnds: StateClasses {
     fn last_bytes(&self) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
+
+    /// Returns the part that a state is inside of, such as a string of JSON, if what is inside does
+    /// not depend on anything around it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn part(&self, _state: StateId) -> Result<Option<PartPosition>, Error> {
+        Ok(None)
+    }
+}
+
+/// A position inside a part of the input that is read independently of what surrounds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartPosition {
+    /// Identifies what may follow inside the part, in all machines of this process: positions with
+    /// equal digests allow the same strings and end with the same ones of them.
+    pub digest: u128,
+    /// The state after the part.
+    pub after: StateId,
 }
 
 /// Classes that may allow a few tokens more than some of their states.

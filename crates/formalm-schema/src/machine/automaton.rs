@@ -302,6 +302,10 @@ impl<S: Spelling> ReadingHints for SchemaAutomaton<S> {
         false
     }
 
+    fn reads_text(&self) -> bool {
+        self.is_text()
+    }
+
     fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
         let tables = &mut *self.lock();
         let position = tables.visited.position(state.number());

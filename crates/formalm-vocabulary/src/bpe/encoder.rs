@@ -12,10 +12,11 @@ use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton};
 use super::pretokenizer::pretoken_splitter::Splitter;
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
+use super::unsettled_boundaries::UnsettledBoundaries;
 use super::whole_tokens::{PretokenState, WholeTokens};
 use crate::normalization::SectionRules;
 use crate::token_byte_table::MAX_IDS;
-use crate::{Error, Vocabulary};
+use crate::{Error, Vocabulary, VocabularyExtension};
 
 /// The way in which a tokenizer produces a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,9 @@ pub struct BpeEncoder {
     pub(super) prepends_after_special: bool,
     pub(super) transition_tables: SetOnce<TransitionTables>,
     pub(super) adjacency_masks: AdjacencyMasks,
+    pub(super) unsettled: UnsettledBoundaries,
+    /// What another crate keeps for all constraints.
+    pub(super) extension: SetOnce<Box<dyn VocabularyExtension>>,
 }
 
 impl BpeEncoder {
@@ -136,6 +140,8 @@ impl BpeEncoder {
             prepends_after_special: description.prepends_after_special,
             transition_tables: SetOnce::new(),
             adjacency_masks: AdjacencyMasks::default(),
+            unsettled: UnsettledBoundaries::default(),
+            extension: SetOnce::new(),
         })
     }
 

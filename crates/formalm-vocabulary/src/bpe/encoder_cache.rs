@@ -1,5 +1,6 @@
 //! Lazily computed tables of an encoder over its vocabulary, shared by all constraints.
 
+use std::any::Any;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use super::pretokenizer::boundary_automaton::{Boundary, BoundaryState};
 use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_char_class_exit::{CoarseCharClass, ExitTargets};
-use crate::Vocabulary;
 use crate::normalization::FilterState;
+use crate::{Vocabulary, VocabularyExtension};
 
 /// Maximum size of each table, in bytes; beyond it the least recently used entries are evicted. 12 MiB; chosen,
 /// not measured.
@@ -214,6 +215,13 @@ impl BpeEncoder {
         ((0..vocabulary.len() as u32).map(state_after).collect(), unstable)
     }
 
+    /// Returns the extension attached to the encoder, creating it on the first call. Returns `None`
+    /// if an extension of another type is attached.
+    pub fn extension<T: VocabularyExtension + Default>(&self) -> Option<&T> {
+        let kept: &dyn Any = &**self.extension.get_or_init(|| Box::<T>::default());
+        kept.downcast_ref()
+    }
+
     /// Returns the memory of the tables, in bytes.
     pub(super) fn shared_bytes(&self) -> usize {
         let tables = self.transition_tables.get().map_or(0, |tables| {
@@ -223,6 +231,9 @@ impl BpeEncoder {
                 + tables.exits.memory_bytes()
                 + tables.targets_within_class.memory_bytes()
         });
-        self.adjacency_masks.memory_bytes() + tables
+        self.adjacency_masks.memory_bytes()
+            + tables
+            + self.unsettled.memory_bytes()
+            + self.extension.get().map_or(0, |kept| kept.memory_bytes())
     }
 }

@@ -32,6 +32,7 @@ mod token_set;
 mod token_transitions;
 mod tokens_by_char_class_exit;
 mod transition_interner;
+mod unsettled_boundaries;
 mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
@@ -42,4 +43,5 @@ pub use pretokenizer::pretoken_splitter::{Splitter, SplitterState};
 pub use token_set::TokenSet;
 pub use token_transitions::{TokenTransitions, TransitionTargets};
 pub use tokens_by_char_class_exit::{CoarseCharClass, ExitGroup, ExitTargets};
+pub use unsettled_boundaries::{UnsettledStates, UnsettledStep};
 pub use whole_tokens::PretokenState;

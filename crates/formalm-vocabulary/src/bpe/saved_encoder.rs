@@ -23,6 +23,7 @@ use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
 use super::pretokenizer::byte_level_steps::SplitBytes;
 use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
+use super::unsettled_boundaries::UnsettledBoundaries;
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::normalization::{ClusterRules, SectionRules, TextFilter};
@@ -333,6 +334,8 @@ fn read_piece_tables(
         prepends_after_special,
         transition_tables: SetOnce::new(),
         adjacency_masks: AdjacencyMasks::default(),
+        unsettled: UnsettledBoundaries::default(),
+        extension: SetOnce::new(),
     })
 }
 

@@ -10,7 +10,7 @@ mod unique_matching;
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Resource};
+use formalm_core::{Error, Resource, keyed_hash};
 use rustc_hash::FxHashSet;
 
 pub(crate) use infinitely_many_arrays::ArrayCardinality;
@@ -18,7 +18,6 @@ pub(crate) use infinitely_many_arrays::ArrayCardinality;
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::interned_values::ValueId;
 use crate::schema_nodes::NodeId;
-use crate::shared_automata::keyed_hash;
 use crate::solver::context::SolverContext;
 
 /// Copied paths that count as one step. Chosen, not measured.

@@ -338,6 +338,29 @@ impl BoundaryAutomaton {
         state_here >> (self.row_bits + LOW_BITS)
     }
 
+    /// Returns the number of the DFA state of a state between characters.
+    pub(in crate::bpe) fn state_number(&self, state_here: BoundaryState) -> u32 {
+        self.state(state_here)
+    }
+
+    /// Returns `true` if the text may end in a DFA state.
+    pub(in crate::bpe) fn state_may_end(&self, state: u32) -> bool {
+        self.ends[state as usize]
+    }
+
+    /// Returns the number of classes of characters.
+    pub(in crate::bpe) fn class_count(&self) -> usize {
+        self.partition.len()
+    }
+
+    /// Returns the DFA states after a character of a class, whatever the boundary before it.
+    pub(in crate::bpe) fn successors(&self, state: u32, class: usize) -> impl Iterator<Item = u32> {
+        let classes = self.partition.len();
+        let row = state as usize * 3 * classes + class;
+        let next = (0..3).map(move |boundary| self.table[row + boundary * classes]);
+        next.filter(|&next| next != DEAD)
+    }
+
     /// Returns `true` if the text may end here.
     #[inline]
     pub fn may_end(&self, state_here: BoundaryState) -> bool {

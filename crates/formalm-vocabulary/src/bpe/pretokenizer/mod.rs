@@ -9,6 +9,7 @@
 
 pub(super) mod boundary_automaton;
 pub(super) mod byte_level_steps;
+pub(super) mod open_states;
 pub(super) mod pike_vm;
 pub(super) mod pretoken_splitter;
 pub(super) mod pretokenizer_config;

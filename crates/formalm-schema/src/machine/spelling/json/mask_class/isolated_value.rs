@@ -11,8 +11,8 @@ use formalm_machines::ValueEnd;
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
 use crate::machine::frame::{
-    ContainerState, DONE, FRESH, Frame, FrameId, NumberPrefix, Obligation, ObligationId,
-    ReaderPosition,
+    ContainerState, DONE, FRESH, Frame, FrameId, NumberPrefix, NumberPrefixId, Obligation,
+    ObligationId, ReaderPosition,
 };
 use crate::machine::names::{ANY_ORDER, NO_USED_NAMES};
 use crate::machine::numbers::is_number_byte;
@@ -274,6 +274,17 @@ pub(crate) fn plain_number(reader: &mut Reader, obligation: ObligationId) -> Opt
         }
         _ => None,
     }
+}
+
+/// Returns a number that identifies what may follow inside a number of which at most the type is
+/// constrained, across all schemas that treat exponents alike.
+pub(super) fn plain_number_id(
+    reader: &mut Reader,
+    obligation: ObligationId,
+    digits: NumberPrefixId,
+) -> Option<(u8, u64)> {
+    let bits = plain_number(reader, obligation)?;
+    Some((bits, packed_prefix(reader.values.numbers.get(digits))?))
 }
 
 /// Returns the formula of integers.

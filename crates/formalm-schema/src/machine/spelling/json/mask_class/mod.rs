@@ -19,6 +19,7 @@ pub(crate) mod lookahead;
 pub(crate) mod lookahead_shortcuts;
 pub(crate) mod mask_signature;
 pub(crate) mod name_continuation;
+mod part;
 pub(crate) mod string_state_pairs;
 
 use std::sync::Arc;
@@ -29,7 +30,8 @@ use formalm_core::{
 };
 use formalm_json::NameTokens;
 use formalm_machines::{
-    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, MemberEnds, StateClasses,
+    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, MemberEnds, PartPosition,
+    StateClasses,
 };
 
 use crate::machine::frame::{Frame, ReaderPosition};
@@ -45,6 +47,7 @@ use crate::machine::spelling::json::mask_class::isolated_value::IsolatedValues;
 use crate::machine::spelling::json::mask_class::item_spanning_tokens::ItemRecheck;
 use crate::machine::spelling::json::mask_class::lookahead::SchemaLookahead;
 use crate::machine::spelling::json::mask_class::name_continuation::NameContinuation;
+use crate::machine::spelling::json::mask_class::part::part_at;
 use crate::machine::spelling::json::mask_class::string_state_pairs::StringStates;
 use crate::machine::{LazyTables, SchemaAutomaton};
 use crate::solver::context::LanguageId;
@@ -164,6 +167,19 @@ impl MemberEnds for SchemaMaskClasses {
             }
         }
         Ok(Some(last))
+    }
+
+    fn part(&self, state: StateId) -> Result<Option<PartPosition>, Error> {
+        if self.automaton.has_unique_items {
+            return Ok(None);
+        }
+        let tables = &mut *self.automaton.lock();
+        let position = tables.visited.position(state.number());
+        let Some((digest, after)) = part_at(&mut tables.reader, position)? else {
+            return Ok(None);
+        };
+        let after = StateId::from_number(tables.visited.intern(after));
+        Ok(Some(PartPosition { digest, after }))
     }
 }
 
