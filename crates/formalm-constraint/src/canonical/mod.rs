@@ -142,6 +142,15 @@ impl<K: MaskClasses> ProductContext<'_, K> {
         }
     }
 
+    /// Returns `true` if every text may follow a splitter state, and so whatever a language state
+    /// goes on with. `false` proves nothing.
+    pub(crate) fn goes_on_after(&self, splitter_state: SplitterState) -> bool {
+        self.machine.reads_text()
+            && self.machine.is_exact()
+            && self.encoder.splitter().text_filter().is_none()
+            && self.encoder.is_open(splitter_state.boundaries)
+    }
+
     /// Returns the state of a pre-token after one more token, which `begins` it or not. Returns
     /// `None` if the token may not stand there.
     #[inline]
@@ -666,6 +675,10 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
         let (state, splitter_state, pretoken) = here(positions, element);
+        // Signatures tell what may follow a whole character.
+        if !self.encoder.splitter().is_between_characters(splitter_state) {
+            return Ok(None);
+        }
         let signature = search.signature(context, state)?;
         Ok(signature.map(|signature| (signature, splitter_state, pretoken)))
     }

@@ -35,6 +35,12 @@ pub struct UnsettledStep {
 /// A state, and whether it has passed a boundary.
 type UnsettledState = (BoundaryState, bool);
 
+/// The number of the first set.
+const FIRST: UnsettledStates = 0;
+
+/// Distinguishes the first set from others; no state.
+const AT_FIRST: UnsettledState = (BoundaryState::MAX, true);
+
 /// The sets met so far.
 #[derive(Debug, Default)]
 pub(super) struct UnsettledBoundaries {
@@ -73,14 +79,17 @@ impl BpeEncoder {
                 .contains(boundaries, boundaries.state_number(state))
     }
 
-    /// Returns all states in which a splitter may be between two characters.
+    /// Returns all states in which a splitter may be between two characters. A boundary right there
+    /// does not settle anything: tokens begin at it.
     pub fn unsettled_at_first(&self) -> UnsettledStates {
         let boundaries = self.splitter().boundaries();
         let tables = &mut *self.unsettled.tables.lock();
-        let states = 0..boundaries.state_count() as u32;
-        tables
-            .sets
-            .intern(states.map(|state| (boundaries.between_characters(state), false)).collect())
+        if tables.sets.is_empty() {
+            let states = 0..boundaries.state_count() as u32;
+            let states = states.map(|state| (boundaries.between_characters(state), false));
+            tables.sets.intern(states.chain([AT_FIRST]).collect());
+        }
+        FIRST
     }
 
     /// Returns what a byte settles. Returns `None` if nothing is known about it.
@@ -111,13 +120,14 @@ impl BpeEncoder {
         }
         let states = tables.sets.get(set).clone();
         let (mut next, mut settled) = (Vec::new(), Vec::new());
-        for (at, &(state, has_passed)) in states.iter().enumerate() {
+        let of_states = states.iter().enumerate().filter(|(_, state)| **state != AT_FIRST);
+        for (at, &(state, has_passed)) in of_states {
             for boundary in BOUNDARIES {
                 let steps = [
                     boundaries.step(state, byte, boundary),
                     boundaries.step_byte_token(state, byte, boundary),
                 ];
-                let has_passed = has_passed || boundary != Boundary::Inside;
+                let has_passed = has_passed || boundary != Boundary::Inside && set != FIRST;
                 for after in steps.into_iter().flatten() {
                     if has_passed
                         && boundaries.is_between_characters(after)

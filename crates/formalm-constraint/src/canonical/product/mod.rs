@@ -153,7 +153,10 @@ impl Product {
             Verdict::No => return Ok(false),
             Verdict::Unknown => {}
         }
-        if self.kept_completion(context, product_state)?.is_some_and(|admitted| admitted.any) {
+        let (_, splitter_state) = self.parts(product_state);
+        if context.goes_on_after(splitter_state)
+            || self.kept_completion(context, product_state)?.is_some_and(|admitted| admitted.any)
+        {
             self.productive[product_state as usize] = Verdict::Yes;
             return Ok(true);
         }
@@ -251,7 +254,17 @@ impl Product {
         if !self.after_special(context, product_state)?.is_empty() {
             return Ok(true);
         }
-        let state = self.parts(product_state).0;
+        let (state, splitter_state) = self.parts(product_state);
+        let live = context.machine.live_bytes(state)?;
+        for boundary in [Boundary::Pretoken, Boundary::Added] {
+            let goes_on = |byte: u8| {
+                let next = context.encoder.splitter().step(splitter_state, byte, boundary);
+                next.is_some_and(|next| context.goes_on_after(next))
+            };
+            if live.iter().any(goes_on) {
+                return Ok(true);
+            }
+        }
         if self.kept_completion(context, product_state)?.is_some_and(|one| one.after_pretoken) {
             return Ok(true);
         }
@@ -267,7 +280,7 @@ impl Product {
                 }
             }
         }
-        for byte in context.machine.live_bytes(state)?.iter() {
+        for byte in live.iter() {
             for boundary in [Boundary::Pretoken, Boundary::Added] {
                 if let Some(next) = self.step(context, product_state, (byte, boundary))?
                     && self.is_productive(context, next)?
