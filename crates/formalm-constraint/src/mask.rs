@@ -49,6 +49,14 @@ impl Mask {
         Mask::from_words(words)
     }
 
+    /// Returns the mask in a form of which copies share the bitmask.
+    pub(crate) fn with_shared_words(self) -> Mask {
+        match self {
+            Mask::Dense(words) => Mask::patched(&words.into(), Vec::new(), Vec::new()),
+            mask => mask,
+        }
+    }
+
     /// Adds tokens that the mask does not have.
     pub(crate) fn with(self, more: Vec<u32>) -> Mask {
         match self {

@@ -109,7 +109,21 @@ struct CacheState {
 impl CacheState {
     /// Stores a mask as a patch of a recent bitmask, or its bitmask as a new one to share.
     fn shared(&mut self, mask: Mask) -> Mask {
-        let Mask::Dense(words) = mask else { return mask };
+        let words = match mask {
+            Mask::Dense(words) => words,
+            Mask::Patched { ref base, .. } => {
+                // Whoever else shares the bitmask may drop it first.
+                match self.shared.iter_mut().rev().find(|one| Arc::ptr_eq(&one.0, base)) {
+                    Some((_, count)) => *count += 1,
+                    None => {
+                        self.bytes += 4 * base.len();
+                        self.shared.push((Arc::clone(base), 1));
+                    }
+                }
+                return mask;
+            }
+            mask @ Mask::Sparse(_) => return mask,
+        };
         for (base, count) in self.shared.iter_mut().rev().take(MAX_COMPARED_BASES) {
             if let Some(near) = Mask::as_patch_of(base, &words) {
                 *count += 1;

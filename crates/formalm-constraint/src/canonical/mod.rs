@@ -25,6 +25,8 @@ mod liveness;
 mod lookahead_search;
 mod part_masks;
 mod part_signatures;
+#[cfg(test)]
+mod part_tests;
 mod product;
 mod prompt;
 mod reached_product_states;
@@ -661,12 +663,12 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         let undecided = self.undecided_count();
         let masks = self.compute_here(keys, source)?;
         // What a bounded search leaves open in one context may be decided in another.
-        if let Some((shared, key)) = shared.zip(key)
-            && self.undecided_count() == undecided
-        {
-            shared.insert(key, &masks);
+        match shared.zip(key) {
+            Some((shared, key)) if self.undecided_count() == undecided => {
+                Ok(shared.insert(key, masks))
+            }
+            _ => Ok(masks),
         }
-        Ok(masks)
     }
 
     /// Returns what the masks of an element depend on, if positions elsewhere may share them.

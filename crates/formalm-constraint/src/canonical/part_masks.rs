@@ -29,14 +29,23 @@ pub(super) struct PartMasks {
 impl PartMasks {
     /// Returns the masks of a position, if they are known.
     pub(super) fn get(&self, key: &PartKey) -> Option<MaskPair> {
-        let known = self.known.lock().get(key);
-        known.map(|masks| (*masks).clone())
+        let known = self.known.lock().get(key)?;
+        Some((known.0.clone(), known.1.clone()))
     }
 
-    pub(super) fn insert(&self, key: PartKey, masks: &MaskPair) {
+    /// Returns the number of positions whose masks are known.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.known.lock().values().count()
+    }
+
+    /// Keeps masks, and returns them in a form that costs little to copy.
+    pub(super) fn insert(&self, key: PartKey, (inside, begins): MaskPair) -> MaskPair {
         let bytes =
-            size_of::<(PartKey, MaskPair)>() + masks.0.memory_bytes() + masks.1.memory_bytes();
+            size_of::<(PartKey, MaskPair)>() + inside.memory_bytes() + begins.memory_bytes();
+        let masks = (inside.with_shared_words(), begins.with_shared_words());
         self.known.lock().insert(key, Arc::new(masks.clone()), bytes);
+        masks
     }
 }
 

@@ -23,7 +23,7 @@ const MAX_TARGETS: usize = 300;
 
 /// A `tokenizer.json` whose pieces are spelled in byte-level characters and split as GPT-2 splits.
 /// Every piece of two characters has a merge; longer ones are whole tokens.
-fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
+pub(super) fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
     let plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut others = (0x100..).filter_map(char::from_u32);
     let bytes = (0..256u32).map(|byte| {

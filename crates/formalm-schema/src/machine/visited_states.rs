@@ -194,7 +194,8 @@ impl VisitedStates {
         }
         let (position, records) = (self.position(state), reader.values.records.len());
         let mut live = ByteSet::default();
-        for byte in 0..=255 {
+        let possible = reader.spelling.possible_bytes(&reader.values, position);
+        for byte in (0..=255).filter(|&byte| possible.is_none_or(|set| set.contains(byte))) {
             let leads = match self.next.get(&(state, byte)) {
                 Some(&known) => known != DEAD,
                 None => reader.read_byte(position, byte)?.is_some(),

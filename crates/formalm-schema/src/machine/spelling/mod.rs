@@ -54,6 +54,12 @@ pub(crate) trait Spelling:
     /// Returns the position after a byte, `None` if no instance continues so.
     fn read(&self, values: &mut Values, at: ReaderPosition, byte: u8) -> AfterEvent;
 
+    /// Returns a superset of the bytes that [`Spelling::read`] takes at a position, where it is
+    /// small and known without reading.
+    fn possible_bytes(&self, _values: &Values, _at: ReaderPosition) -> Option<ByteSet> {
+        None
+    }
+
     /// Returns `true` if an input that led to a position is an instance.
     fn is_end(&self, values: &mut Values, at: ReaderPosition) -> bool {
         match at.frame {

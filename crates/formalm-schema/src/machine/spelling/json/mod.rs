@@ -6,6 +6,7 @@
 //! ```
 //!
 //! * `read.rs`: bytes to events; brackets, quotes, commas and colons.
+//! * [`possible_bytes`]: the bytes that may come next, by the frame alone.
 //! * [`whitespace`]: the gaps between these. A frame's mark is the number of bytes read of a gap.
 //! * `lengths.rs`: bytes of escapes, punctuation and layouts.
 //! * `search_hints.rs`: bytes that a shortest completion may need.
@@ -16,6 +17,7 @@
 pub(crate) mod abstract_state;
 mod lengths;
 pub(crate) mod mask_class;
+pub(crate) mod possible_bytes;
 mod read;
 pub(crate) mod repetition_check;
 mod search_hints;

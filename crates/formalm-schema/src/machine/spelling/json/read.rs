@@ -1,6 +1,6 @@
 //! Reads JSON: bytes to events.
 
-use formalm_core::Error;
+use formalm_core::{ByteSet, Error};
 use formalm_json::escapes::{
     EscapePolicy, EscapeState, EscapeStep, can_complete_to, read_string_byte, some_completion,
 };
@@ -10,6 +10,7 @@ use crate::machine::numbers::is_number_byte;
 use crate::machine::spelling::Spelling;
 use crate::machine::spelling::json::Json;
 use crate::machine::spelling::json::mask_class::JsonMaskTables;
+use crate::machine::spelling::json::possible_bytes::possible_bytes;
 use crate::machine::spelling::json::typical_instances::typical_instance;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap, is_whitespace};
 use crate::machine::values::scalars::{CharReader, PartialChar};
@@ -108,6 +109,10 @@ impl Spelling for Json {
             Frame::Object { .. } => self.read_object(values, at, byte),
             Frame::Array { .. } => self.read_array(values, at, byte),
         }
+    }
+
+    fn possible_bytes(&self, values: &Values, at: ReaderPosition) -> Option<ByteSet> {
+        possible_bytes(values, at.frame)
     }
 
     #[inline]

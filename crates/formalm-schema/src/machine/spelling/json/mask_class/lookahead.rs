@@ -20,15 +20,14 @@ use formalm_machines::{
 
 use crate::formula::TRUE;
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{
-    CharState, ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition,
-};
+use crate::machine::frame::{CharState, Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::lookahead_tables::LockedTables;
 use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::spelling::json::mask_class::lookahead_shortcuts::RepetitionHint;
 use crate::machine::spelling::json::mask_class::string_state_pairs::{
     FIRST_STRING_CLASS, StringStates, StringStep,
 };
+use crate::machine::spelling::json::possible_bytes::{known_name_bytes, possible_bytes};
 
 /// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
@@ -212,28 +211,7 @@ impl LookaheadState<'_> {
 
     /// Returns the bytes with which known names continue.
     fn known_name_bytes(&self, frame: Frame) -> Option<ByteSet> {
-        let Frame::Name { next_names, text, candidates, escape: CharState::NONE, .. } = frame
-        else {
-            return None;
-        };
-        let mut set = ByteSet::default();
-        set.insert(b'"');
-        set.insert(b'\\');
-        let depth = self.tables.reader.values.records.length(text) as usize;
-        for at in candidates.from..candidates.to {
-            if let Some(&byte) = self
-                .tables
-                .reader
-                .values
-                .name_tables
-                .known_name(&self.tables.reader.values.core, next_names, at)
-                .as_bytes()
-                .get(depth)
-            {
-                set.insert(byte);
-            }
-        }
-        Some(set)
+        known_name_bytes(&self.tables.reader.values, frame)
     }
 
     /// Returns a small superset of the live bytes, `None` if there is none.
@@ -241,38 +219,16 @@ impl LookaheadState<'_> {
         &mut self,
         position: ReaderPosition,
     ) -> Result<Option<ByteSet>, Error> {
-        let options = &self.tables.reader.values.core.options;
-        let whitespace = options.max_whitespace > 0 || options.layout.is_some();
-        let bytes: &[u8] = match position.frame {
-            Frame::Done => b"",
-            Frame::Value { .. } => b" \n\r\t\"[{-0123456789tfn",
-            Frame::Literal { rest, .. } => &rest[..1],
-            Frame::Number { .. } => b" \n\r\t0123456789.eE+-,]}",
-            Frame::Object { mode, .. } => match mode {
-                ContainerState::AfterOpen => b" \n\r\t\"}",
-                ContainerState::AfterComma => b" \n\r\t\"",
-                ContainerState::AfterName => b" \n\r\t:",
-                ContainerState::InValue | ContainerState::AfterValue => b" \n\r\t,}",
-            },
-            Frame::Array { mode: ContainerState::AfterOpen, .. } => b" \n\r\t\"[]{-0123456789tfn",
-            Frame::Array { .. } => b" \n\r\t,]",
+        match position.frame {
             // Computing the live bytes of a state that is met once costs more than reading it.
             Frame::String { escape: CharState::NONE, .. } if self.is_unbounded(position) => {
-                return Ok(None);
+                Ok(None)
             }
             Frame::String { escape: CharState::NONE, .. } => {
-                return self.string_possible_bytes(position.frame);
+                self.string_possible_bytes(position.frame)
             }
-            Frame::Name { escape: CharState::NONE, candidates, .. } => {
-                let only_known = candidates.classes == NO_QUERIES;
-                return Ok(if only_known { self.known_name_bytes(position.frame) } else { None });
-            }
-            Frame::String { .. } | Frame::Name { .. } => b"\"\\/bfnrtu0123456789abcdefABCDEF",
-        };
-        let bytes = if whitespace || bytes.first() != Some(&b' ') { bytes } else { &bytes[4..] };
-        let mut set = ByteSet::default();
-        bytes.iter().for_each(|&byte| set.insert(byte));
-        Ok(Some(set))
+            frame => Ok(possible_bytes(&self.tables.reader.values, frame)),
+        }
     }
 
     fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
