@@ -150,7 +150,14 @@ impl<K: MaskClasses> ProductContext<'_, K> {
         self.machine.reads_text()
             && self.machine.is_exact()
             && self.encoder.splitter().text_filter().is_none()
-            && self.encoder.is_open(splitter_state.boundaries)
+            && self.is_open(splitter_state)
+    }
+
+    /// Returns `true` if every text may follow a splitter state, as far as boundaries are
+    /// concerned.
+    pub(crate) fn is_open(&self, splitter_state: SplitterState) -> bool {
+        let encoder = self.encoder;
+        encoder.unsettled_boundaries().is_open(encoder.splitter(), splitter_state.boundaries)
     }
 
     /// Returns the state of a pre-token after one more token, which `begins` it or not. Returns

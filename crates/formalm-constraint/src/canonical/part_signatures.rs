@@ -9,7 +9,7 @@
 //! What may follow is read as a tree. Inside a [part](formalm_machines::PartPosition) the digest of
 //! the position takes the place of the tree, and the signature of the state after the part follows.
 //! Elsewhere bytes are edges. A branch ends where the boundaries of all pre-tokens that may have
-//! begun before are settled (`unsettled_step` of the encoder): a token never spans a
+//! begun before are settled (`UnsettledBoundaries`): a token never spans a
 //! boundary, and behind a settled one every text may follow, so all that the rest of a branch tells
 //! is that there is some text. Of its last byte only what it settles is noted, so different names
 //! of properties mostly have one signature.
@@ -59,7 +59,7 @@ impl PartSignatures {
         if !is_shared {
             return Ok(None);
         }
-        let root = (state.number(), context.encoder.unsettled_at_first());
+        let root = (state.number(), at_first(context));
         if let Some(&known) = self.known.get(&root) {
             return Ok(known);
         }
@@ -70,6 +70,11 @@ impl PartSignatures {
         self.known.insert(root, signature);
         Ok(signature)
     }
+}
+
+/// Returns all states in which the splitter may be.
+fn at_first<K: MaskClasses>(context: ProductContext<'_, K>) -> UnsettledStates {
+    context.encoder.unsettled_boundaries().at_first(context.encoder.splitter())
 }
 
 /// The hash of a tree.
@@ -118,7 +123,7 @@ impl<K: MaskClasses> SignatureTree<'_, K> {
         let ProductContext { keys, machine, encoder, .. } = self.context;
         let state = StateId::from_number(state);
         if let Some(part) = keys.part(state)? {
-            let after = (part.after.number(), encoder.unsettled_at_first());
+            let after = (part.after.number(), at_first(self.context));
             let Some(after) = self.node(after)? else { return Ok(None) };
             let hash = keyed_hash(&("part", part.digest, after.hash));
             return Ok(Some(TreeHash { hash, ..after }));
@@ -133,7 +138,8 @@ impl<K: MaskClasses> SignatureTree<'_, K> {
             if is_filtered && byte >= 0x80 {
                 return Ok(None);
             }
-            let Some(step) = encoder.unsettled_step(unsettled, byte) else { return Ok(None) };
+            let step = encoder.unsettled_boundaries().step(encoder.splitter(), unsettled, byte);
+            let Some(step) = step else { return Ok(None) };
             let Some(unsettled) = step.next else {
                 if is_filtered && !self.goes_on(state, byte)? {
                     return Ok(None);
@@ -158,9 +164,7 @@ impl<K: MaskClasses> SignatureTree<'_, K> {
         let context = self.context;
         let start = context.encoder.splitter().start().weakest();
         let Some(next) = context.machine.step(state, byte)? else { return Ok(false) };
-        if !context.encoder.is_open(start.boundaries)
-            || self.product.depends_on_text(context, next)?
-        {
+        if !context.is_open(start) || self.product.depends_on_text(context, next)? {
             return Ok(false);
         }
         let undecided = self.product.undecided_count();

@@ -10,9 +10,9 @@ use super::encoder_cache::TransitionTables;
 use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton};
 use super::pretokenizer::pretoken_splitter::Splitter;
+use super::pretokenizer::unsettled_boundaries::UnsettledBoundaries;
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
-use super::unsettled_boundaries::UnsettledBoundaries;
 use super::whole_tokens::{PretokenState, WholeTokens};
 use crate::normalization::SectionRules;
 use crate::token_byte_table::MAX_IDS;
@@ -220,6 +220,11 @@ impl BpeEncoder {
     /// Returns the splitter of text into pre-tokens.
     pub fn splitter(&self) -> &Splitter {
         &self.splitter
+    }
+
+    /// Returns how far what follows a text can matter to the tokens before it.
+    pub fn unsettled_boundaries(&self) -> &UnsettledBoundaries {
+        &self.unsettled
     }
 
     /// Returns the byte position of the first character because of which the normalizer changes a

@@ -32,7 +32,6 @@ mod token_set;
 mod token_transitions;
 mod tokens_by_char_class_exit;
 mod transition_interner;
-mod unsettled_boundaries;
 mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
@@ -40,8 +39,8 @@ pub use encoder_cache::TokensByState;
 pub use lost_text::LostText;
 pub use pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};
 pub use pretokenizer::pretoken_splitter::{Splitter, SplitterState};
+pub use pretokenizer::unsettled_boundaries::{UnsettledBoundaries, UnsettledStates, UnsettledStep};
 pub use token_set::TokenSet;
 pub use token_transitions::{TokenTransitions, TransitionTargets};
 pub use tokens_by_char_class_exit::{CoarseCharClass, ExitGroup, ExitTargets};
-pub use unsettled_boundaries::{UnsettledStates, UnsettledStep};
 pub use whole_tokens::PretokenState;

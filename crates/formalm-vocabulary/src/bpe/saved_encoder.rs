@@ -23,7 +23,7 @@ use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
 use super::pretokenizer::byte_level_steps::SplitBytes;
 use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
-use super::unsettled_boundaries::UnsettledBoundaries;
+use super::pretokenizer::unsettled_boundaries::UnsettledBoundaries;
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::normalization::{ClusterRules, SectionRules, TextFilter};

@@ -16,3 +16,4 @@ pub(super) mod pretokenizer_config;
 pub(super) mod pretokenizer_dfa;
 pub(super) mod pretokenizer_nfa;
 mod section_product;
+pub(super) mod unsettled_boundaries;
