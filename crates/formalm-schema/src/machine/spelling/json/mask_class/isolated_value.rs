@@ -22,7 +22,7 @@ use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::JsonType;
-use crate::shared_automata::keyed_hash;
+use formalm_core::keyed_hash;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;

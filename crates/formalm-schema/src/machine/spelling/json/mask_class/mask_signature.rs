@@ -28,7 +28,7 @@ use crate::machine::spelling::json::mask_class::isolated_value::{packed_prefix, 
 use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::shared_automata::keyed_hash;
+use formalm_core::keyed_hash;
 
 /// The place of a class in the innermost open value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
