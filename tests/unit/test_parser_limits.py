@@ -220,6 +220,6 @@ def test_a_constraint_counts_the_memory_of_parsers() -> None:
             for token in text:
                 matcher.advance(token)
         grown[size] = constraint.memory_bytes - before
-    # 120 inputs of one to four letters, each with a parser of its own. What all share is not theirs.
+    # 120 inputs of one to four letters, each with a parser of its own. Shared objects do not count.
     assert 0.9 < (grown[50_000] - grown[0]) / (120 * 50_000) < 1.1
     assert grown[0] < 120 * 2_000
