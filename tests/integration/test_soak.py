@@ -45,9 +45,10 @@ def test_requests_of_every_kind_are_served_with_a_small_limit(
     requests = 20 if tokenization == "canonical" else 200
     tenths = run(Soak(kind.name, requests, tokenizer, tokenization, memory_limit_bytes=MB))
     assert tenths[-1].requests == requests
-    # The least that a budget is: four times what the language took in the beginning.
+    # The least that a budget is: four times what the language took in the beginning, or what a
+    # matcher took that moved.
     floor = 4 * tenths[0].counted_bytes
-    assert max(one.counted_bytes - one.pinned_bytes for one in tenths) <= max(2 * MB, floor)
+    assert max(one.counted_bytes - one.pinned_bytes for one in tenths) <= max(3 * MB, floor)
 
 
 @needs_limits

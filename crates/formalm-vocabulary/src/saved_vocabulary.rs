@@ -21,14 +21,7 @@ pub(crate) const DIGEST_BYTES: usize = 16;
 impl Vocabulary {
     /// Serializes the vocabulary for [`Vocabulary::from_saved`].
     pub fn save(&self) -> Vec<u8> {
-        let payload = payload(self.tokens(), self.end_token_ids());
-        let mut out = Vec::with_capacity(payload.len() + 64);
-        out.extend_from_slice(FILE_LABEL);
-        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-        out.extend_from_slice(&digest(&payload));
-        out.extend_from_slice(&payload);
-        out
+        file(&payload(self.tokens(), self.end_token_ids()))
     }
 
     /// Reads the bytes that [`Vocabulary::save`] returned.
@@ -68,8 +61,24 @@ impl Vocabulary {
             return Err(Error::new("the saved vocabulary is damaged").hint(hint));
         }
         let (tokens, ends) = read(reader)?;
-        Vocabulary::build(tokens, ends)
+        // What was saved had lost the bytes of end tokens, and repeated none.
+        if ends.iter().any(|&id| tokens.get(id).is_some()) {
+            return Err(wrong("end tokens"));
+        }
+        let vocabulary = Vocabulary::build(tokens, ends.clone())?;
+        if vocabulary.end_token_ids() != ends { Err(wrong("end tokens")) } else { Ok(vocabulary) }
     }
+}
+
+/// Returns a payload with its header.
+fn file(payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(payload.len() + 64);
+    out.extend_from_slice(FILE_LABEL);
+    out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+    out.extend_from_slice(&digest(payload));
+    out.extend_from_slice(payload);
+    out
 }
 
 pub(crate) fn digest(payload: &[u8]) -> [u8; DIGEST_BYTES] {
@@ -206,6 +215,14 @@ mod tests {
         let other = vocabulary.with_end_token_ids(vec![]).expect("other ends");
         assert_ne!(vocabulary.fingerprint(), other.fingerprint());
         same(&other, &Vocabulary::from_saved(&other.save()).expect("saved"));
+    }
+
+    #[test]
+    fn end_tokens_that_no_vocabulary_has_are_refused() {
+        let tokens = vocabulary().tokens().clone();
+        for ends in [vec![0], vec![5, 5], vec![5, 1], vec![7]] {
+            Vocabulary::from_saved(&file(&payload(&tokens, &ends))).expect_err("end tokens");
+        }
     }
 
     #[test]
