@@ -213,12 +213,10 @@ class TimedModel:
         return self._timed(len(prefixes), lambda: self._inner.next_logprobs(prefixes))
 
 
-def llama(path: Path, layers: int = 2) -> Any:
-    """Return a random Llama of two layers with the vocabulary of a tokenizer."""
+def random_llama(path: Path, layers: int = 2) -> tuple[Any, Any]:
+    """Return a random Llama of two layers with the vocabulary of a tokenizer, and the tokenizer."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    from formalm import from_transformers
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -227,7 +225,14 @@ def llama(path: Path, layers: int = 2) -> Any:
         vocab_size=128_256, hidden_size=256, intermediate_size=512, num_hidden_layers=layers,
         num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=2048,
     )  # fmt: skip
-    return from_transformers(LlamaForCausalLM(config).eval(), tokenizer)
+    return LlamaForCausalLM(config).eval(), tokenizer
+
+
+def llama(path: Path) -> Any:
+    """Return the random Llama as a model of ours."""
+    from formalm import from_transformers
+
+    return from_transformers(*random_llama(path))
 
 
 def shares(model: Any) -> dict[str, dict[str, float]]:
