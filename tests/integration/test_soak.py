@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from tokenizers import pre_tokenizers
 
+from formalm import Constraint, JsonSchema
 from tests.canonical.small_tokenizers import trained
 from tests.support.languages_of_every_kind import CASES, Kind
 from tests.support.processes import ROOT, needs_limits, run_python
-from tests.support.soak import EVERY_KIND, Soak, Tenth, run
+from tests.support.soak import EVERY_KIND, Soak, Tenth, run, vocabulary_of
 
 LLAMA = ROOT.parent / "shared" / "tokenizers" / "llama3-128k.json.gz"
 MB = 1 << 20
@@ -61,6 +62,19 @@ def test_threads_are_served_by_one_constraint(tokenizer: str) -> None:
 def test_masks_of_canonical_tokens_count_as_growth(tokenizer: str) -> None:
     soak = Soak("distinct numbers", 4, tokenizer, "canonical", memory_limit_bytes=1)
     assert run(soak)[-1].replacements > 0
+
+
+@needs_llama
+def test_a_mask_inside_a_unique_number_interns_no_item_for_each_token() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    vocabulary = vocabulary_of(str(LLAMA))
+    constraint = Constraint(JsonSchema(schema), vocabulary, tokenization="canonical")
+    matcher = constraint.matcher()
+    matcher.advance_many(vocabulary.encode("[12,"))
+    before = constraint.stats().machine_bytes
+    matcher.bitmask()
+    # A thousand tokens of digits, each of which would take two kilobytes.
+    assert constraint.stats().machine_bytes - before < 300_000
 
 
 def whole(soak: Soak) -> list[Tenth]:

@@ -22,7 +22,7 @@ import numpy as np
 from formalm import Constraint, Vocabulary, new_bitmask
 from tests.support.languages_of_every_kind import BY_NAME, KINDS, Kind
 
-__all__ = ["EVERY_KIND", "Soak", "Tenth", "grow", "resident_bytes", "run"]
+__all__ = ["EVERY_KIND", "Soak", "Tenth", "grow", "resident_bytes", "run", "vocabulary_of"]
 
 TENTHS = 10
 

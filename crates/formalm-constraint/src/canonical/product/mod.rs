@@ -254,6 +254,10 @@ impl Product {
         if !self.after_special(context, product_state)?.is_empty() {
             return Ok(true);
         }
+        // First, because reading bytes would close a number and intern it as an item of its own.
+        if self.kept_completion(context, product_state)?.is_some_and(|one| one.after_pretoken) {
+            return Ok(true);
+        }
         let (state, splitter_state) = self.parts(product_state);
         let live = context.machine.live_bytes(state)?;
         for boundary in [Boundary::Pretoken, Boundary::Added] {
@@ -264,9 +268,6 @@ impl Product {
             if live.iter().any(goes_on) {
                 return Ok(true);
             }
-        }
-        if self.kept_completion(context, product_state)?.is_some_and(|one| one.after_pretoken) {
-            return Ok(true);
         }
         if !context.machine.is_finite()
             && let Some((byte, _)) = self.completion_hop(context, state)?
