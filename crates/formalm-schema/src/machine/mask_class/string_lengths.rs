@@ -20,8 +20,19 @@ pub(crate) struct StringLengths {
     /// Length of the longest token, in bytes.
     max_token_len: usize,
     /// `None` for strings that are constrained otherwise.
-    by_language: FxHashMap<LanguageId, Option<Box<BoundedQuotient>>>,
+    by_language: FxHashMap<LanguageId, Option<LengthClasses>>,
 }
+
+/// The classes of strings whose lengths alone matter.
+#[derive(Debug)]
+struct LengthClasses {
+    classes: Box<BoundedQuotient>,
+    /// `true` if the lengths are known to have no gap, as those of `.{0,1}|.{3,}` have.
+    is_interval: bool,
+}
+
+/// Number of lengths up to which a language is searched for a gap in advance. Chosen, not measured.
+const MAX_TESTED_LENGTHS: usize = 1024;
 
 impl StringLengths {
     /// Creates the tables for tokens of at most `max_token_len` bytes.
@@ -44,12 +55,24 @@ impl StringLengths {
             let machine = core.languages.automaton(text);
             let keys = BoundedQuotient::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
-            let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
+            let is_interval = match max_remaining_chars(&keys, start)? {
+                Some(_) => has_interval(&**machine, start, MAX_TESTED_LENGTHS)?,
+                None => Some(false),
+            };
+            let counts = (is_interval != Some(false)).then(|| LengthClasses {
+                classes: Box::new(keys),
+                is_interval: is_interval == Some(true),
+            });
             self.by_language.insert(text, counts);
         }
-        let Some(Some(keys)) = self.by_language.get(&text) else { return Ok(None) };
-        let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
+        let Some(Some(LengthClasses { classes, is_interval })) = self.by_language.get(&text) else {
+            return Ok(None);
+        };
+        let Some(max) = max_remaining_chars(classes, state)? else { return Ok(None) };
         let machine = core.languages.automaton(text);
+        if !is_interval && has_interval(&**machine, state, self.max_token_len)? == Some(false) {
+            return Ok(None);
+        }
         // All characters are equivalent. Counting stops at the longest token.
         let (mut min, mut at) = (0, Some(state));
         while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
@@ -81,6 +104,28 @@ impl StringLengths {
         let state = core.languages.automaton(language).start();
         Ok(Frame::String { language, state, queries, escape, parent })
     }
+}
+
+/// Returns `true` if the lengths that are accepted from a state have no gap, all characters being
+/// equivalent; `None` if none was found up to a length.
+fn has_interval(
+    machine: &impl LazyDfa,
+    state: StateId,
+    max_length: usize,
+) -> Result<Option<bool>, Error> {
+    let (mut at, mut was_accepting) = (state, false);
+    for _ in 0..=max_length {
+        let is_accepting = machine.is_accepting(at)?;
+        if was_accepting && !is_accepting {
+            return Ok(Some(false));
+        }
+        was_accepting |= is_accepting;
+        at = match machine.step(at, b'a')? {
+            Some(next) if next != at => next,
+            _ => return Ok(Some(true)),
+        };
+    }
+    Ok(None)
 }
 
 /// Returns the maximum number of remaining characters if nothing else matters. The classes do not
