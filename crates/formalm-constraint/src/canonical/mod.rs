@@ -667,13 +667,11 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         {
             return Ok(masks);
         }
-        let undecided = self.undecided_count();
         let masks = self.compute_here(keys, source)?;
-        // What a bounded search leaves open in one context may be decided in another.
+        // What a bounded search leaves open in one context may be decided in another. An answer that
+        // was left open before is not counted again, so there must be none.
         match shared.zip(key) {
-            Some((shared, key)) if self.undecided_count() == undecided => {
-                Ok(shared.insert(key, masks))
-            }
+            Some((shared, key)) if self.undecided_count() == 0 => Ok(shared.insert(key, masks)),
             _ => Ok(masks),
         }
     }

@@ -167,10 +167,9 @@ impl<K: MaskClasses> SignatureTree<'_, K> {
         if !context.is_open(start) || self.product.depends_on_text(context, next)? {
             return Ok(false);
         }
-        let undecided = self.product.undecided_count();
         let product_state = self.product.intern(context, next, start)?;
         let product_state = self.product.common(context, product_state)?;
         Ok(self.product.is_productive(context, product_state)?
-            && self.product.undecided_count() == undecided)
+            && self.product.undecided_count() == 0)
     }
 }
