@@ -196,26 +196,30 @@ def test_budgets_of_finite_schemas_are_exact(kind: str, schema: dict[str, object
 EXPRESSION = Grammar('start: sum\nsum: term ("+" term)*\nterm: /[0-9]+/ | "(" sum ")"\n')
 
 
+def ends_in_a_member(constraint: Constraint, budget: int, rng: random.Random) -> None:
+    vocabulary, steering = constraint.vocabulary, FinishSteering(constraint)
+    matcher = constraint.matcher()
+    steering.check(matcher, budget)
+    while not matcher.is_finished:
+        mask = steering.kept(matcher.core, budget)
+        ids = [int(each) for each in mask.nonzero()[0]]
+        ids = [each for each in ids if each not in vocabulary.end_token_ids]
+        assert ids or matcher.is_accepting, f"a dead end: {matcher.text!r}"
+        if not ids or (matcher.is_accepting and rng.random() < 0.2):
+            break
+        matcher.advance(rng.choice(ids))
+        budget -= 1
+    assert constraint.language.matches(matcher.text)
+    assert vocabulary.is_canonical(matcher.token_ids)
+
+
 @pytest.mark.parametrize("kind", ["gpt2", "cl100k", "NFC", "whole"])
 @pytest.mark.parametrize("language", [SCHEMA, EXPRESSION], ids=["schema", "grammar"])
 def test_stack_machines_end_in_members(kind: str, language: Language) -> None:
     vocabulary = made(kind)[1]
     constraint = Constraint(language, vocabulary, tokenization="canonical")
-    steering, rng = FinishSteering(constraint), random.Random(0)
     shortest = constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)
     assert shortest is not None
+    rng = random.Random(0)
     for _ in range(25):
-        budget = len(shortest) + rng.choice([0, 1, 2, 5, 20])
-        steering.check(constraint.matcher(), budget)
-        matcher = constraint.matcher()
-        while not matcher.is_finished:
-            mask = steering.kept(matcher.core, budget)
-            ids = [int(each) for each in mask.nonzero()[0]]
-            ids = [each for each in ids if each not in vocabulary.end_token_ids]
-            assert ids or matcher.is_accepting, f"a dead end: {matcher.text!r}"
-            if not ids or (matcher.is_accepting and rng.random() < 0.2):
-                break
-            matcher.advance(rng.choice(ids))
-            budget -= 1
-        assert language.matches(matcher.text)
-        assert vocabulary.is_canonical(matcher.token_ids)
+        ends_in_a_member(constraint, len(shortest) + rng.choice([0, 1, 2, 5, 20]), rng)

@@ -23,7 +23,7 @@ from formalm import (
 from formalm.generation.finish_steering import FinishSteering
 from tests.canonical.given_back import expected_sequences, library
 from tests.canonical.sentencepiece_models import UNIGRAM, model_of, random_pieces
-from tests.canonical.test_finish import EXPRESSION, FINITE, SCHEMA, within
+from tests.canonical.test_finish import EXPRESSION, FINITE, SCHEMA, ends_in_a_member, within
 from tests.canonical.test_unigram import trained
 from tests.canonical.test_wordpiece import encoded, random_words
 from tests.canonical.unigram_models import LETTERS, random_tokenizer, tokenizer_of
@@ -122,23 +122,6 @@ def test_budgets_of_finite_schemas_are_exact(schema: dict[str, object], split: b
     assert error.value.needed == fewest
     for budget in (fewest, fewest + 1):
         assert within(constraint, budget) == {ids for ids in expected if len(ids) <= budget}
-
-
-def ends_in_a_member(constraint: Constraint, budget: int, rng: random.Random) -> None:
-    vocabulary, steering = constraint.vocabulary, FinishSteering(constraint)
-    matcher = constraint.matcher()
-    steering.check(matcher, budget)
-    while not matcher.is_finished:
-        mask = steering.kept(matcher.core, budget)
-        ids = [int(each) for each in mask.nonzero()[0]]
-        ids = [each for each in ids if each not in vocabulary.end_token_ids]
-        assert ids or matcher.is_accepting, f"a dead end: {matcher.text!r}"
-        if not ids or (matcher.is_accepting and rng.random() < 0.2):
-            break
-        matcher.advance(rng.choice(ids))
-        budget -= 1
-    assert constraint.language.matches(matcher.text)
-    assert vocabulary.is_canonical(matcher.token_ids)
 
 
 @pytest.mark.parametrize("split", [False, True])

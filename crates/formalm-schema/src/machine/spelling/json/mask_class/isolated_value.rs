@@ -5,7 +5,7 @@
 //! state after an item. Masks of isolated values are thus shared by all their occurrences. Before
 //! the whitespace that a layout prescribes after a colon, it becomes a property value instead.
 
-use formalm_core::{ByteSet, CompactMap, Error, MaskClassId, memory_bytes};
+use formalm_core::{ByteSet, CompactMap, Error, MaskClassId, keyed_hash, memory_bytes};
 use formalm_machines::ValueEnd;
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
@@ -22,7 +22,6 @@ use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::JsonType;
-use formalm_core::keyed_hash;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;

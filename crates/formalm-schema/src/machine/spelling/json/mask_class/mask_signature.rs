@@ -11,7 +11,7 @@
 //! anything else: values that are constrained by more than their type, names that must be certain
 //! ones, arrays that count or compare items, verdicts.
 
-use formalm_core::{Error, MaskClassId};
+use formalm_core::{Error, MaskClassId, keyed_hash};
 use formalm_json::escapes::EscapePolicy;
 
 use crate::json::property_names::UNMENTIONED_NAME;
@@ -28,7 +28,6 @@ use crate::machine::spelling::json::mask_class::isolated_value::{packed_prefix, 
 use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD};
-use formalm_core::keyed_hash;
 
 /// The place of a class in the innermost open value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
