@@ -13,6 +13,7 @@ import gzip
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -45,9 +46,8 @@ def ways(path: Path, tokens: int) -> dict[tuple[str, int], dict[str, Callable[[i
 
     def ours(batch: int, rules: dict[str, Any], seed: int) -> int:
         prompts = PROMPT if batch == 1 else [PROMPT] * batch
-        made = generate(model, prompts, language, seed=seed, max_tokens=tokens, **rules)
-        answers = [made] if batch == 1 else made
-        return sum(len(answer.token_ids) for answer in answers)
+        made: Any = generate(model, prompts, language, seed=seed, max_tokens=tokens, **rules)
+        return sum(len(answer.token_ids) for answer in (made if isinstance(made, list) else [made]))
 
     def theirs(batch: int, rules: dict[str, Any], seed: int) -> int:
         torch.manual_seed(seed)
@@ -66,8 +66,8 @@ def ways(path: Path, tokens: int) -> dict[tuple[str, int], dict[str, Callable[[i
 
     return {
         (name, batch): {
-            "ours": lambda seed, b=batch, r=rules: ours(b, r, seed),
-            "theirs": lambda seed, b=batch, r=rules: theirs(b, r, seed),
+            "ours": partial(ours, batch, rules),
+            "theirs": partial(theirs, batch, rules),
         }
         for name, rules in RULES.items()
         for batch in BATCHES
