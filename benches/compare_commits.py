@@ -31,6 +31,9 @@ from benches.writing import origin, write
 #: Highest accepted ratios of the medians of the runs, new to old.
 LIMITS = {"p50": 1.05, "p99": 1.15}
 
+#: Measured in the same processes.
+PEERS = ("llguidance", "xgrammar")
+
 #: Options of a process whose children are stopped with it.
 OWN_GROUP: dict[str, Any] = (
     {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
@@ -132,13 +135,14 @@ def take_turns(processes: list[subprocess.Popen[bytes]], seconds: float) -> None
 
 
 def summary(bench: str, record: dict[str, Any]) -> dict[str, Figures]:
-    """Return the figures of our engine and of llguidance in a record."""
-    return {who: BENCHES[bench][1](record, who) for who in ("formalm", "llguidance")}
+    """Return the figures of our engine and of its peers in a record."""
+    return {who: BENCHES[bench][1](record, who) for who in ("formalm", *PEERS)}
 
 
 def of_maskbench(record: dict[str, Any], who: str) -> Figures:
     """Return the figures of a record of ``maskbench``."""
-    found = record["runs"][0]["figures"]["llguidance"][who]
+    by_peer = record["runs"][0]["figures"]
+    found = by_peer.get("xgrammar" if who == "xgrammar" else "llguidance", {}).get(who, {})
     return {
         (what, figure): values[figure]
         for what, values in found.items()
@@ -173,7 +177,9 @@ def of_grammar_masks(record: dict[str, Any], who: str) -> Figures:
     names = {"fill": "mask", "new": "first mask", "advance": "advance"}
     for vocabulary, kept in record["vocabularies"].items():
         for grammar, one in kept["grammars"].items():
-            times = one["engines"][who]
+            times = one["engines"].get(who)
+            if times is None:
+                continue
             found[f"{vocabulary}, {grammar}, compile", "p50"] = times["compile_us"]
             for key, name in names.items():
                 if times[key]["count"]:
@@ -184,8 +190,8 @@ def of_grammar_masks(record: dict[str, Any], who: str) -> Figures:
 
 #: Of each benchmark the options that hold here and how its figures are read.
 BENCHES: dict[str, tuple[list[str], Callable[[dict[str, Any], str], Figures]]] = {
-    "maskbench": (["--runs", "1", "--xgrammar-every", "0"], of_maskbench),
-    "regex_masks": (["--engines", "formalm", "llguidance"], of_regex_masks),
+    "maskbench": (["--runs", "1"], of_maskbench),
+    "regex_masks": (["--engines", "formalm", *PEERS], of_regex_masks),
     "grammar_masks": ([], of_grammar_masks),
 }
 
@@ -204,23 +210,25 @@ def markdown(about: dict[str, Any], figures: dict[str, list[dict[str, Figures]]]
         *origin({**about, "commit": commits["new"]}, about["load_average_after"]),
         "",
         f"Old is {commits['old']}, new is {commits['new']}; {len(figures['new'])} runs of each,",
-        "each in its own process; medians of the runs in µs. llguidance, measured in the",
-        "same processes, shows how steady the machine was.",
+        f"each in its own process; medians of the runs in µs. {' and '.join(PEERS)}, measured in",
+        "the same processes, show how steady the machine was.",
         f"Options: `{' '.join(about['options'])}`. They take turns"
         + (f" every {about['slice']:g} s." if about["slice"] else " run by run."),
         "",
-        "| what | figure | old | new | ratio | limit | | llguidance with old, new |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| what | figure | old | new | ratio | limit | |"
+        + "".join(f" {peer} with old, new |" for peer in PEERS),
+        "|" + " --- |" * (7 + len(PEERS)),
     ]
     for key in figures["new"][0]["formalm"]:
         what, figure = key
         old, new = (middle(figures[which], "formalm", key) for which in ("old", "new"))
-        peer = [middle(figures[which], "llguidance", key) for which in ("old", "new")]
+        peers = [[middle(figures[which], one, key) for which in ("old", "new")] for one in PEERS]
         limit = LIMITS.get(figure)
         verdict = "" if limit is None else "met" if new <= limit * old else "**missed**"
         lines.append(
             f"| {what} | {figure} | {old:.2f} | {new:.2f} | {new / old if old else 1:.3f} |"
-            f" {limit or ''} | {verdict} | {peer[0]:.1f}, {peer[1]:.1f} |"
+            f" {limit or ''} | {verdict} |"
+            + "".join(f" {old:.1f}, {new:.1f} |" for old, new in peers)
         )
     return "\n".join(lines) + "\n"
 
