@@ -12,7 +12,6 @@ import argparse
 import gzip
 import json
 import os
-import resource
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -163,18 +162,6 @@ def measured(model: Any, call: Callable[[], object], seconds: float) -> dict[str
         forwards = model.forwards - before
         best, spent = min(best, taken / max(1, forwards)), spent + taken
     return {"seconds": best, "forwards": forwards}
-
-
-def memory_of_a_search(model: Any, forwards: int) -> float:
-    """Return the growth of resident memory by a search, in bytes."""
-    from formalm import Limits, Query, Regex, search
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in search(
-        model, Query(Regex(LANGUAGE), event="complete"), limits=Limits(forwards=forwards)
-    ):
-        pass
-    return 1024.0 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 class TimedModel:

@@ -34,9 +34,7 @@ __all__ = [
     "fill_bitmasks",
     "fill_drafts",
     "generation_step",
-    "log_sum_of_tokens",
     "log_sums",
-    "log_sums_by_class",
     "masked_log_sums",
     "masked_scores",
     "row_error",
@@ -357,8 +355,6 @@ class Vocabulary:
     @property
     def notes(self) -> list[str]:
         """What a user should know about how the tokens were read."""
-    @property
-    def longest_token_bytes(self) -> int: ...
     @property
     def memory_bytes(self) -> int: ...
     @property
@@ -899,13 +895,6 @@ def best_tokens(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """The best allowed tokens and their values; those after a token and its value, if given."""
 
-def log_sum_of_tokens(row: npt.NDArray[Any], ids: Sequence[int]) -> float: ...
-def log_sums_by_class(
-    row: npt.NDArray[Any],
-    ids: npt.NDArray[np.uint32],
-    classes: npt.NDArray[np.uint32],
-    count: int,
-) -> npt.NDArray[np.float64]: ...
 def row_error(row: npt.NDArray[Any], log_sum: float) -> float:
     """An upper bound on the error of a row's log-sum-exp."""
 

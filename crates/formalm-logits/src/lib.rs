@@ -2,7 +2,6 @@
 
 mod best_tokens;
 mod class_scan;
-mod class_sums;
 mod draw;
 mod exponential;
 mod filter;
@@ -15,8 +14,7 @@ mod tests;
 mod vectorized;
 
 pub use class_scan::{ClassScan, ClassScanner, TokenClasses, class_sum_error};
-pub use class_sums::{class_sums, log_sum_of};
 pub use draw::{DrawRules, DrawTable, draw};
-pub use part_sums::{exponential_sum, wide_exponential_sum};
+pub use part_sums::{exponential_sum, log_sum_of, wide_exponential_sum};
 pub use row::{Allowed, ElementType, Row};
 pub use row_scan::{LOG_SUM_ERROR, RowScan, RowSum, RowSums, Soundness, log_sum_error, row_error};

@@ -1,4 +1,4 @@
-//! Sums over parts of rows, relative to a given number.
+//! Sums over parts of rows.
 
 use crate::exponential::Real;
 use crate::row::{Allowed, Brain, Element, ElementType, Half, Row};
@@ -8,6 +8,16 @@ use crate::vectorized::{Kernel, run};
 const LANES: usize = 16;
 /// Values that are added in float32: four in each lane, with an error of 2.4e-7.
 const CHUNK: usize = 4 * LANES;
+
+/// Returns the logarithm of the sum of exponentials of the given tokens, in float64.
+pub fn log_sum_of(row: Row<'_>, ids: &[u32]) -> f64 {
+    let value = |&id: &u32| row.get(id as usize);
+    let top = ids.iter().map(value).fold(f64::NEG_INFINITY, f64::max);
+    if top == f64::NEG_INFINITY {
+        return top;
+    }
+    top + ids.iter().map(|id| (value(id) - top).exp()).sum::<f64>().ln()
+}
 
 /// Returns the sum of e^(value - offset), for values that exceed `offset` by at most 80, with a
 /// relative error below [`crate::LOG_SUM_ERROR`]. It is 0 if all are minus infinity. Other values

@@ -74,8 +74,7 @@ mod _core {
     use super::logits::draft_masks::fill_drafts;
     #[pymodule_export]
     use super::logits::logit_rows::{
-        best_tokens, generation_step, log_sum_of_tokens, log_sums, log_sums_by_class,
-        masked_log_sums, row_error,
+        best_tokens, generation_step, log_sums, masked_log_sums, row_error,
     };
     #[pymodule_export]
     use super::logits::masked_logits::masked_scores;

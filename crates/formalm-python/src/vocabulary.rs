@@ -187,11 +187,6 @@ impl Vocabulary {
     }
 
     #[getter]
-    fn longest_token_bytes(&self) -> usize {
-        self.inner.longest_token_bytes()
-    }
-
-    #[getter]
     fn memory_bytes(&self) -> usize {
         self.inner.memory_bytes()
     }

@@ -144,10 +144,6 @@ class LogitRow:
         """Returns the numbers of some tokens as the model gave them, in float64."""
         return np.asarray(_numbers(self.values[np.asarray(token_ids, np.intp)]), dtype=np.float64)
 
-    def log_sum_of(self, token_ids: Sequence[int]) -> float:
-        """Returns the logarithm of the sum of exponentials of a few tokens."""
-        return _core.log_sum_of_tokens(self.values, token_ids)
-
     def masked_log_sum(self, words: Words | None, size: int) -> float:
         """Returns the logarithm of the sum over the tokens of a bitmask among the first ``size``;
         errors as :attr:`log_sum`.

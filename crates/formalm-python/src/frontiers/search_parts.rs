@@ -17,7 +17,7 @@ use pyo3::types::{PyList, PyTuple};
 use crate::any_machine::AnyMaskClasses;
 use crate::errors::{self, RejectedInput};
 use crate::gil_cell::{GilCell, GilGuard};
-use crate::logits::logit_rows::{row_of, soundness};
+use crate::logits::logit_rows::{element_type, row_of, soundness};
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
 
@@ -179,13 +179,8 @@ impl<'py> Answer<'py> {
         size: usize,
     ) -> PyResult<Answer<'py>> {
         let wrong = |what: &str| errors::argument(py, &format!("a row {what}"), None);
-        let kind = array.dtype();
-        let float = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
-            (b'f', 2, Some(true)) => ElementType::Float16,
-            (b'u', 2, Some(true)) => ElementType::Bfloat16,
-            (b'f', 4, Some(true)) => ElementType::Float32,
-            (b'f', 8, Some(true)) => ElementType::Float64,
-            _ => return Err(wrong("must have a native float type")),
+        let Some(float) = element_type(&array) else {
+            return Err(wrong("must have a native float type"));
         };
         let contiguous = array.strides() == [float.size() as isize] || array.len() <= 1;
         if array.ndim() != 1 || !contiguous || array.len() < size {

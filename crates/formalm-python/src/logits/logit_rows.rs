@@ -4,8 +4,7 @@ use std::cell::RefCell;
 
 use formalm_core::{Error, deadline::Deadline, pool};
 use formalm_logits::{
-    Allowed, DrawRules, ElementType, Row, RowScan, RowSum, RowSums, Soundness, class_sums, draw,
-    log_sum_of,
+    Allowed, DrawRules, ElementType, Row, RowScan, RowSum, RowSums, Soundness, draw,
 };
 use numpy::{
     PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
@@ -39,6 +38,18 @@ fn with_scan<T>(work: impl FnOnce(&mut RowScan) -> T) -> T {
     })
 }
 
+/// Returns the type of the elements of an array; none if rows cannot have it.
+pub(crate) fn element_type(array: &Bound<'_, PyUntypedArray>) -> Option<ElementType> {
+    let kind = array.dtype();
+    match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
+        (b'f', 2, Some(true)) => Some(ElementType::Float16),
+        (b'f', 4, Some(true)) => Some(ElementType::Float32),
+        (b'f', 8, Some(true)) => Some(ElementType::Float64),
+        (b'u', 2, Some(true)) => Some(ElementType::Bfloat16),
+        _ => None,
+    }
+}
+
 /// Returns the row of a one-dimensional array. An array of uint16 has the bits of bfloat16.
 ///
 /// The array must stay alive, and unchanged, for as long as the row is used.
@@ -51,13 +62,8 @@ pub(crate) fn row_of<'a>(array: &'a Bound<'_, PyAny>) -> PyResult<Row<'a>> {
     let Ok(array) = array.cast::<PyUntypedArray>() else {
         return Err(wrong("must be a NumPy array"));
     };
-    let kind = array.dtype();
-    let element = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
-        (b'f', 2, Some(true)) => ElementType::Float16,
-        (b'f', 4, Some(true)) => ElementType::Float32,
-        (b'f', 8, Some(true)) => ElementType::Float64,
-        (b'u', 2, Some(true)) => ElementType::Bfloat16,
-        _ => return Err(wrong("must have a native floating-point type")),
+    let Some(element) = element_type(array) else {
+        return Err(wrong("must have a native floating-point type"));
     };
     let (&[width], &[step]) = (array.shape(), array.strides()) else {
         return Err(wrong("must have one dimension"));
@@ -164,48 +170,6 @@ pub(crate) fn best_tokens<'py>(
     });
     let ids = PyArray1::from_iter(py, best.iter().map(|one| i64::from(one.0)));
     Ok((ids, PyArray1::from_iter(py, best.iter().map(|one| one.1))))
-}
-
-/// Returns the logarithm of the sum of exponentials of a few tokens.
-#[pyfunction]
-pub(crate) fn log_sum_of_tokens(
-    py: Python<'_>,
-    row: &Bound<'_, PyAny>,
-    ids: Vec<u32>,
-) -> PyResult<f64> {
-    let row = row_of(row)?;
-    check_ids(py, &ids, row)?;
-    Ok(log_sum_of(row, &ids))
-}
-
-/// Returns the logarithm of the sum of exponentials of each class of tokens.
-#[pyfunction]
-pub(crate) fn log_sums_by_class<'py>(
-    py: Python<'py>,
-    row: &Bound<'py, PyAny>,
-    ids: PyReadonlyArray1<'py, u32>,
-    classes: PyReadonlyArray1<'py, u32>,
-    count: usize,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let row = row_of(row)?;
-    let (ids, classes) = (ids.as_slice()?, classes.as_slice()?);
-    check_ids(py, ids, row)?;
-    if ids.len() != classes.len() || classes.iter().any(|&class| class as usize >= count) {
-        let message = format!("classes must have one number below {count} for each token");
-        return Err(errors::argument(py, &message, None));
-    }
-    let sums = py.detach(|| class_sums(row, ids, classes, count));
-    Ok(PyArray1::from_vec(py, sums))
-}
-
-fn check_ids(py: Python<'_>, ids: &[u32], row: Row<'_>) -> PyResult<()> {
-    match ids.iter().find(|&&id| id as usize >= row.width()) {
-        None => Ok(()),
-        Some(id) => {
-            let message = format!("token ids must be below the width {}, got {id}", row.width());
-            Err(errors::argument(py, &message, None))
-        }
-    }
 }
 
 /// Returns an upper bound on the error of the log-sum-exp of a row.
