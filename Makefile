@@ -14,7 +14,7 @@ KEY := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 INSTALLED = .installed-$(KEY)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests that compare with these must not be skipped here.
-COMPARED = gguf, jinja2, jsonschema_rs, pydantic, scipy, sentencepiece, tiktoken, torch, transformers
+COMPARED = gguf, jinja2, jsonschema_rs, ml_dtypes, pydantic, scipy, sentencepiece, tiktoken, torch, transformers
 # Two files of tests at a time, on any machine.
 SIDE_BY_SIDE = -n 2 --dist loadfile
 SOURCES = python tests benches examples docs experiments
