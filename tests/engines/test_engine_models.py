@@ -29,6 +29,8 @@ from tests.support.engine_models import (
 )
 from tests.support.model_laws import check_laws, check_rows
 
+pytestmark = [pytest.mark.timeout(1800)] if is_long() else []
+
 MODEL = canary()
 VOCABULARY = MODEL.vocabulary
 PHONE = Regex(" [0-9]{3} [0-9]{3} [0-9]{4}")

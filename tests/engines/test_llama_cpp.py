@@ -13,7 +13,9 @@ from llama_cpp import Llama, LogitsProcessorList
 from formalm import Constraint, JsonSchema, generate
 from formalm.engines import LlamaCppLogitsProcessor
 from formalm.models.canary import canary
-from tests.support.engine_models import MOST, cases, gguf_file, same_answer
+from tests.support.engine_models import MOST, cases, gguf_file, is_long, same_answer
+
+pytestmark = [pytest.mark.timeout(1800)] if is_long() else []
 
 MODEL = canary()
 VOCABULARY = MODEL.vocabulary

@@ -16,7 +16,9 @@ from mlx_lm.models.cache import make_prompt_cache
 from formalm import Constraint, Language, generate
 from formalm.engines import MlxLogitsProcessor
 from formalm.models.canary import canary
-from tests.support.engine_models import LANGUAGES, MOST, cases, mlx_network, same_answer
+from tests.support.engine_models import LANGUAGES, MOST, cases, is_long, mlx_network, same_answer
+
+pytestmark = [pytest.mark.timeout(1800)] if is_long() else []
 
 MODEL = canary()
 VOCABULARY = MODEL.vocabulary
